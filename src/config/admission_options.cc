@@ -1,0 +1,103 @@
+#include "config/admission_options.h"
+
+#include <algorithm>
+#include <array>
+
+namespace pace {
+namespace {
+
+constexpr std::array<std::string_view, 4> kPolicyNames = {"pace", "stale_k", "accept_all",
+                                                          "oldest_token"};
+constexpr std::array<std::string_view, 3> kWeightNames = {"prefix", "one", "zero"};
+constexpr std::array<std::string_view, 2> kTieNames = {"strict", "fractional"};
+constexpr std::array<std::string_view, 2> kScopeNames = {"group", "member"};
+constexpr std::array<std::string_view, 2> kMeasureNames = {"mean", "max_member"};
+
+struct NamedVariant {
+  std::string_view name;
+  AdmissionVariant variant;
+};
+constexpr std::array<NamedVariant, 4> kVariants = {{
+    {"effective", {1, GenerationWeight::kPrefix}},
+    {"raw", {1, GenerationWeight::kOne}},
+    {"generation", {0, GenerationWeight::kPrefix}},
+    {"waiting", {1, GenerationWeight::kZero}},
+}};
+
+// A window larger than this would not fit the memory of any machine we know.
+constexpr double kLargestWindow = 1e8;
+
+}  // namespace
+
+std::vector<Field> AdmissionOptions::Fields() {
+  return {
+      Field::Enum("policy", policy, kPolicyNames, "Which groups a step may train on."),
+      Field::OptionalInt("target_occupancy", target_occupancy,
+                         "N_tar: groups in the pool above which rejection starts; auto = batch.")
+          .AtLeast(0),
+      Field::Real("beta", beta, "Weight of the past in the smoothed rejection rate.")
+          .AtLeast(0)
+          .AtMost(1),
+      Field::Real("max_budget", max_budget, "Largest share of draws a step may plan to reject.")
+          .AtLeast(0)
+          .AtMost(1),
+      Field::Bool("reserve_batch", reserve_batch,
+                  "Never plan to reject what this batch needs: budget <= 1 - batch/occupancy."),
+      Field::Real("wait_weight", wait_weight, "w1: what waiting staleness counts for.").AtLeast(0),
+      Field::Enum("generation_weight", generation_weight, kWeightNames,
+                  "What generation staleness counts for: F of the prefix score, 1, or 0."),
+      Field::Real("gamma", gamma, "Sharpness of F.").AtLeast(0),
+      Field::Real("unscored_weight", unscored_weight,
+                  "Weight of generation staleness without a prefix score.")
+          .AtLeast(0),
+      Field::Enum("weight_scope", weight_scope, kScopeNames,
+                  "Compute F on group means, or per member and then take the mean."),
+      Field::OptionalInt("window", window,
+                         "Groups remembered in each window; auto = max(512, 32 * batch).")
+          .AtLeast(1)
+          .AtMost(kLargestWindow),
+      Field::Int("min_observations", min_observations,
+                 "Fewer scores than this in a window: it is not used yet.")
+          .AtLeast(1),
+      Field::Enum("ties", ties, kTieNames,
+                  "A score equal to the cutoff: admit, or reject with the probability that meets "
+                  "the budget."),
+      Field::Real("k", k, "Largest lag that stale_k and oldest_token admit.")
+          .AtLeast(0, "0 admits on-policy data only"),
+      Field::Enum("k_measure", k_measure, kMeasureNames,
+                  "stale_k compares the mean lag of a group, or that of its stalest member."),
+      Field::Bool("observe", observe,
+                  "accept_all: compute scores and windows without filtering, to compare runs."),
+  };
+}
+
+int64_t AdmissionOptions::Window(int64_t batch) const {
+  return window.value_or(std::max<int64_t>(512, 32 * batch));
+}
+
+bool AdmissionOptions::UsesPrefixScores() const {
+  const bool scores = policy == AdmissionKind::kPace ||
+                      (policy == AdmissionKind::kAcceptAll && observe);
+  return scores && generation_weight == GenerationWeight::kPrefix;
+}
+
+std::optional<AdmissionVariant> VariantFromName(std::string_view name) {
+  for (const NamedVariant& known : kVariants) {
+    if (known.name == name) return known.variant;
+  }
+  return std::nullopt;
+}
+
+std::string MethodName(const AdmissionOptions& options) {
+  if (options.policy == AdmissionKind::kPace) {
+    for (const NamedVariant& known : kVariants) {
+      if (known.variant.wait_weight == options.wait_weight &&
+          known.variant.generation_weight == options.generation_weight) {
+        return std::string(known.name);
+      }
+    }
+  }
+  return std::string(kPolicyNames.at(static_cast<size_t>(options.policy)));
+}
+
+}  // namespace pace

@@ -1,0 +1,248 @@
+#include "config/settings.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "config/presets.h"
+
+namespace pace {
+namespace {
+
+// Larger files are not configuration.
+constexpr size_t kMaxYamlBytes = size_t{1} << 20;
+// Responses in flight at once that a run may ask memory for.
+constexpr double kMaxOutstandingResponses = 1e8;
+
+std::vector<std::string> AllKeys(Settings& settings) {
+  std::vector<std::string> keys = {"preset", "admission.variant"};
+  for (const Section& section : settings.Sections()) {
+    for (const Field& field : section.fields) keys.push_back(section.name + "." + field.key());
+  }
+  return keys;
+}
+
+Status UnknownKey(Settings& settings, std::string_view key) {
+  return InvalidArgument("unknown key ", key, " (nearest: ", Nearest(key, AllKeys(settings)),
+                         "; all keys: pace config --keys)");
+}
+
+Status SetVariant(Settings& settings, const FieldValue& value) {
+  std::string name;
+  if (const auto* plain = std::get_if<PlainText>(&value)) name = plain->text;
+  if (const auto* text = std::get_if<std::string>(&value)) name = *text;
+  const auto variant = VariantFromName(name);
+  if (!variant.has_value()) {
+    return InvalidArgument("admission.variant = ", name,
+                           ": must be one of effective, raw, generation, waiting");
+  }
+  settings.admission.policy = AdmissionKind::kPace;
+  settings.admission.wait_weight = variant->wait_weight;
+  settings.admission.generation_weight = variant->generation_weight;
+  return Status::Ok();
+}
+
+std::string Place(const std::string& name, const YAML::Node& node) {
+  return Concat(name, ":", node.Mark().line + 1);
+}
+
+Status ApplyPresetNamed(Settings& settings, const std::string& name) {
+  const Preset* preset = FindPreset(name);
+  if (preset == nullptr) {
+    std::vector<std::string> names;
+    for (const Preset& known : Presets()) names.emplace_back(known.name);
+    return NotFound("no preset or file named ", name, " (nearest preset: ", Nearest(name, names),
+                    "; all presets: pace config --list)");
+  }
+  return ApplyYaml(settings, preset->yaml, Concat("preset ", preset->name));
+}
+
+Status ApplyEntry(Settings& settings, const std::string& section, const YAML::Node& key,
+                  const YAML::Node& value, const std::string& name) {
+  if (!key.IsScalar()) return InvalidArgument("a key must be a word").At(Place(name, key));
+  const std::string full_key = section + "." + key.Scalar();
+  FieldValue given = nullptr;
+  if (value.IsScalar()) {
+    given = PlainText{value.Scalar()};
+  } else if (value.IsSequence()) {
+    std::vector<std::string> items;
+    for (const YAML::Node& item : value) {
+      if (!item.IsScalar()) {
+        return InvalidArgument(full_key, ": a list holds words only").At(Place(name, item));
+      }
+      items.push_back(item.Scalar());
+    }
+    given = std::move(items);
+  } else if (!value.IsNull()) {
+    return InvalidArgument(full_key, ": must be one value, not a block").At(Place(name, value));
+  }
+  return SetField(settings, full_key, given).At(Place(name, key));
+}
+
+Status ApplyDocument(Settings& settings, const YAML::Node& document, const std::string& name) {
+  if (document.IsNull()) return Status::Ok();
+  if (!document.IsMap()) {
+    return InvalidArgument(name, ": must hold sections, as in `supply:` and indented keys");
+  }
+  // The preset comes first wherever it stands, so the file's own keys win.
+  if (const YAML::Node preset = document["preset"]) {
+    if (!preset.IsScalar()) {
+      return InvalidArgument("preset: must be a name").At(Place(name, preset));
+    }
+    PACE_RETURN_IF_ERROR(ApplyPresetNamed(settings, preset.Scalar()).At(Place(name, preset)));
+  }
+  for (const auto& entry : document) {
+    if (!entry.first.IsScalar()) {
+      return InvalidArgument("a section must be a word").At(Place(name, entry.first));
+    }
+    const std::string& section = entry.first.Scalar();
+    if (section == "preset") continue;
+    if (!entry.second.IsMap()) {
+      const bool known = [&] {
+        for (const Section& s : settings.Sections()) {
+          if (s.name == section) return true;
+        }
+        return false;
+      }();
+      return (known ? InvalidArgument(section, ": must hold indented keys")
+                    : UnknownKey(settings, section))
+          .At(Place(name, entry.first));
+    }
+    const bool has_variant = section == "admission" && entry.second["variant"];
+    for (const auto& item : entry.second) {
+      const bool weight = item.first.IsScalar() && (item.first.Scalar() == "wait_weight" ||
+                                                    item.first.Scalar() == "generation_weight");
+      if (has_variant && weight) {
+        return InvalidArgument("admission.", item.first.Scalar(),
+                               ": admission.variant already sets it (keep one of them)")
+            .At(Place(name, item.first));
+      }
+      PACE_RETURN_IF_ERROR(ApplyEntry(settings, section, item.first, item.second, name));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::vector<Section> Settings::Sections() {
+  return {
+      {"run", "The run as such.", run.Fields()},
+      {"batch", "What one step trains on.", batch.Fields()},
+      {"supply", "How much work may be outstanding.", supply.Fields()},
+      {"admission", "Which finished groups a step may train on.", admission.Fields()},
+      {"pool", "Where finished groups wait.", pool.Fields()},
+      {"prefix", "Which interrupted prefixes are rescored.", prefix.Fields()},
+      {"model", "The shape of the network, for the cost model.", model.Fields()},
+      {"gpu", "What one accelerator can do.", gpu.Fields()},
+      {"cluster", "The machines and how they are used.", cluster.Fields()},
+      {"workload", "What prompts and responses look like.", workload.Fields()},
+      {"record", "What a run writes down.", record.Fields()},
+      {"compare", "Which methods `pace sim` runs side by side.", compare.Fields()},
+  };
+}
+
+Status Settings::Validate() const {
+  const int64_t max_outstanding = supply.MaxOutstanding(batch.num_groups);
+  const double responses =
+      static_cast<double>(max_outstanding) * static_cast<double>(batch.group_size);
+  if (responses > kMaxOutstandingResponses) {
+    return InvalidArgument("supply.threshold = ", supply.threshold, ": ", responses,
+                           " responses could be outstanding; must be <= ",
+                           kMaxOutstandingResponses, " (lower threshold, batch or sync_interval)");
+  }
+  if (pool.max_groups > 0 && pool.max_groups < batch.num_groups) {
+    return InvalidArgument("pool.max_groups = ", pool.max_groups,
+                           ": must be 0 or >= batch.num_groups = ", batch.num_groups,
+                           " (a smaller pool throws away what the batch needs)");
+  }
+  if (prefix.max_tokens < prefix.min_tokens) {
+    return InvalidArgument("prefix.max_tokens = ", prefix.max_tokens,
+                           ": must be >= prefix.min_tokens = ", prefix.min_tokens);
+  }
+  PACE_RETURN_IF_ERROR(cluster.Validate(gpu, model));
+  return workload.Validate();
+}
+
+Status SetField(Settings& settings, std::string_view key, const FieldValue& value) {
+  if (key == "admission.variant") return SetVariant(settings, value);
+  const size_t dot = key.find('.');
+  for (const Section& section : settings.Sections()) {
+    if (dot == std::string_view::npos || section.name != key.substr(0, dot)) continue;
+    for (const Field& field : section.fields) {
+      if (field.key() == key.substr(dot + 1)) return field.Set(value, key);
+    }
+  }
+  return UnknownKey(settings, key);
+}
+
+Status ApplyOverride(Settings& settings, std::string_view assignment) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return InvalidArgument("override ", assignment, ": must be key=value");
+  }
+  return SetField(settings, assignment.substr(0, equals),
+                  PlainText{std::string(assignment.substr(equals + 1))});
+}
+
+Status ApplyYaml(Settings& settings, std::string_view yaml, const std::string& name) {
+  if (yaml.size() > kMaxYamlBytes) {
+    return InvalidArgument(name, ": larger than ", kMaxYamlBytes, " bytes");
+  }
+  try {
+    return ApplyDocument(settings, YAML::Load(std::string(yaml)), name);
+  } catch (const YAML::Exception& error) {
+    return InvalidArgument(name, ":", error.mark.line + 1, ": not YAML: ", error.msg);
+  }
+}
+
+Result<Settings> LoadSettings(const std::string& preset_or_path,
+                              const std::vector<std::string>& overrides) {
+  Settings settings;
+  if (FindPreset(preset_or_path) != nullptr) {
+    PACE_RETURN_IF_ERROR(ApplyPresetNamed(settings, preset_or_path));
+  } else {
+    std::ifstream file(preset_or_path, std::ios::binary);
+    if (!file) return ApplyPresetNamed(settings, preset_or_path);  // names the nearest preset
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (file.bad() || !text) return Unavailable(preset_or_path, ": cannot be read");
+    PACE_RETURN_IF_ERROR(ApplyYaml(settings, text.str(), preset_or_path));
+  }
+  for (const std::string& assignment : overrides) {
+    PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
+  }
+  PACE_RETURN_IF_ERROR(settings.Validate());
+  return settings;
+}
+
+std::string ToYaml(const Settings& settings) {
+  Settings copy = settings;
+  std::string out;
+  for (const Section& section : copy.Sections()) {
+    out += section.name + ":\n";
+    for (const Field& field : section.fields) {
+      out += "  " + field.key() + ": " + field.Get() + "\n";
+    }
+  }
+  return out;
+}
+
+std::string DescribeSettings() {
+  Settings defaults;
+  std::string out;
+  for (const Section& section : defaults.Sections()) {
+    out += "## " + section.name + "\n\n" + section.doc +
+           "\n\n| key | type | default | meaning |\n|---|---|---|---|\n";
+    for (const Field& field : section.fields) {
+      out += "| `" + section.name + "." + field.key() + "` | " + field.type() + " | `" +
+             field.Get() + "` | " + field.doc() + " |\n";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace pace

@@ -1,0 +1,76 @@
+// Settings: everything a run can be told, in sections.
+//
+// A key is `section.field`, as in supply.threshold. Sources, later ones win:
+// the defaults, a preset or a YAML file (which may name a preset to start
+// from), then `key=value` overrides.
+//
+//   Result<Settings> settings = LoadSettings("math-4b", {"supply.threshold=4"});
+//
+// An unknown key is an error that names the nearest one. `admission.variant`
+// is input shorthand for wait_weight and generation_weight.
+#ifndef PACE_CONFIG_SETTINGS_H_
+#define PACE_CONFIG_SETTINGS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/admission_options.h"
+#include "config/cluster_options.h"
+#include "config/field.h"
+#include "config/run_options.h"
+#include "config/workload_options.h"
+#include "core/status.h"
+
+namespace pace {
+
+// One named part of the settings, its fields bound to a Settings object.
+struct Section {
+  std::string name;
+  std::string doc;
+  std::vector<Field> fields;
+};
+
+struct Settings {
+  RunOptions run;
+  BatchOptions batch;
+  SupplyOptions supply;
+  AdmissionOptions admission;
+  PoolOptions pool;
+  PrefixOptions prefix;
+  ModelOptions model;
+  GpuOptions gpu;
+  ClusterOptions cluster;
+  WorkloadOptions workload;
+  RecordOptions record;
+  CompareOptions compare;
+
+  // The whole list, in the order it is written. Borrows *this.
+  [[nodiscard]] std::vector<Section> Sections();
+
+  // Rules that span fields; single fields are checked as they are set.
+  [[nodiscard]] Status Validate() const;
+};
+
+// Sets one `section.field`. The message of an error starts with the key.
+Status SetField(Settings& settings, std::string_view key, const FieldValue& value);
+
+// Applies "key=value".
+Status ApplyOverride(Settings& settings, std::string_view assignment);
+
+// Applies a YAML document. `name` stands in front of errors, with the line.
+Status ApplyYaml(Settings& settings, std::string_view yaml, const std::string& name);
+
+// A preset's name, or the path of a YAML file; then overrides; then Validate.
+Result<Settings> LoadSettings(const std::string& preset_or_path,
+                              const std::vector<std::string>& overrides);
+
+// The resolved settings as YAML that loads back to the same settings.
+std::string ToYaml(const Settings& settings);
+
+// Every key with type, default and meaning, as Markdown.
+std::string DescribeSettings();
+
+}  // namespace pace
+
+#endif  // PACE_CONFIG_SETTINGS_H_

@@ -1,0 +1,85 @@
+// An AdmissionPolicy rules on the groups drawn for one training step.
+//
+// BeginStep fixes budget and cutoff and freezes what they were computed from;
+// Judge depends on the group and that frozen state alone, so the order of
+// draws cannot matter. No clock, no locks, no I/O: every driver shares it.
+//
+//   StepPlan plan = policy->BeginStep(step, {.occupancy = 40, .batch = 12});
+//   Decision decision = policy->Judge(group);
+//   policy->Observe(group, decision);
+//
+// Thread-safety: none; one owner, the coordinator.
+#ifndef PACE_CONTROL_ADMISSION_POLICY_H_
+#define PACE_CONTROL_ADMISSION_POLICY_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "config/admission_options.h"
+#include "core/decision.h"
+#include "core/staleness.h"
+#include "core/status.h"
+#include "core/version.h"
+
+namespace pace {
+
+// All a policy may know of the world as a step begins.
+struct PoolView {
+  int64_t occupancy = 0;  // N_j: groups in the pool before the first draw
+  int64_t batch = 1;      // groups the step needs
+};
+
+// What a policy remembers between steps; every policy saves into this form.
+struct AdmissionState {
+  PolicyVersion step;  // the last step begun
+  double smoothed_rate = 0;
+  // Oldest first. `pending` was drawn in the last step and enters the windows
+  // when the next one begins.
+  std::vector<double> scores;
+  std::vector<double> prefix_scores;
+  std::vector<double> pending_scores;
+  std::vector<double> pending_prefix_scores;
+  // What the last BeginStep fixed.
+  StepPlan plan;
+};
+
+class AdmissionPolicy {
+ public:
+  virtual ~AdmissionPolicy() = default;
+
+  // Steps only grow. What was observed before enters the windows now.
+  virtual StepPlan BeginStep(PolicyVersion step, const PoolView& pool) = 0;
+
+  // The verdict on one group in the step begun last.
+  // REQUIRES: BeginStep was called; group.assembled <= that step.
+  [[nodiscard]] virtual Decision Judge(const GroupSummary& group) const = 0;
+
+  // Told of every drawn group once, whether it was admitted or not.
+  virtual void Observe(const GroupSummary& group, const Decision& decision) = 0;
+
+  // How little this group is wanted, in the step begun last: the pool evicts
+  // the highest first and, under draw order lowest_score, draws the lowest.
+  [[nodiscard]] virtual double Score(const GroupSummary& group) const = 0;
+
+  // Whether Judge reads GroupSummary::members.
+  [[nodiscard]] virtual bool NeedsMembers() const { return false; }
+
+  // The share of draws this policy may at most mean to reject, if it has one;
+  // the coordinator's backstop is sized by it.
+  [[nodiscard]] virtual std::optional<double> MaxBudget() const { return std::nullopt; }
+
+  // Save and restore: a restored policy answers as the saved one would.
+  // Restore leaves the policy unchanged when it returns an error.
+  [[nodiscard]] virtual AdmissionState Save() const = 0;
+  virtual Status Restore(const AdmissionState& state) = 0;
+};
+
+// The policy that the options name. `seed` keys the fractional tie rule.
+std::unique_ptr<AdmissionPolicy> MakeAdmissionPolicy(const AdmissionOptions& options,
+                                                     int64_t batch, uint64_t seed);
+
+}  // namespace pace
+
+#endif  // PACE_CONTROL_ADMISSION_POLICY_H_

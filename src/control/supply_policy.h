@@ -1,0 +1,83 @@
+// A SupplyPolicy rules on how many groups may be started, and whether running
+// ones should stop.
+//
+// A group holds one credit from dispatch until its step's weights reached
+// every live worker, or it was rejected or lost; the coordinator keeps that
+// ledger and asks the policy after every event.
+//
+// Thread-safety: none; one owner, the coordinator. No clock, no I/O.
+#ifndef PACE_CONTROL_SUPPLY_POLICY_H_
+#define PACE_CONTROL_SUPPLY_POLICY_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "config/run_options.h"
+#include "core/ids.h"
+#include "core/version.h"
+
+namespace pace {
+
+// All a supply policy may know.
+struct SupplyView {
+  // Groups by state, now.
+  int64_t num_running = 0;
+  int64_t num_pooled = 0;
+  int64_t num_selected = 0;       // drawn and admitted for the current step
+  int64_t num_awaiting_sync = 0;  // trained, credit not yet returned
+  // Groups since the run began.
+  int64_t num_started = 0;
+  int64_t num_trained = 0;
+  int64_t num_rejected = 0;
+  int64_t num_lost = 0;
+
+  PolicyVersion trainer;    // the version the trainer is at
+  PolicyVersion published;  // the newest version handed to workers
+  // The version at dispatch of the oldest group that still holds a credit.
+  std::optional<PolicyVersion> oldest_dispatch;
+  bool gathering = false;   // a step has begun and its batch is not full
+  bool training = false;    // a batch is being trained on
+
+  int64_t num_outstanding() const {
+    return num_running + num_pooled + num_selected + num_awaiting_sync;
+  }
+};
+
+struct RunningGroup {
+  GroupId id;
+  PolicyVersion dispatched;  // the version its worker was promised at dispatch
+  int64_t num_finished = 0;  // members that have finished
+};
+
+enum class Abandon {
+  kNo,
+  kDrop,        // throw the partial responses away
+  kKeepPrefix,  // the prompt comes back first and resumes from them
+};
+
+class SupplyPolicy {
+ public:
+  virtual ~SupplyPolicy() = default;
+
+  // How many more groups may start now; free worker slots bound it further.
+  [[nodiscard]] virtual int64_t NumToStart(const SupplyView& view) const = 0;
+
+  // Policies that never abandon are not asked about each running group.
+  [[nodiscard]] virtual bool MayAbandon() const { return false; }
+
+  // Asked for every running group when a batch has filled and when the
+  // trainer's version advanced.
+  [[nodiscard]] virtual Abandon ShouldAbandon(const RunningGroup&, const SupplyView&) const {
+    return Abandon::kNo;
+  }
+
+  // The most credits this policy ever lets out, if it has such a bound.
+  [[nodiscard]] virtual std::optional<int64_t> MaxOutstanding() const { return std::nullopt; }
+};
+
+std::unique_ptr<SupplyPolicy> MakeSupplyPolicy(const SupplyOptions& options, int64_t batch);
+
+}  // namespace pace
+
+#endif  // PACE_CONTROL_SUPPLY_POLICY_H_

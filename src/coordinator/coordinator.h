@@ -1,0 +1,171 @@
+// The Coordinator decides what everybody does next.
+//
+// It is a pure state machine: events in, commands out. No threads, no clock, no
+// I/O, no tensors. The simulator, the lab and the runtime all drive this one
+// class, so what holds in one holds in all; the proofs are in docs/method.md.
+//
+//   Coordinator coordinator(options, MakeAdmissionPolicy(...), MakeSupplyPolicy(...));
+//   for (const Command& command : coordinator.Handle(WorkerJoined{worker, 64})) Execute(command);
+//
+// What a driver owes it: events of one worker arrive in order; commands to one
+// worker are carried out in order (SyncWeights precedes the StartGroup that
+// depends on it); every StartGroup ends in ResponseFinished for each member, in
+// GroupFailed or in WorkerLost; every SyncWeights ends in WorkerSynced or
+// WorkerLost; deadlines are the driver's. Late events of a group that is no
+// longer running are ignored.
+//
+// Thread-safety: none; call it from one thread at a time.
+#ifndef PACE_COORDINATOR_COORDINATOR_H_
+#define PACE_COORDINATOR_COORDINATOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "control/admission_policy.h"
+#include "control/supply_policy.h"
+#include "coordinator/events.h"
+#include "coordinator/group_table.h"
+#include "coordinator/prompt_queue.h"
+#include "coordinator/snapshot.h"
+#include "coordinator/throughput.h"
+#include "coordinator/worker_table.h"
+#include "pool/pool_state.h"
+
+namespace pace {
+
+struct CoordinatorOptions {
+  int64_t batch = 12;
+  int64_t group_size = 12;
+  int64_t num_steps = 300;
+  int64_t sync_interval = 1;
+  int64_t checkpoint_every = 0;  // steps; 0 = never
+  int64_t evaluate_every = 0;    // steps; 0 = never
+  Requeue requeue = Requeue::kLost;
+  int64_t max_attempts = 3;
+  PoolOptions pool;
+
+  static CoordinatorOptions Of(const Settings& settings);
+};
+
+// Sees what was decided, as it is decided. Never calls back.
+class CoordinatorObserver {
+ public:
+  virtual ~CoordinatorObserver() = default;
+  // `served` is the oldest version a live worker serves.
+  virtual void OnStepBegan(const StepPlan&, std::optional<PolicyVersion> /*served*/) {}
+  virtual void OnGroupAssembled(const GroupSummary&) {}
+  virtual void OnGroupDrawn(const GroupSummary&, const Decision&,
+                            std::optional<PolicyVersion> /*served*/) {}
+};
+
+class Coordinator {
+ public:
+  // `observer` may be null; otherwise it outlives the coordinator.
+  Coordinator(const CoordinatorOptions& options, std::unique_ptr<AdmissionPolicy> admission,
+              std::unique_ptr<SupplyPolicy> supply, CoordinatorObserver* observer = nullptr);
+
+  // Whether Handle may be called with this event now; an error names the field
+  // and the rule. Drivers need not ask; readers of recorded events must.
+  [[nodiscard]] Status Validate(const Event& event) const;
+
+  // Takes one event and returns what to do, in order.
+  // REQUIRES: Validate(event).ok()
+  std::vector<Command> Handle(const Event& event);
+
+  // One line: what the next step waits for and who could bring it.
+  [[nodiscard]] std::string WhyWaiting() const;
+
+  // Everything, so that a restored coordinator answers as this one would.
+  [[nodiscard]] CoordinatorSnapshot Save() const;
+  // Checks the snapshot whole before it changes anything. REQUIRES: no event
+  // was handled yet.
+  Status Restore(const CoordinatorSnapshot& snapshot);
+  // The commands whose answers are still owed: what a driver must see to after
+  // Restore.
+  [[nodiscard]] std::vector<Command> Owed() const;
+
+  // The invariants of docs/method.md; stops the process when one is broken.
+  void CheckInvariants() const;
+
+  PolicyVersion version() const { return version_; }
+  bool stopped() const { return stopped_; }
+  bool training() const { return training_; }
+  // A step has begun and waits for groups.
+  bool gathering() const { return gathering_; }
+  SupplyView supply_view() const;
+  const PoolState& pool() const { return pool_; }
+  const Throughput& throughput() const { return throughput_; }
+  // Verdicts of the step begun last.
+  int64_t num_offered() const { return num_offered_; }
+  int64_t num_rejected_in_step() const { return num_rejected_in_step_; }
+  int64_t num_guarded() const { return num_guarded_; }
+  std::optional<PolicyVersion> served() const { return workers_.OldestServed(); }
+
+ private:
+  using Commands = std::vector<Command>;
+
+  void On(const WorkerJoined& event, Commands& out);
+  void On(const WorkerLost& event, Commands& out);
+  void On(const ResponseFinished& event, Commands& out);
+  void On(const GroupFailed& event, Commands& out);
+  void On(const WorkerSynced& event, Commands& out);
+  void On(const StepFinished& event, Commands& out);
+  void On(const EvaluationFinished& event, Commands& out);
+  void On(const CheckpointFinished& event, Commands& out);
+  void On(const StopRequested& event, Commands& out);
+
+  // Does everything the state now allows, in the order commands must leave.
+  void Advance(Commands& out);
+  void SyncWorkers(Commands& out);
+  void ReturnSyncedCredits();
+  void BeginStep();
+  void Draw(Commands& out);
+  Decision Rule(const GroupSummary& group);
+  void AbandonRunning(Commands& out);
+  void StartGroups(Commands& out);
+  void FinishIfDone(Commands& out);
+  void Lose(GroupId group, bool resume_first);
+  int64_t BackstopRejections() const;
+  bool NothingOutstanding() const;
+
+  // Constant after construction.
+  const CoordinatorOptions options_;
+  const std::unique_ptr<AdmissionPolicy> admission_;
+  const std::unique_ptr<SupplyPolicy> supply_;
+  CoordinatorObserver* const observer_;
+
+  WorkerTable workers_;
+  GroupTable groups_;
+  PromptQueue prompts_;
+  PoolState pool_;
+  Throughput throughput_;
+
+  PolicyVersion version_;    // of the trainer
+  PolicyVersion published_;  // newest handed to workers
+  bool gathering_ = false;
+  bool training_ = false;
+  bool checkpointing_ = false;
+  bool stop_requested_ = false;
+  bool final_checkpoint_done_ = false;
+  bool stopped_ = false;
+  int64_t num_evaluating_ = 0;
+
+  std::vector<GroupId> selected_;            // the batch so far, or in training
+  std::deque<AwaitingSync> awaiting_sync_;   // trained groups that hold credits
+  int64_t num_awaiting_sync_ = 0;
+  int64_t num_offered_ = 0;
+  int64_t num_rejected_in_step_ = 0;
+  int64_t num_guarded_ = 0;
+  int64_t num_trained_ = 0;
+  int64_t num_rejected_ = 0;
+  int64_t num_lost_ = 0;
+};
+
+}  // namespace pace
+
+#endif  // PACE_COORDINATOR_COORDINATOR_H_

@@ -1,0 +1,106 @@
+// What the coordinator is told and what it asks for.
+//
+// Events come from a driver in one order; commands go back to it. Payloads
+// (tokens, rewards) stay with the driver and are named by group and member.
+#ifndef PACE_COORDINATOR_EVENTS_H_
+#define PACE_COORDINATOR_EVENTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "core/decision.h"
+#include "core/ids.h"
+#include "core/staleness.h"
+#include "core/version.h"
+
+namespace pace {
+
+// --- events ---
+
+// A worker is ready for commands. It serves nothing until its first sync.
+struct WorkerJoined {
+  WorkerId worker;
+  int64_t max_groups = 1;  // that it can run at once
+};
+// A worker and everything unfinished on it is gone. Its id does not return.
+struct WorkerLost {
+  WorkerId worker;
+};
+// One response of a running group has finished.
+struct ResponseFinished {
+  GroupId group;
+  int64_t member = 0;
+  std::vector<Segment> segments;  // in generation order, versions do not fall
+  std::optional<double> prefix_score;
+  int64_t num_bytes = 0;
+};
+// A running group cannot finish.
+struct GroupFailed {
+  GroupId group;
+};
+// A SyncWeights command has taken effect.
+struct WorkerSynced {
+  WorkerId worker;
+  PolicyVersion version;
+};
+// The TrainBatch command of this step has been carried out.
+struct StepFinished {
+  PolicyVersion step;
+};
+struct EvaluationFinished {
+  PolicyVersion version;
+};
+struct CheckpointFinished {
+  PolicyVersion step;
+};
+// Finish the update in flight, save, stop.
+struct StopRequested {};
+
+using Event = std::variant<WorkerJoined, WorkerLost, ResponseFinished, GroupFailed, WorkerSynced,
+                           StepFinished, EvaluationFinished, CheckpointFinished, StopRequested>;
+
+// --- commands ---
+
+struct StartGroup {
+  GroupId group;
+  WorkerId worker;
+  PromptIndex prompt;
+};
+// Stop a running group. With keep_prefix its unfinished responses are kept for
+// the next group that starts from the same prompt.
+struct AbandonGroup {
+  GroupId group;
+  bool keep_prefix = false;
+};
+struct SyncWeights {
+  WorkerId worker;
+  PolicyVersion version;
+};
+// Train step `step` on these groups, sorted by id.
+struct TrainBatch {
+  PolicyVersion step;
+  std::vector<GroupId> groups;
+};
+// The payload of a finished group is no longer needed.
+struct DropGroup {
+  GroupId group;
+  Reason reason = Reason::kOverCutoff;
+};
+struct Evaluate {
+  PolicyVersion version;
+};
+// Save everything as one. Until CheckpointFinished no command follows.
+struct Checkpoint {
+  PolicyVersion step;  // the step finished last
+};
+// Nothing follows.
+struct Stop {};
+
+using Command = std::variant<StartGroup, AbandonGroup, SyncWeights, TrainBatch, DropGroup,
+                             Evaluate, Checkpoint, Stop>;
+
+}  // namespace pace
+
+#endif  // PACE_COORDINATOR_EVENTS_H_

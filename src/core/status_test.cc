@@ -1,0 +1,47 @@
+#include "core/status.h"
+
+#include <gtest/gtest.h>
+
+#include "core/decision.h"
+#include "core/log.h"
+#include "core/version.h"
+
+namespace pace {
+namespace {
+
+Result<int> Half(int value) {
+  if (value % 2 != 0) return InvalidArgument("value = ", value, ": must be even");
+  return value / 2;
+}
+
+TEST(StatusTest, CarriesOneLineAndItsPlace) {
+  const Result<int> odd = Half(3);
+  EXPECT_FALSE(odd.ok());
+  EXPECT_EQ(odd.status().At("a.json:4").message(), "a.json:4: value = 3: must be even");
+  EXPECT_EQ(Half(4).value(), 2);
+}
+
+TEST(ConcatTest, PrintsDoublesThatReadBack) {
+  EXPECT_EQ(Concat(0.1, " ", 1e300, " ", 3, " ", true, " ", PolicyVersion(7)),
+            "0.1 1e+300 3 true 7");
+}
+
+TEST(CheckDeathTest, SaysWhereAndWhat) {
+  EXPECT_DEATH(PACE_CHECK(1 > 2, "left = ", 1), "check failed: 1 > 2: left = 1");
+}
+
+TEST(DecisionTest, ReasonNamesReadBack) {
+  for (int i = 0; i < kNumReasons; ++i) {
+    const auto reason = static_cast<Reason>(i);
+    EXPECT_EQ(ReasonFromName(Name(reason)), reason);
+  }
+  EXPECT_EQ(ReasonFromName("because"), std::nullopt);
+}
+
+TEST(LogTest, FormatsFieldsAfterTheMessage) {
+  EXPECT_EQ(FormatLogLine({Severity::kWarning, "pool", "evicted", {{"group", "7"}}}),
+            "warning: pool: evicted group=7\n");
+}
+
+}  // namespace
+}  // namespace pace

@@ -1,0 +1,91 @@
+// StepMetrics gathers one training step into the row that metrics.jsonl holds.
+//
+// A driver tells it what was decided and what the clock said; it knows neither
+// coordinator nor files. Metric names are a released surface: docs/run-directory.md.
+//
+//   StepMetrics metrics(batch);
+//   metrics.BeginStep(plan);
+//   metrics.AddDraw(group, decision, payload);
+//   MetricsRow row = metrics.EndStep(times, totals);
+//
+// Thread-safety: none.
+#ifndef PACE_RECORD_STEP_METRICS_H_
+#define PACE_RECORD_STEP_METRICS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/decision.h"
+#include "core/staleness.h"
+
+namespace pace {
+
+// What the payload of a drawn group says: means over its members.
+struct PayloadStats {
+  double length = 0;  // policy tokens
+  double reward = 0;  // for 0/1 rewards the pass rate
+  double turns = 1;
+};
+
+// Where a step's time went. The first five parts do not overlap and sum to
+// `step`; rescore_hidden ran beside them.
+struct StepTimes {
+  Seconds step{0};
+  Seconds wait_data{0};
+  Seconds train{0};
+  Seconds sync{0};
+  Seconds rescore_visible{0};
+  Seconds other{0};
+  Seconds rescore_hidden{0};
+};
+
+// Running totals and rates at the end of a step, as the driver knows them.
+struct StepTotals {
+  Seconds time{0};                    // of the driver's clock
+  double gpu_seconds = 0;             // all GPUs, since the run began
+  int64_t num_trained_groups = 0;     // since the run began
+  int64_t num_tokens_generated = 0;   // since the run began
+  int64_t num_tokens_never_trained = 0;  // of groups rejected, evicted or lost
+  int64_t num_interrupted = 0;        // responses interrupted in this step
+  int64_t num_step_tokens = 0;        // generated in this step
+  int64_t pool_bytes = 0;             // as the step began
+  double produced = 0;                // groups per step, five-step window
+  double consumed = 0;
+};
+
+// Names with values, in the order they are written. Absent = not known.
+using MetricsRow = std::vector<std::pair<std::string, double>>;
+
+// The value under a name, if the row has it.
+std::optional<double> Find(const MetricsRow& row, std::string_view name);
+
+class StepMetrics {
+ public:
+  void BeginStep(const StepPlan& plan);
+  void AddDraw(const GroupSummary& group, const Decision& decision, const PayloadStats& payload);
+  // The finished row, first `step` and `time`. Ready for the next BeginStep.
+  MetricsRow EndStep(const StepTimes& times, const StepTotals& totals);
+
+ private:
+  struct Spread {
+    double sum = 0, max = 0;
+    int64_t count = 0;
+    void Add(double value);
+    double Mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
+  };
+
+  StepPlan plan_;
+  int64_t num_offered_ = 0, num_rejected_ = 0, num_guarded_ = 0, num_scored_ = 0;
+  // Of trained groups.
+  Spread waiting_, waiting_assembly_, waiting_pool_, generation_, effective_, lag_, prefix_;
+  Spread length_offered_, length_trained_, reward_offered_, reward_trained_;
+  Spread turns_offered_, turns_trained_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_RECORD_STEP_METRICS_H_
