@@ -33,16 +33,16 @@ struct PoolView {
 
 // What a policy remembers between steps; every policy saves into this form.
 struct AdmissionState {
-  PolicyVersion step;  // the last step begun
+  PolicyVersion step{};  // the last step begun
   double smoothed_rate = 0;
   // Oldest first. `pending` was drawn in the last step and enters the windows
   // when the next one begins.
-  std::vector<double> scores;
-  std::vector<double> prefix_scores;
-  std::vector<double> pending_scores;
-  std::vector<double> pending_prefix_scores;
+  std::vector<double> scores{};
+  std::vector<double> prefix_scores{};
+  std::vector<double> pending_scores{};
+  std::vector<double> pending_prefix_scores{};
   // What the last BeginStep fixed.
-  StepPlan plan;
+  StepPlan plan{};
 };
 
 class AdmissionPolicy {
@@ -76,9 +76,13 @@ class AdmissionPolicy {
   virtual Status Restore(const AdmissionState& state) = 0;
 };
 
+// A Decision with the group's staleness at `step` filled in, for policies to
+// complete.
+Decision Measure(const GroupSummary& group, PolicyVersion step);
+
 // The policy that the options name. `seed` keys the fractional tie rule.
-std::unique_ptr<AdmissionPolicy> MakeAdmissionPolicy(const AdmissionOptions& options,
-                                                     int64_t batch, uint64_t seed);
+std::unique_ptr<AdmissionPolicy> MakeAdmissionPolicy(const AdmissionOptions& options, int64_t batch,
+                                                     uint64_t seed);
 
 }  // namespace pace
 

@@ -36,8 +36,8 @@ struct SupplyView {
   PolicyVersion published;  // the newest version handed to workers
   // The version at dispatch of the oldest group that still holds a credit.
   std::optional<PolicyVersion> oldest_dispatch;
-  bool gathering = false;   // a step has begun and its batch is not full
-  bool training = false;    // a batch is being trained on
+  bool gathering = false;  // a step has begun and its batch is not full
+  bool training = false;   // a batch is being trained on
 
   int64_t num_outstanding() const {
     return num_running + num_pooled + num_selected + num_awaiting_sync;

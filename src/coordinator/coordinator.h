@@ -27,6 +27,7 @@
 
 #include "config/settings.h"
 #include "control/admission_policy.h"
+#include "control/progress_guard.h"
 #include "control/supply_policy.h"
 #include "coordinator/events.h"
 #include "coordinator/group_table.h"
@@ -47,7 +48,7 @@ struct CoordinatorOptions {
   int64_t evaluate_every = 0;    // steps; 0 = never
   Requeue requeue = Requeue::kLost;
   int64_t max_attempts = 3;
-  PoolOptions pool;
+  PoolOptions pool{};
 
   static CoordinatorOptions Of(const Settings& settings);
 };
@@ -56,7 +57,7 @@ struct CoordinatorOptions {
 class CoordinatorObserver {
  public:
   virtual ~CoordinatorObserver() = default;
-  // `served` is the oldest version a live worker serves.
+  // `served` is Coordinator::served at that moment.
   virtual void OnStepBegan(const StepPlan&, std::optional<PolicyVersion> /*served*/) {}
   virtual void OnGroupAssembled(const GroupSummary&) {}
   virtual void OnGroupDrawn(const GroupSummary&, const Decision&,
@@ -102,36 +103,44 @@ class Coordinator {
   const Throughput& throughput() const { return throughput_; }
   // Verdicts of the step begun last.
   int64_t num_offered() const { return num_offered_; }
-  int64_t num_rejected_in_step() const { return num_rejected_in_step_; }
-  int64_t num_guarded() const { return num_guarded_; }
-  std::optional<PolicyVersion> served() const { return workers_.OldestServed(); }
+  int64_t num_rejected_in_step() const { return guard_.num_rejected(); }
+  int64_t num_guarded() const { return guard_.num_guarded(); }
+  // u: the oldest version that a group started now could sample from. A sync on
+  // its way counts as done, because groups start behind it.
+  std::optional<PolicyVersion> served() const { return workers_.OldestPromised(); }
 
  private:
   using Commands = std::vector<Command>;
 
-  void On(const WorkerJoined& event, Commands& out);
-  void On(const WorkerLost& event, Commands& out);
-  void On(const ResponseFinished& event, Commands& out);
-  void On(const GroupFailed& event, Commands& out);
-  void On(const WorkerSynced& event, Commands& out);
-  void On(const StepFinished& event, Commands& out);
-  void On(const EvaluationFinished& event, Commands& out);
-  void On(const CheckpointFinished& event, Commands& out);
-  void On(const StopRequested& event, Commands& out);
+  // Each returns whether Advance has anything to look at.
+  bool On(const WorkerJoined& event, Commands& out);
+  bool On(const WorkerLost& event, Commands& out);
+  bool On(const ResponseFinished& event, Commands& out);
+  bool On(const GroupFailed& event, Commands& out);
+  bool On(const WorkerSynced& event, Commands& out);
+  bool On(const StepFinished& event, Commands& out);
+  bool On(const EvaluationFinished& event, Commands& out);
+  bool On(const CheckpointFinished& event, Commands& out);
+  bool On(const StopRequested& event, Commands& out);
 
   // Does everything the state now allows, in the order commands must leave.
   void Advance(Commands& out);
   void SyncWorkers(Commands& out);
+  void SyncWorker(WorkerId worker, Commands& out);
   void ReturnSyncedCredits();
   void BeginStep();
   void Draw(Commands& out);
-  Decision Rule(const GroupSummary& group);
+  void Reject(const Eviction& eviction, Commands& out);
+  void SendBatch(Commands& out);
   void AbandonRunning(Commands& out);
   void StartGroups(Commands& out);
   void FinishIfDone(Commands& out);
-  void Lose(GroupId group, bool resume_first);
-  int64_t BackstopRejections() const;
+  void Lose(GroupId group);
+  void ReturnPrompt(const GroupRecord& record, bool rejected);
   bool NothingOutstanding() const;
+  bool LastStepDone() const { return version_.step() >= options_.num_steps; }
+  Status ValidateResponse(const ResponseFinished& event) const;
+  Status ValidateSnapshot(const CoordinatorSnapshot& snapshot) const;
 
   // Constant after construction.
   const CoordinatorOptions options_;
@@ -139,6 +148,7 @@ class Coordinator {
   const std::unique_ptr<SupplyPolicy> supply_;
   CoordinatorObserver* const observer_;
 
+  ProgressGuard guard_;
   WorkerTable workers_;
   GroupTable groups_;
   PromptQueue prompts_;
@@ -147,20 +157,19 @@ class Coordinator {
 
   PolicyVersion version_;    // of the trainer
   PolicyVersion published_;  // newest handed to workers
+  bool started_ = false;
   bool gathering_ = false;
   bool training_ = false;
   bool checkpointing_ = false;
   bool stop_requested_ = false;
   bool final_checkpoint_done_ = false;
   bool stopped_ = false;
-  int64_t num_evaluating_ = 0;
+  std::vector<PolicyVersion> evaluating_;  // in the order they were asked for
 
-  std::vector<GroupId> selected_;            // the batch so far, or in training
-  std::deque<AwaitingSync> awaiting_sync_;   // trained groups that hold credits
+  std::vector<GroupId> selected_;           // the batch so far, or in training
+  std::deque<AwaitingSync> awaiting_sync_;  // trained groups that hold credits
   int64_t num_awaiting_sync_ = 0;
   int64_t num_offered_ = 0;
-  int64_t num_rejected_in_step_ = 0;
-  int64_t num_guarded_ = 0;
   int64_t num_trained_ = 0;
   int64_t num_rejected_ = 0;
   int64_t num_lost_ = 0;

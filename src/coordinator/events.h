@@ -91,15 +91,17 @@ struct DropGroup {
 struct Evaluate {
   PolicyVersion version;
 };
-// Save everything as one. Until CheckpointFinished no command follows.
+// Pause, let the events on their way come in, save everything as one, then
+// answer CheckpointFinished with the same step. Until then no command follows
+// but DropGroup, when what comes in overfills the pool.
 struct Checkpoint {
-  PolicyVersion step;  // the step finished last
+  PolicyVersion step;  // that a resumed run begins with
 };
 // Nothing follows.
 struct Stop {};
 
-using Command = std::variant<StartGroup, AbandonGroup, SyncWeights, TrainBatch, DropGroup,
-                             Evaluate, Checkpoint, Stop>;
+using Command = std::variant<StartGroup, AbandonGroup, SyncWeights, TrainBatch, DropGroup, Evaluate,
+                             Checkpoint, Stop>;
 
 }  // namespace pace
 

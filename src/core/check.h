@@ -20,12 +20,12 @@ namespace pace {
 
 }  // namespace pace
 
-#define PACE_CHECK(condition, ...)                                    \
-  do {                                                                \
-    if (!(condition)) [[unlikely]] {                                  \
-      ::pace::CheckFailed(#condition, ::pace::Concat(__VA_ARGS__),    \
-                          std::source_location::current());           \
-    }                                                                 \
+#define PACE_CHECK(condition, ...)                                 \
+  do {                                                             \
+    if (!(condition)) [[unlikely]] {                               \
+      ::pace::CheckFailed(#condition, ::pace::Concat(__VA_ARGS__), \
+                          std::source_location::current());        \
+    }                                                              \
   } while (false)
 
 #endif  // PACE_CORE_CHECK_H_

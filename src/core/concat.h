@@ -13,10 +13,18 @@
 
 namespace pace {
 
-inline void AppendTo(std::string& out, std::string_view text) { out += text; }
-inline void AppendTo(std::string& out, const char* text) { out += text; }
-inline void AppendTo(std::string& out, char c) { out += c; }
-inline void AppendTo(std::string& out, bool value) { out += value ? "true" : "false"; }
+inline void AppendTo(std::string& out, std::string_view text) {
+  out += text;
+}
+inline void AppendTo(std::string& out, const char* text) {
+  out += text;
+}
+inline void AppendTo(std::string& out, char c) {
+  out += c;
+}
+inline void AppendTo(std::string& out, bool value) {
+  out += value ? "true" : "false";
+}
 
 template <typename Number>
   requires(std::integral<Number> || std::floating_point<Number>)

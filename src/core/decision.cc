@@ -6,9 +6,9 @@ namespace pace {
 namespace {
 
 constexpr std::array<std::string_view, kNumReasons> kReasonNames = {
-    "warming_up",   "no_budget",         "under_cutoff",   "over_cutoff", "tie_admitted",
-    "tie_rejected", "within_bound",      "over_bound",     "unfiltered",  "freshest_possible",
-    "progress_guard", "pool_groups",     "pool_bytes",
+    "warming_up",     "no_budget",    "under_cutoff", "over_cutoff", "tie_admitted",
+    "tie_rejected",   "within_bound", "over_bound",   "unfiltered",  "freshest_possible",
+    "progress_guard", "pool_groups",  "pool_bytes",
 };
 
 }  // namespace
@@ -17,7 +17,9 @@ std::string_view Name(Verdict verdict) {
   return verdict == Verdict::kAdmit ? "admit" : "reject";
 }
 
-std::string_view Name(Reason reason) { return kReasonNames.at(static_cast<size_t>(reason)); }
+std::string_view Name(Reason reason) {
+  return kReasonNames.at(static_cast<size_t>(reason));
+}
 
 std::optional<Reason> ReasonFromName(std::string_view name) {
   for (size_t i = 0; i < kReasonNames.size(); ++i) {

@@ -17,12 +17,12 @@ enum class Verdict { kAdmit, kReject };
 
 enum class Reason {
   // pace
-  kWarmingUp,     // fewer scores observed than the minimum
-  kNoBudget,      // the pool asks for no rejection
-  kUnderCutoff,   // score <= cutoff
-  kOverCutoff,    // score > cutoff
-  kTieAdmitted,   // score == cutoff, fractional ties, kept
-  kTieRejected,   // score == cutoff, fractional ties, dropped
+  kWarmingUp,    // fewer scores observed than the minimum
+  kNoBudget,     // the pool asks for no rejection
+  kUnderCutoff,  // score <= cutoff
+  kOverCutoff,   // score > cutoff
+  kTieAdmitted,  // score == cutoff, fractional ties, kept
+  kTieRejected,  // score == cutoff, fractional ties, dropped
   // stale_k, oldest_token
   kWithinBound,
   kOverBound,
@@ -46,11 +46,11 @@ std::optional<Reason> ReasonFromName(std::string_view name);
 // empty.
 struct StepPlan {
   PolicyVersion step;
-  int64_t occupancy = 0;                // N_j
-  std::optional<double> target_rate;    // r_j
-  std::optional<double> smoothed_rate;  // the moving average of r_j
-  std::optional<double> budget;         // b_j
-  std::optional<double> cutoff;         // kappa_j; none while warming up or without budget
+  int64_t occupancy = 0;                  // N_j
+  std::optional<double> target_rate{};    // r_j
+  std::optional<double> smoothed_rate{};  // the moving average of r_j
+  std::optional<double> budget{};         // b_j
+  std::optional<double> cutoff{};         // kappa_j; none while warming up or without budget
   // P(reject) for a score equal to the cutoff; 0 under the strict rule.
   double tie_probability = 0;
 };

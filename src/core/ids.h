@@ -23,8 +23,8 @@ class Id {
   int64_t value_ = 0;
 };
 
-using GroupId = Id<struct GroupTag>;    // the responses to one dispatched prompt
-using WorkerId = Id<struct WorkerTag>;  // one rollout engine
+using GroupId = Id<struct GroupTag>;       // the responses to one dispatched prompt
+using WorkerId = Id<struct WorkerTag>;     // one rollout engine
 using PromptIndex = Id<struct PromptTag>;  // position in the endless prompt stream
 
 template <typename Tag>
@@ -36,9 +36,7 @@ void AppendTo(std::string& out, Id<Tag> id) {
 
 template <typename Tag>
 struct std::hash<pace::Id<Tag>> {
-  size_t operator()(pace::Id<Tag> id) const noexcept {
-    return std::hash<int64_t>()(id.value());
-  }
+  size_t operator()(pace::Id<Tag> id) const noexcept { return std::hash<int64_t>()(id.value()); }
 };
 
 #endif  // PACE_CORE_IDS_H_

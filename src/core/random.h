@@ -17,8 +17,7 @@ namespace pace {
 
 // The block function of Salmon et al., "Parallel random numbers: as easy as
 // 1, 2, 3" (2011), ten rounds.
-std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
-                                   std::array<uint32_t, 2> key);
+std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 class CounterRandom {
  public:

@@ -15,8 +15,8 @@ void VersionRuns::Append(PolicyVersion version, int64_t num_tokens) {
     segments_.push_back({version, num_tokens});
     return;
   }
-  PACE_CHECK(version >= segments_.back().version, "versions only grow: ", version,
-             " after ", segments_.back().version);
+  PACE_CHECK(version >= segments_.back().version, "versions only grow: ", version, " after ",
+             segments_.back().version);
   if (segments_.back().version == version) {
     segments_.back().num_tokens += num_tokens;
   } else {
@@ -84,8 +84,7 @@ GroupSummary GroupSummary::Of(GroupId id, PolicyVersion assembled,
     }
     const double stalest_lag =
         group.stalest_generation + static_cast<double>(Lag(group.stalest_completed, assembled));
-    if (member.generation + static_cast<double>(Lag(member.completed, assembled)) >
-        stalest_lag) {
+    if (member.generation + static_cast<double>(Lag(member.completed, assembled)) > stalest_lag) {
       group.stalest_completed = member.completed;
       group.stalest_generation = member.generation;
     }
@@ -100,7 +99,9 @@ double GroupSummary::Waiting(PolicyVersion step) const {
          static_cast<double>(num_members);
 }
 
-double GroupSummary::WaitingAssembly() const { return Waiting(assembled); }
+double GroupSummary::WaitingAssembly() const {
+  return Waiting(assembled);
+}
 
 double GroupSummary::WaitingPool(PolicyVersion step) const {
   return static_cast<double>(Lag(assembled, step));

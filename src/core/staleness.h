@@ -61,7 +61,7 @@ struct MemberSummary {
   PolicyVersion completed;  // c
   PolicyVersion oldest;     // the smallest v_t
   int64_t num_tokens = 0;
-  double generation = 0;    // K_gen
+  double generation = 0;  // K_gen
   std::optional<double> prefix_score;
 
   // REQUIRES: segments hold at least one token, no version above `completed`.
@@ -78,8 +78,8 @@ struct GroupSummary {
   int64_t num_members = 0;
   int64_t completed_sum = 0;  // sum of the members' c
   int64_t num_tokens = 0;
-  int64_t num_bytes = 0;      // of the payload, for the pool's bound
-  double generation = 0;      // mean K_gen
+  int64_t num_bytes = 0;               // of the payload, for the pool's bound
+  double generation = 0;               // mean K_gen
   std::optional<double> prefix_score;  // mean over the members that have one
   // The member with the largest lag (at any step: waiting adds the same to all
   // orderings of K_gen - c).

@@ -12,8 +12,7 @@ TEST(VersionRunsTest, MergesNeighboursOfOneVersion) {
   runs.Append(PolicyVersion(1), 3);
   runs.Append(PolicyVersion(1), 2);
   runs.Append(PolicyVersion(4), 1);
-  EXPECT_EQ(runs.segments(),
-            (std::vector<Segment>{{PolicyVersion(1), 5}, {PolicyVersion(4), 1}}));
+  EXPECT_EQ(runs.segments(), (std::vector<Segment>{{PolicyVersion(1), 5}, {PolicyVersion(4), 1}}));
   EXPECT_EQ(NumTokens(runs.segments()), 6);
 }
 
@@ -57,8 +56,7 @@ TEST(StalenessTest, LagIsGenerationPlusWaiting) {
       }
       naive_lag += static_cast<double>(lag_sum) / static_cast<double>(tokens);
       const auto waited = static_cast<int64_t>(random.Bits(trial, 300 + m) % 5);
-      members.push_back(
-          MemberSummary::Of(segments, PolicyVersion(version + waited), std::nullopt));
+      members.push_back(MemberSummary::Of(segments, PolicyVersion(version + waited), std::nullopt));
     }
     const auto group = GroupSummary::Of(GroupId(1), PolicyVersion(39), members, 0);
     EXPECT_NEAR(group.LagAt(step), naive_lag / static_cast<double>(num_members), 1e-12);

@@ -31,8 +31,7 @@ enum class StatusCode {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(StatusCode code, std::string message)
-      : code_(code), message_(std::move(message)) {}
+  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
 
   static Status Ok() { return {}; }
 
@@ -104,10 +103,10 @@ class [[nodiscard]] Result {
 
 }  // namespace pace
 
-#define PACE_RETURN_IF_ERROR(expression)               \
-  do {                                                 \
-    ::pace::Status pace_status_ = (expression);        \
-    if (!pace_status_.ok()) return pace_status_;       \
+#define PACE_RETURN_IF_ERROR(expression)         \
+  do {                                           \
+    ::pace::Status pace_status_ = (expression);  \
+    if (!pace_status_.ok()) return pace_status_; \
   } while (false)
 
 #endif  // PACE_CORE_STATUS_H_
