@@ -1,48 +1,27 @@
-# pace_library(name SRCS ... DEPS ...)   one library per folder of src/
-# pace_test(name SRCS ... DEPS ...)      one GoogleTest binary, registered with ctest
-# pace_fuzzer(name SRCS ... DEPS ...)    a libFuzzer target, and its seed replay in ctest
+# How folders declare what they hold:
 #
-# Targets only, no global flags: warnings, sanitizers and linker come through
-# the private interface target pace_build_flags.
+#   pace_library(pool SRCS pool.cc DEPS pace::control)
+#   pace_binary(pace SRCS main.cc DEPS pace::sim)
+#   pace_test(pool_test SRCS pool_test.cc DEPS pace::pool
+#             [HEAVY] [OPTIMIZED] [TIMEOUT 60])
+#   pace_fuzzer(snapshot_fuzz SRCS snapshot_fuzz.cc DEPS pace::pool [SEEDS seeds/snapshot])
+#   pace_python_test(layers_test SCRIPT layers_test.py [HEAVY] [NEEDS pace] [TIMEOUT 60])
+#
+# ctest labels: `unit` by default, `heavy` with HEAVY (end to end, or long: the
+# sanitizer builds leave these out), `fuzz` for fuzzers. The targets pace_tests
+# (everything ctest runs), pace_unit_tests and pace_fuzzers build them.
+#
+# A test reads PACE_SOURCE_DIR and PACE_BINARY_DIR, as macros in C++ and as
+# environment variables in Python.
 
-include(GoogleTest)
-include(CheckCXXCompilerFlag)
-include(CheckLinkerFlag)
-
-add_library(pace_build_flags INTERFACE)
-target_compile_options(pace_build_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
-  -Wimplicit-fallthrough -Werror -fno-omit-frame-pointer)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 reports overlapping copies inside std::string that do not exist.
-  target_compile_options(pace_build_flags INTERFACE -Wno-restrict)
-endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(pace_build_flags INTERFACE -Wthread-safety)
-endif()
-target_compile_definitions(pace_build_flags INTERFACE _GLIBCXX_ASSERTIONS)
-
-find_program(PACE_MOLD mold)
-if(PACE_MOLD)
-  check_linker_flag(CXX -fuse-ld=mold PACE_HAS_MOLD)
-  if(PACE_HAS_MOLD)
-    target_link_options(pace_build_flags INTERFACE -fuse-ld=mold)
-  endif()
-endif()
-
-if(PACE_SANITIZE)
-  target_compile_options(pace_build_flags INTERFACE
-    -fsanitize=${PACE_SANITIZE} -fno-sanitize-recover=all -g1)
-  target_link_options(pace_build_flags INTERFACE -fsanitize=${PACE_SANITIZE})
-endif()
-
-find_program(PACE_CCACHE ccache)
-if(PACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${PACE_CCACHE})
-endif()
+add_custom_target(pace_tests)
+add_custom_target(pace_unit_tests)
+add_custom_target(pace_fuzzers)
+add_dependencies(pace_tests pace_unit_tests pace_fuzzers)
 
 function(pace_library name)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;PRIVATE_DEPS" ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS;PRIVATE_DEPS")
+  _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_library(pace_${name} STATIC ${ARG_SRCS})
   add_library(pace::${name} ALIAS pace_${name})
   target_include_directories(pace_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
@@ -51,32 +30,90 @@ function(pace_library name)
 endfunction()
 
 function(pace_binary name)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS")
+  _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} pace_build_flags)
 endfunction()
 
 function(pace_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
-  endif()
-  add_executable(${name} ${ARG_SRCS})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main pace_build_flags)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "HEAVY;OPTIMIZED" "TIMEOUT" "SRCS;DEPS")
+  _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
+  pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS} GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     PACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PACE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  if(PACE_SANITIZE AND NOT ARG_OPTIMIZED)
+    # Under sanitizers, optimising a test's own files takes longer than running
+    # them; OPTIMIZED is for the tests that loop for seconds.
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "PACE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+  _pace_label_test(${name} "${ARG_HEAVY}" "${ARG_TIMEOUT}")
+  if(ARG_HEAVY)
+    add_dependencies(pace_tests ${name})
+  else()
+    add_dependencies(pace_unit_tests ${name})
+  endif()
+endfunction()
+
+# Python's tests look at the sources or at the release binary; under a
+# sanitizer they would add nothing, so those builds do not register them.
+function(pace_python_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "HEAVY" "SCRIPT;TIMEOUT" "NEEDS")
+  _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
+  if(PACE_SANITIZE)
+    return()
+  endif()
+  add_test(NAME ${name}
+    COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SCRIPT})
+  _pace_label_test(${name} "${ARG_HEAVY}" "${ARG_TIMEOUT}")
+  foreach(target IN LISTS ARG_NEEDS)
+    add_dependencies(pace_tests ${target})
+  endforeach()
 endfunction()
 
 function(pace_fuzzer name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "SEEDS" "SRCS;DEPS")
+  _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   if(NOT PACE_FUZZ)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
-  add_executable(${name} ${ARG_SRCS})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} pace_build_flags)
-  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(pace_fuzzers ${name})
+
+  # libFuzzer adds what it finds to the first folder and only reads the second.
+  set(found ${PROJECT_BINARY_DIR}/fuzz/${name})
+  file(MAKE_DIRECTORY ${found}/corpus)
+  set(corpora ${found}/corpus)
+  if(ARG_SEEDS)
+    list(APPEND corpora ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SEEDS})
+  endif()
+  add_test(NAME ${name} COMMAND ${name}
+    -max_total_time=${PACE_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048
+    -artifact_prefix=${found}/ -print_final_stats=1 ${corpora})
+  math(EXPR timeout "${PACE_FUZZ_SECONDS} + 120")
+  set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${timeout}
+    ENVIRONMENT "${PACE_TEST_ENVIRONMENT}")
+endfunction()
+
+function(_pace_label_test name heavy timeout)
+  if(NOT timeout)
+    set(timeout 300)
+  endif()
+  if(PACE_SANITIZE)
+    math(EXPR timeout "${timeout} * 4")
+  endif()
+  set(label unit)
+  if(heavy)
+    set(label heavy)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout}
+    ENVIRONMENT "${PACE_TEST_ENVIRONMENT};PACE_BINARY_DIR=${PROJECT_BINARY_DIR}")
+endfunction()
+
+function(_pace_reject_unknown name arguments)
+  if(arguments)
+    message(FATAL_ERROR "${name}: unknown arguments: ${arguments}")
+  endif()
 endfunction()

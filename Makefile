@@ -1,0 +1,45 @@
+# Everything goes through here; `make help` lists it. Each target is complete:
+# it installs what is missing (scripts/setup), builds and runs.
+
+# Compilers and tests at a time.
+PACE_JOBS ?= $(shell nproc)
+# Seconds for each fuzz target.
+PACE_FUZZ_SECONDS ?= 10
+# Which builds `make test` tests; a subset is for quick rounds.
+STAGES ?= release asan tsan
+export PACE_JOBS PACE_FUZZ_SECONDS
+
+.PHONY: help demo build test check format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo     build pace and run the demonstration; ends with the path of its report'
+	@echo 'make build    build build/pace'
+	@echo 'make test     all tests, then the torch-free ones under sanitizers, then short fuzzing'
+	@echo '              (STAGES="$(STAGES)" PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) PACE_JOBS=$(PACE_JOBS))'
+	@echo 'make check    format, lint, layers, and the build with thread-safety analysis'
+	@echo 'make format   rewrite the sources in the one format'
+	@echo 'make clean    remove every build folder (runs/ stays)'
+
+demo: build
+	@scripts/demo
+
+build:
+	@scripts/setup build
+	@cmake --preset release > /dev/null
+	@cmake --build build --target pace -j $(PACE_JOBS)
+
+test:
+	@scripts/setup test
+	@scripts/run_tests $(STAGES)
+
+check:
+	@scripts/setup check
+	@scripts/run_checks
+
+format:
+	@scripts/setup check
+	@find src -name '*.cc' -print0 -o -name '*.h' -print0 | xargs -0 clang-format-19 -i
+
+clean:
+	rm -rf build build-asan build-core build-dev build-tsan .deps

@@ -1,0 +1,58 @@
+# pace_build_flags: the one private interface target through which warnings,
+# sanitizers and the linker reach every target of ours. No global flags.
+
+include(CheckLinkerFlag)
+
+add_library(pace_build_flags INTERFACE)
+target_compile_options(pace_build_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wimplicit-fallthrough -Werror -fno-omit-frame-pointer
+  # Messages name src/pool/pool.cc, not where this machine keeps the checkout.
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports overlapping copies inside std::string that do not exist.
+  target_compile_options(pace_build_flags INTERFACE -Wno-restrict)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(pace_build_flags INTERFACE -Wthread-safety)
+endif()
+target_compile_definitions(pace_build_flags INTERFACE _GLIBCXX_ASSERTIONS)
+
+find_program(PACE_MOLD mold)
+if(PACE_MOLD)
+  check_linker_flag(CXX -fuse-ld=mold PACE_HAS_MOLD)
+  if(PACE_HAS_MOLD)
+    target_link_options(pace_build_flags INTERFACE -fuse-ld=mold)
+  endif()
+endif()
+
+find_program(PACE_CCACHE ccache)
+if(PACE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PACE_CCACHE})
+endif()
+
+# What ctest sets for every test of a sanitizer build.
+set(PACE_TEST_ENVIRONMENT "PACE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+if(PACE_SANITIZE)
+  target_compile_options(pace_build_flags INTERFACE
+    -fsanitize=${PACE_SANITIZE} -fno-sanitize-recover=all -g1)
+  target_link_options(pace_build_flags INTERFACE -fsanitize=${PACE_SANITIZE})
+  # Debian's clang looks for its own version of the symbolizer alone; any will do.
+  find_program(PACE_SYMBOLIZER NAMES llvm-symbolizer-19 llvm-symbolizer)
+  set(symbolizer "")
+  if(PACE_SYMBOLIZER)
+    set(symbolizer "external_symbolizer_path=${PACE_SYMBOLIZER}:")
+  endif()
+  list(APPEND PACE_TEST_ENVIRONMENT
+    "ASAN_OPTIONS=${symbolizer}detect_leaks=1"
+    "UBSAN_OPTIONS=${symbolizer}print_stacktrace=1"
+    "TSAN_OPTIONS=${symbolizer}halt_on_error=1:second_deadlock_stack=1")
+endif()
+
+if(PACE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "PACE_FUZZ = ON: libFuzzer needs clang (use the preset asan)")
+  endif()
+  # Coverage in the libraries too: without it libFuzzer is blind behind main.
+  target_compile_options(pace_build_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(pace_build_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
