@@ -129,6 +129,21 @@ TEST(SharpenedPercentileTest, RisesFromZeroThroughOneHalfToOne) {
   EXPECT_DOUBLE_EQ(SharpenedPercentile(0.3, 1), 0.3);
 }
 
+// A weight that is not a number would poison the window.
+TEST(SharpenedPercentileTest, IsANumberForEveryGammaThatSettingsAllow) {
+  AdmissionOptions options;
+  for (const Field& field : options.Fields()) {
+    if (field.key() != "gamma") continue;
+    EXPECT_TRUE(field.Set(100.0, "gamma").ok());
+    EXPECT_FALSE(field.Set(2000.0, "gamma").ok());
+  }
+  for (int i = 0; i <= 1000; ++i) {
+    const double weight = SharpenedPercentile(i / 1000.0, options.gamma);
+    EXPECT_GE(weight, 0);
+    EXPECT_LE(weight, 1);
+  }
+}
+
 AdmissionOptions RandomOptions(TestRandom& random) {
   AdmissionOptions options;
   options.target_occupancy = random.Below(30);

@@ -34,7 +34,11 @@ struct SupplyView {
 
   PolicyVersion trainer;    // the version the trainer is at
   PolicyVersion published;  // the newest version handed to workers
-  // The version at dispatch of the oldest group that still holds a credit.
+  // The oldest version that a group started now could sample from; none while
+  // no worker can take one.
+  std::optional<PolicyVersion> oldest_promised;
+  // The version at dispatch of the oldest group that is running, pooled or
+  // selected.
   std::optional<PolicyVersion> oldest_dispatch;
   bool gathering = false;  // a step has begun and its batch is not full
   bool training = false;   // a batch is being trained on

@@ -30,6 +30,8 @@ TEST(ThresholdSupplyTest, FractionsOfABatchRoundDown) {
   SupplyOptions options;
   options.threshold = 0.5;
   EXPECT_EQ(MakeSupplyPolicy(options, 3)->MaxOutstanding(), 4);
+  options.threshold = 0.13;  // 1.13 * 100 rounds to just below 113
+  EXPECT_EQ(MakeSupplyPolicy(options, 100)->MaxOutstanding(), 113);
 }
 
 }  // namespace

@@ -306,6 +306,7 @@ SupplyView Coordinator::supply_view() const {
           .num_lost = num_lost_,
           .trainer = version_,
           .published = published_,
+          .oldest_promised = workers_.OldestPromised(),
           .oldest_dispatch = groups_.OldestDispatch(),
           .gathering = gathering_,
           .training = training_};

@@ -11,7 +11,8 @@
 // worker are carried out in order (SyncWeights precedes the StartGroup that
 // depends on it); every StartGroup ends in ResponseFinished for each member, in
 // GroupFailed or in WorkerLost; every SyncWeights ends in WorkerSynced or
-// WorkerLost; deadlines are the driver's. Late events of a group that is no
+// WorkerLost; every TrainBatch, Evaluate and Checkpoint is answered by its
+// Finished event; deadlines are the driver's. Late events of a group that is no
 // longer running are ignored.
 //
 // Thread-safety: none; call it from one thread at a time.
@@ -25,12 +26,12 @@
 #include <string>
 #include <vector>
 
-#include "config/settings.h"
 #include "control/admission_policy.h"
 #include "control/progress_guard.h"
 #include "control/supply_policy.h"
 #include "coordinator/events.h"
 #include "coordinator/group_table.h"
+#include "coordinator/options.h"
 #include "coordinator/prompt_queue.h"
 #include "coordinator/snapshot.h"
 #include "coordinator/throughput.h"
@@ -38,20 +39,6 @@
 #include "pool/pool_state.h"
 
 namespace pace {
-
-struct CoordinatorOptions {
-  int64_t batch = 12;
-  int64_t group_size = 12;
-  int64_t num_steps = 300;
-  int64_t sync_interval = 1;
-  int64_t checkpoint_every = 0;  // steps; 0 = never
-  int64_t evaluate_every = 0;    // steps; 0 = never
-  Requeue requeue = Requeue::kLost;
-  int64_t max_attempts = 3;
-  PoolOptions pool{};
-
-  static CoordinatorOptions Of(const Settings& settings);
-};
 
 // Sees what was decided, as it is decided. Never calls back.
 class CoordinatorObserver {
@@ -140,7 +127,6 @@ class Coordinator {
   bool NothingOutstanding() const;
   bool LastStepDone() const { return version_.step() >= options_.num_steps; }
   Status ValidateResponse(const ResponseFinished& event) const;
-  Status ValidateSnapshot(const CoordinatorSnapshot& snapshot) const;
 
   // Constant after construction.
   const CoordinatorOptions options_;

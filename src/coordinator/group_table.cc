@@ -1,5 +1,6 @@
 #include "coordinator/group_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.h"
@@ -25,8 +26,11 @@ GroupRecord* GroupTable::Find(GroupId id) {
 }
 
 const GroupRecord* GroupTable::Find(GroupId id) const {
-  if (id.value() < base_ || id >= next_id()) return nullptr;
-  const GroupRecord& record = records_[static_cast<size_t>(id.value() - base_)];
+  const int64_t block = id.value() / kBlockSize - first_block_;
+  if (id.value() < 0 || block < 0 || block >= static_cast<int64_t>(blocks_.size())) return nullptr;
+  const Block* found = blocks_[static_cast<size_t>(block)].get();
+  if (found == nullptr) return nullptr;
+  const GroupRecord& record = found->records[static_cast<size_t>(id.value() % kBlockSize)];
   return record.state == GroupState::kGone ? nullptr : &record;
 }
 
@@ -57,13 +61,19 @@ void GroupTable::Move(GroupId id, GroupState state) {
   }
   const auto dispatched = dispatched_.find(record->dispatched);
   if (--dispatched->second == 0) dispatched_.erase(dispatched);
-  ForgetGone();
+  Forget(id);
 }
 
-void GroupTable::ForgetGone() {
-  while (!records_.empty() && records_.front().state == GroupState::kGone) {
-    records_.pop_front();
-    ++base_;
+void GroupTable::Forget(GroupId id) {
+  std::unique_ptr<Block>& block =
+      blocks_[static_cast<size_t>(id.value() / kBlockSize - first_block_)];
+  --block->num_present;
+  const bool is_last = id.value() / kBlockSize == (next_id_ - 1) / kBlockSize;
+  // The block that still fills keeps its place.
+  if (block->num_present == 0 && (!is_last || next_id_ % kBlockSize == 0)) block.reset();
+  while (!blocks_.empty() && blocks_.front() == nullptr) {
+    blocks_.pop_front();
+    ++first_block_;
   }
 }
 
@@ -74,10 +84,9 @@ std::optional<PolicyVersion> GroupTable::OldestDispatch() const {
 
 std::vector<GroupId> GroupTable::Running() const {
   std::vector<GroupId> running;
-  for (size_t i = 0; i < records_.size(); ++i) {
-    if (records_[i].state != GroupState::kRunning) continue;
-    running.emplace_back(base_ + static_cast<int64_t>(i));
-  }
+  ForEach([&running](GroupId id, const GroupRecord& record) {
+    if (record.state == GroupState::kRunning) running.push_back(id);
+  });
   return running;
 }
 
@@ -87,32 +96,41 @@ void GroupTable::Insert(GroupId id, GroupRecord record) {
   ReserveIds(id);
   ++*Count(record.state);
   ++dispatched_[record.dispatched];
-  records_.push_back(std::move(record));
+  const int64_t block = id.value() / kBlockSize;
+  if (blocks_.empty()) first_block_ = block;
+  while (first_block_ + static_cast<int64_t>(blocks_.size()) <= block) blocks_.emplace_back();
+  std::unique_ptr<Block>& place = blocks_[static_cast<size_t>(block - first_block_)];
+  if (place == nullptr) place = std::make_unique<Block>();
+  ++place->num_present;
+  place->records[static_cast<size_t>(id.value() % kBlockSize)] = std::move(record);
+  next_id_ = id.value() + 1;
 }
 
 void GroupTable::ReserveIds(GroupId next) {
-  if (records_.empty() && next.value() > base_) base_ = next.value();
-  while (next_id() < next) records_.emplace_back();
+  next_id_ = std::max(next_id_, next.value());
 }
 
 void GroupTable::CheckInvariants() const {
   int64_t counts[3] = {0, 0, 0};
-  for (const GroupRecord& record : records_) {
-    if (record.state == GroupState::kGone) continue;
+  ForEach([&counts](GroupId id, const GroupRecord& record) {
     ++counts[static_cast<size_t>(record.state)];
+    if (record.state != GroupState::kRunning) return;
     int64_t num_finished = 0;
     for (const MemberSummary& member : record.members) num_finished += member.num_tokens > 0;
-    PACE_CHECK(record.state != GroupState::kRunning ||
-                   (num_finished == record.num_finished &&
-                    record.num_finished < static_cast<int64_t>(record.members.size())),
-               "a running group counts ", record.num_finished, " finished members");
-  }
+    PACE_CHECK(num_finished == record.num_finished &&
+                   num_finished < static_cast<int64_t>(record.members.size()),
+               "running group ", id, " counts ", record.num_finished, " finished members");
+  });
   PACE_CHECK(counts[0] == num_running_ && counts[1] == num_pooled_ && counts[2] == num_selected_,
              "groups ", counts[0], "/", counts[1], "/", counts[2], ", counted ", num_running_, "/",
              num_pooled_, "/", num_selected_);
   int64_t num_dispatched = 0;
   for (const auto& [version, count] : dispatched_) num_dispatched += count;
-  PACE_CHECK(num_dispatched == num_running_ + num_pooled_ + num_selected_, "dispatch counts");
+  int64_t num_present = 0;
+  for (const auto& block : blocks_) num_present += block == nullptr ? 0 : block->num_present;
+  const int64_t num_groups = num_running_ + num_pooled_ + num_selected_;
+  PACE_CHECK(num_dispatched == num_groups && num_present == num_groups, "groups ", num_groups,
+             ", dispatched ", num_dispatched, ", present ", num_present);
 }
 
 }  // namespace pace

@@ -2,15 +2,19 @@
 //
 // A group is running, pooled, selected (drawn for the current step, also while
 // it trains) or gone; gone groups are forgotten, but ids are never used again,
-// so a late event can be told from a wrong one.
+// so a late event can be told from a wrong one. Records lie in blocks by id; a
+// block is given back when all its groups are gone, so that one group that
+// stays for long does not hold the memory of those after it.
 //
 // Thread-safety: none; part of the coordinator.
 #ifndef PACE_COORDINATOR_GROUP_TABLE_H_
 #define PACE_COORDINATOR_GROUP_TABLE_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -47,24 +51,29 @@ class GroupTable {
   // REQUIRES: the group is in the table and not in `state` yet.
   void Move(GroupId id, GroupState state);
 
-  GroupId next_id() const { return GroupId(base_ + static_cast<int64_t>(records_.size())); }
+  GroupId next_id() const { return GroupId(next_id_); }
   int64_t num_running() const { return num_running_; }
   int64_t num_pooled() const { return num_pooled_; }
   int64_t num_selected() const { return num_selected_; }
   // The smallest version at dispatch of a group in the table.
   std::optional<PolicyVersion> OldestDispatch() const;
 
-  // Ids of running groups, ascending.
-  std::vector<GroupId> Running() const;
-
   // Calls visit(id, record) for every group in the table, ids ascending.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (size_t i = 0; i < records_.size(); ++i) {
-      if (records_[i].state == GroupState::kGone) continue;
-      visit(GroupId(base_ + static_cast<int64_t>(i)), records_[i]);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      if (blocks_[b] == nullptr) continue;
+      for (size_t i = 0; i < kBlockSize; ++i) {
+        const GroupRecord& record = blocks_[b]->records[i];
+        if (record.state == GroupState::kGone) continue;
+        visit(GroupId((first_block_ + static_cast<int64_t>(b)) * kBlockSize +
+                      static_cast<int64_t>(i)),
+              record);
+      }
     }
   }
+  // Ids of running groups, ascending.
+  std::vector<GroupId> Running() const;
 
   // Restores one group under its own id. REQUIRES: id >= next_id().
   void Insert(GroupId id, GroupRecord record);
@@ -74,11 +83,18 @@ class GroupTable {
   void CheckInvariants() const;
 
  private:
-  int64_t* Count(GroupState state);
-  void ForgetGone();
+  static constexpr int64_t kBlockSize = 64;
+  struct Block {
+    std::array<GroupRecord, kBlockSize> records;
+    int64_t num_present = 0;
+  };
 
-  std::deque<GroupRecord> records_;  // by id - base_
-  int64_t base_ = 0;
+  int64_t* Count(GroupState state);
+  void Forget(GroupId id);
+
+  std::deque<std::unique_ptr<Block>> blocks_;  // by id / kBlockSize - first_block_
+  int64_t first_block_ = 0;
+  int64_t next_id_ = 0;
   int64_t num_running_ = 0;
   int64_t num_pooled_ = 0;
   int64_t num_selected_ = 0;

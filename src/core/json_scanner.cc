@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "core/printable.h"
+
 namespace pace {
 namespace {
 
-// Values are quoted in errors up to this many bytes.
-constexpr size_t kMaxQuoted = 60;
 // No file of ours nests deeper; a hostile one could for megabytes.
 constexpr size_t kMaxDepth = 64;
 
@@ -22,20 +22,6 @@ bool IsDigit(char c) {
 }
 bool EndsScalar(char c) {
   return IsSpace(c) || c == ',' || c == '}' || c == ']' || c == ':';
-}
-
-// Text from a file goes into one printable line.
-std::string Quoted(std::string_view raw) {
-  std::string out;
-  for (const char c : raw.substr(0, kMaxQuoted)) {
-    out += (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) ? '?' : c;
-  }
-  // A cut inside a UTF-8 sequence would make the message itself invalid.
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  }
-  if (raw.size() > kMaxQuoted) out += "...";
-  return out;
 }
 
 void AppendUtf8(std::string& out, uint32_t code) {
@@ -370,7 +356,7 @@ std::string JsonScanner::Path() const {
       AppendTo(path, ']');
     } else if (frame.count > 0) {
       if (!path.empty()) path += '.';
-      path += Quoted(frame.key);
+      path += Printable(frame.key);
     }
   }
   return path;
@@ -404,7 +390,7 @@ bool JsonScanner::FailSyntax(std::string_view rule) {
 
 bool JsonScanner::FailValue(std::string_view value, std::string_view rule, std::string_view hint) {
   if (!ok()) return false;
-  std::string message = Concat(Path(), " = ", Quoted(value), ": ", rule);
+  std::string message = Concat(Path(), " = ", Printable(value), ": ", rule);
   if (!hint.empty()) message += Concat(" (", hint, ")");
   status_ = InvalidArgument(message);
   return false;

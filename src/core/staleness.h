@@ -92,7 +92,8 @@ struct GroupSummary {
   static GroupSummary Of(GroupId id, PolicyVersion assembled,
                          std::span<const MemberSummary> members, int64_t num_bytes);
 
-  // Means over members at step j. REQUIRES: step >= assembled.
+  // Means over members at step j. (Before the group was assembled the pool part
+  // is negative; only comparisons between groups mean anything then.)
   double Waiting(PolicyVersion step) const;
   double WaitingAssembly() const;
   double WaitingPool(PolicyVersion step) const;

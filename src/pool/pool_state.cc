@@ -101,10 +101,20 @@ void PoolState::Rank(const AdmissionPolicy& policy) {
   lowest_.clear();
   highest_.clear();
   ranked_ = true;
+  std::vector<Ranked> all;
+  all.reserve(static_cast<size_t>(num_groups_));
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (!entries_[i].present) continue;
     const GroupSummary& summary = entries_[i].group.summary;
-    PushRanked({policy.Score(summary), base_ + static_cast<int64_t>(i), summary.id});
+    all.push_back({policy.Score(summary), base_ + static_cast<int64_t>(i), summary.id});
+  }
+  if (IsBounded()) {
+    highest_ = all;
+    std::make_heap(highest_.begin(), highest_.end(), LeavesLaterAsHighest);
+  }
+  if (options_.draw_order == DrawOrder::kLowestScore) {
+    lowest_ = std::move(all);
+    std::make_heap(lowest_.begin(), lowest_.end(), LeavesLaterAsLowest);
   }
 }
 
@@ -122,7 +132,7 @@ void PoolState::PushRanked(const Ranked& ranked) {
     lowest_.push_back(ranked);
     std::push_heap(lowest_.begin(), lowest_.end(), LeavesLaterAsLowest);
   }
-  if (options_.max_groups > 0 || options_.max_bytes > 0) {
+  if (IsBounded()) {
     highest_.push_back(ranked);
     std::push_heap(highest_.begin(), highest_.end(), LeavesLaterAsHighest);
   }

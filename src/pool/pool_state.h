@@ -93,6 +93,7 @@ class PoolState {
   // The first of a heap that is still present.
   int64_t Pop(std::vector<Ranked> PoolState::* heap,
               bool (*leaves_later)(const Ranked&, const Ranked&), const AdmissionPolicy& policy);
+  bool IsBounded() const { return options_.max_groups > 0 || options_.max_bytes > 0; }
   void TrimEnds();
   void CompactIfSparse();
 
