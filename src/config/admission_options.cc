@@ -43,13 +43,16 @@ std::vector<Field> AdmissionOptions::Fields() {
           .AtMost(1),
       Field::Bool("reserve_batch", reserve_batch,
                   "Never plan to reject what this batch needs: budget <= 1 - batch/occupancy."),
-      Field::Real("wait_weight", wait_weight, "w1: what waiting staleness counts for.").AtLeast(0),
+      Field::Real("wait_weight", wait_weight, "w1: what waiting staleness counts for.")
+          .AtLeast(0)
+          .AtMost(1e6),
       Field::Enum("generation_weight", generation_weight, kWeightNames,
                   "What generation staleness counts for: F of the prefix score, 1, or 0."),
-      Field::Real("gamma", gamma, "Sharpness of F.").AtLeast(0),
+      Field::Real("gamma", gamma, "Sharpness of F.").AtLeast(0).AtMost(100),
       Field::Real("unscored_weight", unscored_weight,
                   "Weight of generation staleness without a prefix score.")
-          .AtLeast(0),
+          .AtLeast(0)
+          .AtMost(1e6),
       Field::Enum("weight_scope", weight_scope, kScopeNames,
                   "Compute F on group means, or per member and then take the mean."),
       Field::OptionalInt("window", window,
@@ -76,8 +79,8 @@ int64_t AdmissionOptions::Window(int64_t batch) const {
 }
 
 bool AdmissionOptions::UsesPrefixScores() const {
-  const bool scores = policy == AdmissionKind::kPace ||
-                      (policy == AdmissionKind::kAcceptAll && observe);
+  const bool scores =
+      policy == AdmissionKind::kPace || (policy == AdmissionKind::kAcceptAll && observe);
   return scores && generation_weight == GenerationWeight::kPrefix;
 }
 

@@ -5,11 +5,15 @@
 #include <cmath>
 #include <utility>
 
+#include "core/printable.h"
+
 namespace pace {
 namespace {
 
 // Beyond 2^53 a double no longer counts by ones; no setting needs it.
 constexpr double kLargestInteger = 9007199254740992.0;
+// A word longer than this is no misspelt key.
+constexpr size_t kMaxNearestBytes = 64;
 
 Result<int64_t> ToInt(const FieldValue& value) {
   if (const auto* typed = std::get_if<int64_t>(&value)) return *typed;
@@ -43,11 +47,11 @@ Result<double> ToReal(const FieldValue& value) {
 }
 
 std::string Shown(const FieldValue& value) {
-  if (const auto* plain = std::get_if<PlainText>(&value)) return plain->text;
+  if (const auto* plain = std::get_if<PlainText>(&value)) return Printable(plain->text);
   if (const auto* typed = std::get_if<bool>(&value)) return *typed ? "true" : "false";
   if (const auto* typed = std::get_if<int64_t>(&value)) return Concat(*typed);
   if (const auto* typed = std::get_if<double>(&value)) return Concat(*typed);
-  if (const auto* typed = std::get_if<std::string>(&value)) return "\"" + *typed + "\"";
+  if (const auto* typed = std::get_if<std::string>(&value)) return "\"" + Printable(*typed) + "\"";
   if (std::holds_alternative<std::vector<std::string>>(value)) return "[...]";
   return "null";
 }
@@ -69,8 +73,7 @@ std::optional<std::string> ToText(const FieldValue& value) {
 std::string Quoted(const std::string& text) {
   static constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos &&
-      text.front() != '-') {
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos && text.front() != '-') {
     return text;
   }
   std::string out = "\"";
@@ -239,8 +242,7 @@ Field Field::OptionalReal(std::string key, std::optional<double>& value, std::st
 }
 
 Field Field::EnumOf(std::string key, std::span<const std::string_view> names,
-                    std::function<size_t()> get, std::function<void(size_t)> set,
-                    std::string doc) {
+                    std::function<size_t()> get, std::function<void(size_t)> set, std::string doc) {
   std::string choices;
   for (const std::string_view name : names) {
     if (!choices.empty()) choices += ", ";
@@ -305,6 +307,7 @@ Status Field::Set(const FieldValue& value, std::string_view full_key) const {
 }
 
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  word = word.substr(0, kMaxNearestBytes);
   std::string best;
   size_t best_distance = std::string::npos;
   for (const std::string& candidate : candidates) {

@@ -4,7 +4,8 @@
 // `--help`, its documentation and its writer.
 //
 //   std::vector<Field> SupplyOptions::Fields() {
-//     return {Field::Int("threshold", threshold, "Batches that may ...").AtLeast(0, "0 means on-policy"),
+//     return {Field::Int("threshold", threshold, "Batches that may ...").AtLeast(0, "0 means
+//     on-policy"),
 //             Field::Enum("requeue", requeue, kRequeueNames, "...")};
 //   }
 //

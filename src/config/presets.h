@@ -9,7 +9,7 @@ namespace pace {
 
 struct Preset {
   std::string_view name;
-  std::string_view doc;   // one line
+  std::string_view doc;  // one line
   std::string_view yaml;
 };
 

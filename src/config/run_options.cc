@@ -56,8 +56,10 @@ std::vector<Field> SupplyOptions::Fields() {
 }
 
 int64_t SupplyOptions::MaxOutstanding(int64_t batch) const {
+  // 1.13 * 100 is 113 less a rounding error; the error must not cost a credit.
+  constexpr double kRoundingError = 1e-9;
   return static_cast<int64_t>(
-      std::floor((1.0 + threshold) * static_cast<double>(batch * sync_interval)));
+      std::floor((1.0 + threshold) * static_cast<double>(batch * sync_interval) + kRoundingError));
 }
 
 std::vector<Field> PoolOptions::Fields() {

@@ -21,9 +21,9 @@ struct RunOptions {
 };
 
 struct BatchOptions {
-  int64_t num_groups = 12;   // drawn and trained on in one step
-  int64_t group_size = 12;   // responses to one prompt
-  int64_t num_updates = 1;   // optimizer updates (minibatches) per step
+  int64_t num_groups = 12;  // drawn and trained on in one step
+  int64_t group_size = 12;  // responses to one prompt
+  int64_t num_updates = 1;  // optimizer updates (minibatches) per step
 
   [[nodiscard]] std::vector<Field> Fields();
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/presets.h"
+#include "core/printable.h"
 
 namespace pace {
 namespace {
@@ -25,7 +26,8 @@ std::vector<std::string> AllKeys(Settings& settings) {
 }
 
 Status UnknownKey(Settings& settings, std::string_view key) {
-  return InvalidArgument("unknown key ", key, " (nearest: ", Nearest(key, AllKeys(settings)),
+  return InvalidArgument("unknown key ", Printable(key),
+                         " (nearest: ", Nearest(key, AllKeys(settings)),
                          "; all keys: pace config --keys)");
 }
 
@@ -35,7 +37,7 @@ Status SetVariant(Settings& settings, const FieldValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) name = *text;
   const auto variant = VariantFromName(name);
   if (!variant.has_value()) {
-    return InvalidArgument("admission.variant = ", name,
+    return InvalidArgument("admission.variant = ", Printable(name),
                            ": must be one of effective, raw, generation, waiting");
   }
   settings.admission.policy = AdmissionKind::kPace;
@@ -53,7 +55,8 @@ Status ApplyPresetNamed(Settings& settings, const std::string& name) {
   if (preset == nullptr) {
     std::vector<std::string> names;
     for (const Preset& known : Presets()) names.emplace_back(known.name);
-    return NotFound("no preset or file named ", name, " (nearest preset: ", Nearest(name, names),
+    return NotFound("no preset or file named ", Printable(name),
+                    " (nearest preset: ", Nearest(name, names),
                     "; all presets: pace config --list)");
   }
   return ApplyYaml(settings, preset->yaml, Concat("preset ", preset->name));
@@ -70,13 +73,15 @@ Status ApplyEntry(Settings& settings, const std::string& section, const YAML::No
     std::vector<std::string> items;
     for (const YAML::Node& item : value) {
       if (!item.IsScalar()) {
-        return InvalidArgument(full_key, ": a list holds words only").At(Place(name, item));
+        return InvalidArgument(Printable(full_key), ": a list holds words only")
+            .At(Place(name, item));
       }
       items.push_back(item.Scalar());
     }
     given = std::move(items);
   } else if (!value.IsNull()) {
-    return InvalidArgument(full_key, ": must be one value, not a block").At(Place(name, value));
+    return InvalidArgument(Printable(full_key), ": must be one value, not a block")
+        .At(Place(name, value));
   }
   return SetField(settings, full_key, given).At(Place(name, key));
 }
@@ -150,8 +155,8 @@ Status Settings::Validate() const {
       static_cast<double>(max_outstanding) * static_cast<double>(batch.group_size);
   if (responses > kMaxOutstandingResponses) {
     return InvalidArgument("supply.threshold = ", supply.threshold, ": ", responses,
-                           " responses could be outstanding; must be <= ",
-                           kMaxOutstandingResponses, " (lower threshold, batch or sync_interval)");
+                           " responses could be outstanding; must be <= ", kMaxOutstandingResponses,
+                           " (lower threshold, batch or sync_interval)");
   }
   if (pool.max_groups > 0 && pool.max_groups < batch.num_groups) {
     return InvalidArgument("pool.max_groups = ", pool.max_groups,
@@ -181,7 +186,7 @@ Status SetField(Settings& settings, std::string_view key, const FieldValue& valu
 Status ApplyOverride(Settings& settings, std::string_view assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    return InvalidArgument("override ", assignment, ": must be key=value");
+    return InvalidArgument("override ", Printable(assignment), ": must be key=value");
   }
   return SetField(settings, assignment.substr(0, equals),
                   PlainText{std::string(assignment.substr(equals + 1))});
@@ -194,7 +199,7 @@ Status ApplyYaml(Settings& settings, std::string_view yaml, const std::string& n
   try {
     return ApplyDocument(settings, YAML::Load(std::string(yaml)), name);
   } catch (const YAML::Exception& error) {
-    return InvalidArgument(name, ":", error.mark.line + 1, ": not YAML: ", error.msg);
+    return InvalidArgument(name, ":", error.mark.line + 1, ": not YAML: ", Printable(error.msg));
   }
 }
 

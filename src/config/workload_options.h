@@ -2,6 +2,7 @@
 #ifndef PACE_CONFIG_WORKLOAD_OPTIONS_H_
 #define PACE_CONFIG_WORKLOAD_OPTIONS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,47 @@
 
 namespace pace {
 
+enum class LengthLaw { kLognormal, kExponential, kFixed, kFile };
+
+// Prompts differ in difficulty, a standard normal number. A response's length
+// is the quantile of `length` at a normal number that prompt and member share:
+// prompt_share of its variance belongs to the prompt, and that part correlates
+// with difficulty. Everything is a function of (seed, prompt, member), so each
+// method meets the same workload.
 struct WorkloadOptions {
-  double mean_tokens = 2000;
+  int64_t prompt_tokens = 200;
+
+  LengthLaw length = LengthLaw::kLognormal;
+  double mean_tokens = 2000;  // before clipping
+  double sigma = 0.6;         // of the logarithm, lognormal only
+  std::string lengths_file;   // an integer or {"length": n} per line
+  int64_t min_tokens = 1;
+  int64_t max_tokens = 8192;  // whole interaction: tool output counts too
+  double prompt_share = 0.5;
+  double difficulty_correlation = 0.8;
+
+  // P(correct) = logistic(logit(pass_rate) - pass_slope * difficulty); a
+  // response cut off at max_tokens is wrong.
+  double pass_rate = 0.5;
+  double pass_slope = 1.5;
+
+  // Expected |log-ratio| of a token sampled d versions ago:
+  // drift_floor + drift * d^drift_power, times a lognormal factor per prompt
+  // and one per member.
+  double drift = 0.02;
+  double drift_power = 0.5;  // a random walk of the logits
+  double drift_floor = 0.005;
+  double drift_prompt_sigma = 0.5;
+  double drift_member_sigma = 0.1;
+
+  // Turns: 1 + Binomial(max_turns - 1), with this mean. Each but the last ends
+  // in a tool call whose latency is lognormal.
+  int64_t max_turns = 1;
+  double mean_turns = 1;
+  double tool_latency_s = 1;
+  double tool_latency_sigma = 0.5;
+  int64_t tool_tokens = 60;
+  int64_t tool_concurrency = 0;  // calls running at once, all engines; 0 = any
 
   [[nodiscard]] std::vector<Field> Fields();
   [[nodiscard]] Status Validate() const;
@@ -20,6 +60,10 @@ struct WorkloadOptions {
 struct CompareOptions {
   // Method names that `pace sim` runs side by side; empty = the settings as they are.
   std::vector<std::string> methods;
+  // "method:key=value": applied on top of that method only.
+  std::vector<std::string> overrides;
+  // "method:seconds": step times measured elsewhere, to print beside ours.
+  std::vector<std::string> reference;
 
   [[nodiscard]] std::vector<Field> Fields();
 };

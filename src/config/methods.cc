@@ -1,0 +1,111 @@
+#include "config/methods.h"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace pace {
+namespace {
+
+struct Bundle {
+  std::string_view name;
+  std::vector<std::string> assignments;
+};
+
+const std::vector<Bundle>& Bundles() {
+  static const std::vector<Bundle> bundles = {
+      {"sync",
+       {"supply.threshold=0", "supply.sync_interval=1", "admission.policy=accept_all",
+        "admission.observe=true"}},
+      {"async", {"admission.policy=accept_all", "admission.observe=true"}},
+      {"raw", {"admission.variant=raw"}},
+      {"generation", {"admission.variant=generation"}},
+      {"waiting", {"admission.variant=waiting"}},
+      {"effective", {"admission.variant=effective"}},
+  };
+  return bundles;
+}
+
+std::optional<double> ToNumber(std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+// "stale-4" and "oldest-4".
+Status ApplyBounded(Settings& settings, std::string_view method, std::string_view prefix,
+                    const std::string& policy) {
+  const std::string_view bound = method.substr(prefix.size());
+  if (!ToNumber(bound).has_value()) {
+    return InvalidArgument("method ", method, ": must be ", prefix, "K with K a number");
+  }
+  PACE_RETURN_IF_ERROR(ApplyOverride(settings, "admission.policy=" + policy));
+  return ApplyOverride(settings, Concat("admission.k=", bound));
+}
+
+Status ApplyBundle(Settings& settings, std::string_view method) {
+  if (method.starts_with("stale-")) return ApplyBounded(settings, method, "stale-", "stale_k");
+  if (method.starts_with("oldest-")) {
+    return ApplyBounded(settings, method, "oldest-", "oldest_token");
+  }
+  std::vector<std::string> names = {"stale-8", "oldest-8"};
+  for (const Bundle& bundle : Bundles()) {
+    names.emplace_back(bundle.name);
+    if (bundle.name != method) continue;
+    for (const std::string& assignment : bundle.assignments) {
+      PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
+    }
+    return Status::Ok();
+  }
+  return InvalidArgument("method ", method, ": must be one of sync, async, raw, generation, ",
+                         "waiting, effective, stale-K, oldest-K (nearest: ", Nearest(method, names),
+                         ")");
+}
+
+// The part behind "method:" when the entry names this method.
+Result<std::optional<std::string_view>> EntryFor(std::string_view entry, std::string_view method,
+                                                 std::string_view key) {
+  const size_t colon = entry.find(':');
+  if (colon == std::string_view::npos || colon == 0) {
+    return InvalidArgument(key, " = ", entry, ": must start with a method and a colon");
+  }
+  if (entry.substr(0, colon) != method) return std::optional<std::string_view>();
+  return std::optional(entry.substr(colon + 1));
+}
+
+}  // namespace
+
+Result<Settings> ApplyMethod(const Settings& settings, const std::string& method) {
+  Settings out = settings;
+  PACE_RETURN_IF_ERROR(ApplyBundle(out, method).At("compare.methods"));
+  for (const std::string& entry : settings.compare.overrides) {
+    const auto assignment = EntryFor(entry, method, "compare.overrides");
+    if (!assignment.ok()) return assignment.status();
+    if (!assignment->has_value()) continue;
+    PACE_RETURN_IF_ERROR(ApplyOverride(out, **assignment).At("compare.overrides"));
+  }
+  out.compare.methods.clear();
+  out.compare.overrides.clear();
+  PACE_RETURN_IF_ERROR(out.Validate());
+  return out;
+}
+
+Result<std::optional<double>> ReferenceSeconds(const CompareOptions& options,
+                                               std::string_view method) {
+  for (const std::string& entry : options.reference) {
+    const auto text = EntryFor(entry, method, "compare.reference");
+    if (!text.ok()) return text.status();
+    if (!text->has_value()) continue;
+    const auto seconds = ToNumber(**text);
+    if (!seconds.has_value() || *seconds < 0) {
+      return InvalidArgument("compare.reference = ", entry, ": must be method:seconds");
+    }
+    return seconds;
+  }
+  return std::optional<double>();
+}
+
+}  // namespace pace

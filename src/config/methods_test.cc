@@ -1,0 +1,103 @@
+#include "config/methods.h"
+
+#include <gtest/gtest.h>
+
+#include "config/presets.h"
+
+namespace pace {
+namespace {
+
+Settings Load(const std::string& name) {
+  auto settings = LoadSettings(name, {});
+  EXPECT_TRUE(settings.ok()) << settings.status().message();
+  return settings.ok() ? *settings : Settings();
+}
+
+TEST(PresetsTest, EveryPresetLoadsAndEveryMethodItNamesApplies) {
+  for (const Preset& preset : Presets()) {
+    const Settings settings = Load(std::string(preset.name));
+    for (const std::string& method : settings.compare.methods) {
+      const auto applied = ApplyMethod(settings, method);
+      EXPECT_TRUE(applied.ok()) << preset.name << ": " << applied.status().message();
+      EXPECT_TRUE(ReferenceSeconds(settings.compare, method).ok());
+    }
+  }
+}
+
+TEST(PresetsTest, ThePublishedSetUpsKeepTheirNumbers) {
+  const Settings math = Load("math-8b");
+  EXPECT_EQ(math.batch.num_groups, 12);
+  EXPECT_EQ(math.supply.MaxOutstanding(12), 108);
+  EXPECT_EQ(math.cluster.rollout_gpus, 12);
+  EXPECT_EQ(math.model.hidden, 4096);
+  const Settings moe = Load("moe-30b");
+  EXPECT_EQ(moe.supply.MaxOutstanding(moe.batch.num_groups), 864);
+  EXPECT_EQ(moe.cluster.NumEngines(), 6);
+  const Settings tools = Load("retool-4b");
+  EXPECT_EQ(tools.supply.MaxOutstanding(tools.batch.num_groups), 72);
+  EXPECT_EQ(tools.prefix.max_tokens, 2048);
+}
+
+TEST(MethodsTest, SyncOnSixGpusTakesItsOwnBatchAndLayout) {
+  const auto sync = ApplyMethod(Load("time-6gpu"), "sync");
+  ASSERT_TRUE(sync.ok()) << sync.status().message();
+  EXPECT_EQ(sync->batch.num_groups, 32);
+  EXPECT_EQ(sync->batch.num_updates, 4);
+  EXPECT_EQ(sync->supply.threshold, 0);
+  EXPECT_EQ(sync->cluster.layout, Layout::kColocated);
+  EXPECT_EQ(sync->cluster.NumEngines(), 6);
+  EXPECT_TRUE(sync->compare.methods.empty());
+  const auto raw = ApplyMethod(Load("time-6gpu"), "raw");
+  ASSERT_TRUE(raw.ok());
+  EXPECT_EQ(raw->batch.num_groups, 8);
+  EXPECT_FALSE(raw->admission.UsesPrefixScores());
+}
+
+TEST(MethodsTest, BoundsComeFromTheName) {
+  const auto stale = ApplyMethod(Settings(), "stale-2.5");
+  ASSERT_TRUE(stale.ok());
+  EXPECT_EQ(stale->admission.policy, AdmissionKind::kStaleK);
+  EXPECT_EQ(stale->admission.k, 2.5);
+  const auto oldest = ApplyMethod(Settings(), "oldest-3");
+  ASSERT_TRUE(oldest.ok());
+  EXPECT_EQ(oldest->admission.policy, AdmissionKind::kOldestToken);
+}
+
+TEST(MethodsTest, BadNamesAndEntriesAreRefusedInOneLine) {
+  const auto unknown = ApplyMethod(Settings(), "efective");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.status().message().find("nearest: effective"), std::string::npos);
+  EXPECT_FALSE(ApplyMethod(Settings(), "stale-").ok());
+  EXPECT_FALSE(ApplyMethod(Settings(), "stale-nan").ok());
+  EXPECT_FALSE(ApplyMethod(Settings(), "stale--1").ok());
+  Settings settings;
+  settings.compare.overrides = {"sync:cluster.layot=colocated"};
+  EXPECT_TRUE(ApplyMethod(settings, "async").ok());
+  const auto typo = ApplyMethod(settings, "sync");
+  ASSERT_FALSE(typo.ok());
+  EXPECT_NE(typo.status().message().find("cluster.layout"), std::string::npos);
+  settings.compare.overrides = {"cluster.layout=colocated"};
+  EXPECT_FALSE(ApplyMethod(settings, "sync").ok());
+}
+
+TEST(MethodsTest, ReferenceTimesAreReadByMethod) {
+  const CompareOptions compare = Load("time-6gpu").compare;
+  EXPECT_EQ(**ReferenceSeconds(compare, "effective"), 28.22);
+  EXPECT_FALSE(ReferenceSeconds(compare, "waiting")->has_value());
+  CompareOptions broken;
+  broken.reference = {"sync:soon"};
+  EXPECT_FALSE(ReferenceSeconds(broken, "sync").ok());
+}
+
+TEST(ClusterOptionsTest, ShapesThatCannotBeAreRefused) {
+  EXPECT_FALSE(LoadSettings("math-4b", {"model.num_kv_heads=7"}).ok());
+  EXPECT_FALSE(LoadSettings("math-4b", {"model.num_experts=8"}).ok());
+  EXPECT_FALSE(LoadSettings("math-4b", {"cluster.tensor_parallel=3"}).ok());
+  EXPECT_FALSE(LoadSettings("math-4b", {"cluster.decode_costs=table"}).ok());
+  EXPECT_FALSE(LoadSettings("math-4b", {"workload.min_tokens=9000"}).ok());
+  EXPECT_FALSE(LoadSettings("math-4b", {"workload.length=file"}).ok());
+  EXPECT_FALSE(LoadSettings("retool-4b", {"workload.tool_tokens=2000"}).ok());
+}
+
+}  // namespace
+}  // namespace pace

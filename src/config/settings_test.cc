@@ -1,0 +1,193 @@
+#include "config/settings.h"
+
+#include <gtest/gtest.h>
+
+#include "config/admission_json.h"
+#include "config/presets.h"
+
+namespace pace {
+namespace {
+
+std::string YamlError(const std::string& yaml) {
+  Settings settings;
+  const Status status = ApplyYaml(settings, yaml, "x.yaml");
+  return status.ok() ? "accepted" : status.message();
+}
+
+std::string OverrideError(const std::string& assignment) {
+  Settings settings;
+  const Status status = ApplyOverride(settings, assignment);
+  return status.ok() ? "accepted" : status.message();
+}
+
+TEST(SettingsTest, ErrorsNameFileLineFieldValueAndRule) {
+  EXPECT_EQ(YamlError("run:\n  seed: 3\nsupply:\n  threshold: -1\n"),
+            "x.yaml:4: supply.threshold = -1: must be >= 0 (0 means on-policy)");
+  EXPECT_EQ(YamlError("admission:\n  betta: 1\n"),
+            "x.yaml:2: unknown key admission.betta (nearest: admission.beta; all keys: pace "
+            "config --keys)");
+  EXPECT_EQ(YamlError("admission:\n  beta: .nan\n"),
+            "x.yaml:2: admission.beta = .nan: must be a number");
+  EXPECT_EQ(YamlError("admission:\n  beta: nan\n"),
+            "x.yaml:2: admission.beta = nan: must be a finite number");
+  EXPECT_EQ(YamlError("batch:\n  num_groups: 1.5\n"),
+            "x.yaml:2: batch.num_groups = 1.5: must be an integer");
+  EXPECT_EQ(YamlError("batch:\n  num_groups: 99999999999999999999\n"),
+            "x.yaml:2: batch.num_groups = 99999999999999999999: must be an integer");
+  EXPECT_EQ(YamlError("batch:\n  num_groups: [1]\n"),
+            "x.yaml:2: batch.num_groups = [...]: must be an integer");
+  EXPECT_EQ(YamlError("batch: 3\n"), "x.yaml:1: batch: must hold indented keys");
+  EXPECT_EQ(YamlError("- a\n"), "x.yaml: must hold sections, as in `supply:` and indented keys");
+  EXPECT_EQ(YamlError("run: {seed: [}\n").find("x.yaml:1: not YAML"), 0U);
+}
+
+TEST(SettingsTest, OverridesFollowTheSameRules) {
+  EXPECT_EQ(OverrideError("supply.threshold=4"), "accepted");
+  EXPECT_EQ(OverrideError("supply.threshold"), "override supply.threshold: must be key=value");
+  EXPECT_EQ(OverrideError("threshold=4").find("unknown key threshold"), 0U);
+  EXPECT_EQ(OverrideError("admission.ties=maybe"),
+            "admission.ties = maybe: must be one of strict, fractional");
+  EXPECT_EQ(OverrideError("admission.observe=yes"),
+            "admission.observe = yes: must be true or false");
+}
+
+TEST(SettingsTest, AVariantIsShorthandAndCannotContradict) {
+  Settings settings;
+  ASSERT_TRUE(ApplyOverride(settings, "admission.variant=generation").ok());
+  EXPECT_EQ(settings.admission.wait_weight, 0);
+  EXPECT_EQ(MethodName(settings.admission), "generation");
+  EXPECT_EQ(OverrideError("admission.variant=best"),
+            "admission.variant = best: must be one of effective, raw, generation, waiting");
+  EXPECT_EQ(YamlError("admission:\n  variant: raw\n  wait_weight: 2\n"),
+            "x.yaml:3: admission.wait_weight: admission.variant already sets it (keep one of "
+            "them)");
+}
+
+TEST(SettingsTest, RulesSpanFields) {
+  const auto error = [](const std::vector<std::string>& overrides) {
+    const auto settings = LoadSettings("math-4b", overrides);
+    return settings.ok() ? std::string("accepted") : settings.status().message();
+  };
+  EXPECT_EQ(error({}), "accepted");
+  EXPECT_EQ(error({"pool.max_groups=5"}).find("pool.max_groups = 5: must be 0 or >= "), 0U);
+  EXPECT_EQ(error({"prefix.max_tokens=8"}).find("prefix.max_tokens = 8: must be >= "), 0U);
+  EXPECT_EQ(error({"batch.num_groups=1000000", "supply.threshold=1000"}).find("supply.threshold"),
+            0U);
+}
+
+TEST(SettingsTest, AnUnknownPresetNamesTheNearest) {
+  const auto settings = LoadSettings("math-4", {});
+  ASSERT_FALSE(settings.ok());
+  EXPECT_EQ(settings.status().message(),
+            "no preset or file named math-4 (nearest preset: math-4b; all presets: pace config "
+            "--list)");
+}
+
+TEST(SettingsTest, EveryPresetLoadsAndReadsBackToItself) {
+  for (const Preset& preset : Presets()) {
+    const auto settings = LoadSettings(std::string(preset.name), {});
+    ASSERT_TRUE(settings.ok()) << preset.name << ": " << settings.status().message();
+    Settings again;
+    const std::string yaml = ToYaml(*settings);
+    const Status status = ApplyYaml(again, yaml, "again");
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(ToYaml(again), yaml) << preset.name;
+  }
+}
+
+TEST(SettingsTest, AFileMayStartFromAPreset) {
+  Settings settings;
+  ASSERT_TRUE(ApplyYaml(settings, "supply: {threshold: 3}\npreset: math-4b\n", "x.yaml").ok());
+  EXPECT_EQ(settings.supply.threshold, 3);
+  EXPECT_EQ(settings.batch.num_groups, 12);
+  EXPECT_EQ(YamlError("preset: nosuch\n").find("x.yaml:1: no preset"), 0U);
+}
+
+TEST(SettingsTest, TheDefaultsAreTheDocumentedOnes) {
+  const AdmissionOptions admission;
+  EXPECT_EQ(admission.TargetOccupancy(12), 12);
+  EXPECT_EQ(admission.Window(12), 512);
+  EXPECT_EQ(admission.Window(96), 3072);
+  EXPECT_EQ(admission.beta, 0.9);
+  EXPECT_EQ(admission.max_budget, 0.9);
+  EXPECT_EQ(admission.gamma, 4);
+  EXPECT_EQ(admission.min_observations, 32);
+  EXPECT_EQ(SupplyOptions().MaxOutstanding(12), 108);
+}
+
+// Adding, renaming or removing a key of the controller is a decision, not an
+// accident.
+TEST(SettingsTest, TheControllersKeysArePinned) {
+  Settings settings;
+  std::string keys;
+  for (const Section& section : settings.Sections()) {
+    if (section.name == "model") break;  // the cost model follows
+    for (const Field& field : section.fields) keys += section.name + "." + field.key() + " ";
+  }
+  EXPECT_EQ(keys,
+            "run.seed run.num_steps run.checkpoint_every run.evaluate_every "
+            "batch.num_groups batch.group_size batch.num_updates "
+            "supply.threshold supply.sync_interval supply.requeue supply.max_attempts "
+            "admission.policy admission.target_occupancy admission.beta admission.max_budget "
+            "admission.reserve_batch admission.wait_weight admission.generation_weight "
+            "admission.gamma admission.unscored_weight admission.weight_scope admission.window "
+            "admission.min_observations admission.ties admission.k admission.k_measure "
+            "admission.observe "
+            "pool.max_groups pool.max_bytes pool.draw_order "
+            "prefix.min_tokens prefix.max_tokens ");
+}
+
+TEST(SettingsTest, EveryKeyIsDescribed) {
+  Settings settings;
+  const std::string description = DescribeSettings();
+  for (const Section& section : settings.Sections()) {
+    for (const Field& field : section.fields) {
+      EXPECT_FALSE(field.doc().empty()) << section.name << "." << field.key();
+      EXPECT_NE(description.find("`" + section.name + "." + field.key() + "`"), std::string::npos);
+    }
+  }
+}
+
+TEST(NearestTest, CountsEdits) {
+  EXPECT_EQ(Nearest("thresold", {"seed", "threshold", "beta"}), "threshold");
+  EXPECT_EQ(Nearest("x", {}), "");
+}
+
+std::string JsonError(const std::string& json) {
+  const auto options = AdmissionFromJson(json, "c.json");
+  return options.ok() ? "accepted" : options.status().message();
+}
+
+TEST(AdmissionJsonTest, ReadsTheFormBesideATrace) {
+  const auto options = AdmissionFromJson(
+      R"({"config": {"policy": "stale_k", "k": 1.0, "target_occupancy": 12, "window": null}})",
+      "c.json");
+  ASSERT_TRUE(options.ok()) << options.status().message();
+  EXPECT_EQ(options->policy, AdmissionKind::kStaleK);
+  EXPECT_EQ(options->k, 1);
+  EXPECT_EQ(options->target_occupancy, 12);
+  EXPECT_FALSE(options->window.has_value());
+}
+
+TEST(AdmissionJsonTest, IsStrict) {
+  EXPECT_EQ(JsonError(R"({"config": {"betta": 1}})").find("c.json: "), 0U);
+  EXPECT_NE(JsonError(R"({"config": {"betta": 1}})").find("nearest: beta"), std::string::npos);
+  EXPECT_NE(JsonError(R"({"config": {"beta": "0.9"}})").find("config.beta"), std::string::npos);
+  EXPECT_NE(JsonError(R"({"config": {"beta": NaN}})").find("beta"), std::string::npos);
+  EXPECT_NE(JsonError(R"({"config": {"beta": 1e999}})").find("beta"), std::string::npos);
+  EXPECT_NE(JsonError(R"({"config": {"beta": 2}})").find("must be <= 1"), std::string::npos);
+  EXPECT_NE(JsonError(R"({"config": {"window": 12.5}})").find("window"), std::string::npos);
+  EXPECT_NE(JsonError(R"({"config": {"window": -1}})").find("must be >= 1"), std::string::npos);
+  EXPECT_NE(JsonError(R"({"config": {"beta": 0.1, "beta": 0.2}})").find("twice"),
+            std::string::npos);
+  for (const char* bad :
+       {"", "{", "[]", "{}", "null", R"({"config": 3})", R"({"config": {})", R"({"config": {}} x)",
+        R"({"config": {"beta": [1]}})", R"({"config": {"beta": {}}})"}) {
+    const std::string error = JsonError(bad);
+    EXPECT_EQ(error.find("c.json: "), 0U) << bad << " -> " << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace pace
