@@ -3,7 +3,7 @@
 // A driver tells it what was decided and what the clock said; it knows neither
 // coordinator nor files. Metric names are a released surface: docs/run-directory.md.
 //
-//   StepMetrics metrics(batch);
+//   StepMetrics metrics;
 //   metrics.BeginStep(plan);
 //   metrics.AddDraw(group, decision, payload);
 //   MetricsRow row = metrics.EndStep(times, totals);
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,15 +46,15 @@ struct StepTimes {
 
 // Running totals and rates at the end of a step, as the driver knows them.
 struct StepTotals {
-  Seconds time{0};                    // of the driver's clock
-  double gpu_seconds = 0;             // all GPUs, since the run began
-  int64_t num_trained_groups = 0;     // since the run began
-  int64_t num_tokens_generated = 0;   // since the run began
+  Seconds time{0};                       // of the driver's clock
+  double gpu_seconds = 0;                // all GPUs, since the run began
+  int64_t num_trained_groups = 0;        // since the run began
+  int64_t num_tokens_generated = 0;      // since the run began
   int64_t num_tokens_never_trained = 0;  // of groups rejected, evicted or lost
-  int64_t num_interrupted = 0;        // responses interrupted in this step
-  int64_t num_step_tokens = 0;        // generated in this step
-  int64_t pool_bytes = 0;             // as the step began
-  double produced = 0;                // groups per step, five-step window
+  int64_t num_interrupted = 0;           // responses interrupted in this step
+  int64_t num_step_tokens = 0;           // generated in this step
+  int64_t pool_bytes = 0;                // as the step began
+  double produced = 0;                   // groups per step, five-step window
   double consumed = 0;
 };
 

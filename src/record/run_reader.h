@@ -1,0 +1,77 @@
+// ReadRun loads a run directory for reports.
+//
+//   Result<RunData> run = ReadRun("runs/pace");
+//
+// Files may be truncated or hostile: every error is one line that names file,
+// line, field and rule. A last line that was cut off is left out and noted, so
+// an interrupted run can still be looked at. Memory is proportional to the
+// number of steps plus at most kMaxDecisionRows small structs.
+//
+// Thread-safety: pure function.
+#ifndef PACE_RECORD_RUN_READER_H_
+#define PACE_RECORD_RUN_READER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/settings.h"
+#include "core/decision.h"
+#include "core/status.h"
+#include "record/metrics_table.h"
+
+namespace pace {
+
+// Later decisions of a longer file are left out, and noted.
+inline constexpr int64_t kMaxDecisionRows = 10'000'000;
+
+struct RunManifest {
+  std::string name;
+  std::string driver;
+  std::string method;
+  std::string record;
+  std::string version;
+  std::string commit;
+  int64_t seed = 0;
+};
+
+// One verdict, as small as drawing needs it.
+struct DecisionRow {
+  int64_t step = 0;
+  Verdict verdict = Verdict::kAdmit;
+  Reason reason = Reason::kUnfiltered;
+  std::optional<float> prefix_score;
+  float waiting = 0;
+  float waiting_assembly = 0;
+  float generation = 0;
+  float score = 0;
+  float length = 0;
+  float reward = 0;
+  float turns = 0;
+
+  bool trained() const { return verdict == Verdict::kAdmit; }
+};
+
+struct RunData {
+  std::string directory;
+  RunManifest manifest;
+  Settings settings;
+  MetricsTable metrics;
+  bool has_decisions = false;  // whether the run wrote them
+  std::vector<DecisionRow> decisions;
+  std::vector<std::string> notes;  // what was left out, a sentence each
+};
+
+Result<RunData> ReadRun(const std::string& directory);
+
+// The parts, each on text from memory, for tests and fuzzing.
+Result<RunManifest> ParseManifest(std::string_view json);
+// Adds the line's row, or leaves the rows as they were.
+Status ParseMetricsLine(std::string_view line, MetricsTable& table);
+Result<DecisionRow> ParseDecisionLine(std::string_view line);
+
+}  // namespace pace
+
+#endif  // PACE_RECORD_RUN_READER_H_
