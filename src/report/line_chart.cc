@@ -1,0 +1,104 @@
+#include "report/line_chart.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/concat.h"
+#include "report/axes.h"
+
+namespace pace {
+namespace {
+
+constexpr int kNumXTicks = 5;
+constexpr int kNumYTicks = 5;
+
+struct Range {
+  double lo = std::numeric_limits<double>::infinity();
+  double hi = -std::numeric_limits<double>::infinity();
+
+  void Add(double value) {
+    lo = std::min(lo, value);
+    hi = std::max(hi, value);
+  }
+  bool empty() const { return lo > hi; }
+};
+
+// What the page's script needs to turn the pointer's place into a reading.
+std::string PlotData(const Plot& plot) {
+  return Concat(plot.left, ",", plot.right, ",", plot.top, ",", plot.bottom, ",", plot.x_ticks.lo(),
+                ",", plot.x_ticks.hi(), ",", plot.y_ticks.lo(), ",", plot.y_ticks.hi());
+}
+
+std::vector<Point> Placed(const std::vector<Point>& points, const Plot& plot) {
+  const Scale x = plot.XScale(), y = plot.YScale();
+  std::vector<Point> placed;
+  placed.reserve(points.size());
+  for (const Point& point : points) placed.push_back({x(point.x), y(point.y)});
+  return placed;
+}
+
+}  // namespace
+
+std::string RenderLineChart(const LineChart& chart) {
+  Range x, y;
+  y.Add(0);
+  for (const RunLine& line : chart.lines) {
+    for (const Point& point : line.points) {
+      x.Add(point.x);
+      y.Add(point.y);
+    }
+  }
+  if (x.empty()) return "";
+  const Plot plot(NiceTicks(x.lo, x.hi, kNumXTicks), NiceTicks(y.lo, y.hi, kNumYTicks));
+  Svg svg(kChartWidth, kChartHeight, {chart.figure.caption, chart.description});
+  svg.SetData("plot", PlotData(plot));
+  DrawAxes(svg, plot, chart.x_name, chart.y_name);
+  Figure figure = chart.figure;
+  for (const RunLine& line : chart.lines) {
+    if (line.points.empty()) continue;
+    const std::string classes = Concat("mark line ", RunStroke(line.run));
+    svg.Polyline(
+        Placed(line.points, plot),
+        {.classes = classes, .tooltip = line.name, .run = line.run, .dashes = RunDashes(line.run)});
+    figure.key.push_back(RunLineKey(line.run, Shortened(line.name, 40)));
+  }
+  return RenderFigure(figure, std::move(svg).Finish());
+}
+
+double StackTop(const std::vector<StackLayer>& layers) {
+  double top = 0;
+  if (layers.empty()) return top;
+  for (size_t i = 0; i < layers.front().points.size(); ++i) {
+    double height = 0;
+    for (const StackLayer& layer : layers) height += layer.points.at(i).y;
+    top = std::max(top, height);
+  }
+  return top;
+}
+
+std::string RenderStackedAreas(const StackedAreas& chart) {
+  if (chart.layers.empty() || chart.layers.front().points.empty()) return "";
+  Range x;
+  for (const Point& point : chart.layers.front().points) x.Add(point.x);
+  const double top = chart.y_top.value_or(StackTop(chart.layers));
+  const Plot plot(NiceTicks(x.lo, x.hi, kNumXTicks), NiceTicks(0, top, kNumYTicks));
+  Svg svg(kChartWidth, kChartHeight, {chart.figure.caption, chart.description});
+  DrawAxes(svg, plot, chart.x_name, chart.y_name);
+  std::vector<Point> lower = chart.layers.front().points;
+  for (Point& point : lower) point.y = 0;
+  Figure figure = chart.figure;
+  for (const StackLayer& layer : chart.layers) {
+    std::vector<Point> upper = lower;
+    for (size_t i = 0; i < upper.size(); ++i) upper[i].y += layer.points.at(i).y;
+    const std::string label = Concat(layer.name, " ", Readable(layer.mean));
+    const std::string classes = Concat("mark layer ", layer.classes);
+    svg.Band(Placed(lower, plot), Placed(upper, plot), {.classes = classes, .tooltip = label});
+    figure.key.push_back({.label = label, .classes = layer.classes});
+    lower = std::move(upper);
+  }
+  if (StackTop(chart.layers) == 0) figure.note = "No staleness: all of it was on-policy.";
+  return RenderFigure(figure, std::move(svg).Finish());
+}
+
+}  // namespace pace

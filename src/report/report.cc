@@ -1,0 +1,107 @@
+#include "report/report.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "core/check.h"
+#include "core/concat.h"
+#include "report/figure.h"
+#include "report/page_parts.h"
+#include "report/sections.h"
+#include "report/summary.h"
+#include "report/svg.h"
+
+namespace pace {
+namespace {
+
+std::string TitleOf(const std::vector<RunSummary>& summaries) {
+  std::string title;
+  for (size_t i = 0; i < summaries.size(); ++i) {
+    if (i > 0) title += i + 1 == summaries.size() ? " and " : ", ";
+    title += summaries[i].name;
+  }
+  return Shortened(title, 120);
+}
+
+std::string ComparedSentence(const std::vector<RunData>& runs) {
+  size_t num_steps = 0;
+  bool same_batch = true;
+  const BatchOptions& batch = runs.front().settings.batch;
+  for (const RunData& run : runs) {
+    num_steps = std::max(num_steps, run.metrics.num_rows());
+    same_batch = same_batch && run.settings.batch.num_groups == batch.num_groups &&
+                 run.settings.batch.group_size == batch.group_size;
+  }
+  const std::string& driver = runs.front().manifest.driver;
+  return Concat(runs.size() == 1 ? "One run" : Concat(runs.size(), " runs side by side"),
+                driver.empty() ? "" : Concat(", driver ", driver), ", up to ", num_steps, " steps",
+                same_batch ? Concat(" of ", batch.num_groups, " groups with ", batch.group_size,
+                                    " responses each.")
+                           : ". Their batches differ: compare time per prompt as well.");
+}
+
+// "name: sentence" with the name set apart.
+std::string SentenceItem(const RunSummary& summary, const std::string& sentence) {
+  const std::string_view rest = std::string_view(sentence).substr(summary.name.size() + 1);
+  return Concat("<li><b>", Escape(summary.name), "</b>:", Escape(rest), "</li>");
+}
+
+std::string Header(const std::vector<RunData>& runs, const std::vector<RunSummary>& summaries) {
+  std::string out =
+      Concat("<header><p class=\"kicker\">pace report</p><h1>", Escape(TitleOf(summaries)),
+             "</h1><p>", Escape(ComparedSentence(runs)), "</p>");
+  std::vector<KeyEntry> key;
+  for (const RunSummary& summary : summaries) {
+    key.push_back(RunLineKey(summary.run, summary.name));
+  }
+  out += Concat("<div class=\"main-key\">", RenderKey(key), "</div></header>\n");
+  out += "<section id=\"summary\"><h2>In short</h2><ul class=\"sentences\">";
+  const std::vector<std::string> sentences = SummarySentences(summaries);
+  for (size_t i = 0; i < sentences.size(); ++i) out += SentenceItem(summaries[i], sentences[i]);
+  return out + "</ul>" + SummaryTable(summaries) +
+         "<p class=\"note\">The first half of the steps, while the pool fills, is left out of "
+         "means "
+         "and distributions throughout this page; charts over steps and token totals show all of "
+         "it.</p></section>\n";
+}
+
+}  // namespace
+
+std::string RenderReport(const std::vector<RunData>& runs, const ReportOptions& options) {
+  PACE_CHECK(!runs.empty() && runs.size() <= kMaxReportRuns, runs.size(), " runs");
+  const std::vector<RunSummary> summaries = Summarize(runs);
+  const ReportView view{runs, summaries, options.reference_step_seconds};
+  std::string page = Concat(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" "
+      "content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>",
+      Escape(TitleOf(summaries)), " \u2013 pace report</title>\n<style>", PageStyle(),
+      "</style></head>\n<body>", PagePatterns(), "<main>\n");
+  page += Header(runs, summaries);
+  page += PoolSection(view);
+  page += VerdictSection(view);
+  page += TrainedSection(view);
+  page += TimeSection(view);
+  page += SelectionSection(view);
+  page += SettingsSection(view);
+  page += Concat("</main>\n<script>", PageScript(), "</script></body></html>\n");
+  return page;
+}
+
+Status WriteReport(const std::vector<RunData>& runs, const std::string& path,
+                   const ReportOptions& options) {
+  if (runs.empty() || runs.size() > kMaxReportRuns) {
+    return InvalidArgument("a report shows 1 to ", kMaxReportRuns, " runs, not ", runs.size());
+  }
+  const std::string page = RenderReport(runs, options);
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (!file) return Unavailable(path, ": cannot be created: ", std::strerror(errno));
+  file << page;
+  file.close();
+  if (!file) return Unavailable(path, ": cannot be written (is the disk full?)");
+  return Status::Ok();
+}
+
+}  // namespace pace

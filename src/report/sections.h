@@ -1,0 +1,52 @@
+// The sections of a report, each a piece of HTML from all runs. A section that
+// has nothing to show says what is missing.
+//
+// Thread-safety: pure functions.
+#ifndef PACE_REPORT_SECTIONS_H_
+#define PACE_REPORT_SECTIONS_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record/run_reader.h"
+#include "report/summary.h"
+
+namespace pace {
+
+// What every section reads.
+struct ReportView {
+  const std::vector<RunData>& runs;
+  const std::vector<RunSummary>& summaries;  // one per run, same order
+  // Step times measured elsewhere, by method; a run's settings come first.
+  const std::map<std::string, double>& reference_step_seconds;
+};
+
+// Occupancy, staleness in its parts, budget and cutoff over steps.
+std::string PoolSection(const ReportView& view);
+// Retained and rejected groups of each filtering run.
+std::string VerdictSection(const ReportView& view);
+// Groups that entered training, one run against another.
+std::string TrainedSection(const ReportView& view);
+// Where the time of a step goes.
+std::string TimeSection(const ReportView& view);
+// What filtering costs and how it shifts what is trained on.
+std::string SelectionSection(const ReportView& view);
+// Where the runs come from and how their settings differ.
+std::string SettingsSection(const ReportView& view);
+
+// <section> with heading, introduction and content.
+std::string RenderSection(std::string_view id, std::string_view heading,
+                          std::string_view introduction, const std::string& content);
+// A paragraph about something that cannot be shown.
+std::string MissingNote(std::string_view text);
+
+// The pairs that TrainedSection shows, the default one first, at most `most`.
+std::vector<std::pair<size_t, size_t>> TrainedPairs(const std::vector<RunSummary>& summaries,
+                                                    size_t most);
+
+}  // namespace pace
+
+#endif  // PACE_REPORT_SECTIONS_H_

@@ -1,0 +1,217 @@
+#include "report/summary.h"
+
+#include <cmath>
+#include <set>
+
+#include "core/concat.h"
+#include "report/axes.h"
+#include "report/figure.h"
+#include "report/series.h"
+#include "report/table.h"
+
+namespace pace {
+namespace {
+
+constexpr size_t kMostNameCharacters = 80;
+
+// Names as readers see them: never empty, never twice.
+std::vector<std::string> DisplayNames(const std::vector<RunData>& runs) {
+  std::vector<std::string> names;
+  std::set<std::string> taken;
+  for (const RunData& run : runs) {
+    std::string name = Shortened(run.manifest.name, kMostNameCharacters);
+    if (name.empty()) name = run.manifest.method.empty() ? "run" : run.manifest.method;
+    std::string unique = name;
+    for (int i = 2; !taken.insert(unique).second; ++i) unique = Concat(name, " (", i, ")");
+    names.push_back(unique);
+  }
+  return names;
+}
+
+RunKind KindOf(const Settings& settings) {
+  if (settings.admission.policy != AdmissionKind::kAcceptAll) return RunKind::kFiltered;
+  return settings.supply.threshold == 0 ? RunKind::kSync : RunKind::kUnfiltered;
+}
+
+std::optional<double> Share(std::optional<double> part, std::optional<double> whole) {
+  if (!part.has_value() || !whole.has_value() || *whole <= 0) return std::nullopt;
+  return *part / *whole;
+}
+
+RunSummary SummaryOf(const RunData& run) {
+  const MetricsTable& m = run.metrics;
+  RunSummary s;
+  s.method = MethodLabel(run);
+  s.kind = KindOf(run.settings);
+  s.has_scores =
+      run.settings.admission.policy == AdmissionKind::kPace || run.settings.admission.observe;
+  s.num_steps = m.num_rows();
+  s.batch = run.settings.batch.num_groups;
+  s.waiting = SettledMean(m, "staleness/waiting/mean");
+  s.waiting_assembly = SettledMean(m, "staleness/waiting_assembly/mean");
+  s.waiting_pool = SettledMean(m, "staleness/waiting_pool/mean");
+  s.generation = SettledMean(m, "staleness/generation/mean");
+  s.effective = SettledMean(m, "staleness/effective/mean");
+  s.lag = SettledMean(m, "staleness/lag/mean");
+  s.occupancy = SettledMean(m, "pool/occupancy");
+  s.rejected_share =
+      Share(SettledMean(m, "admission/rejected"), SettledMean(m, "admission/offered"));
+  s.step_seconds = SettledMean(m, "time/step");
+  s.seconds_per_prompt = Share(s.step_seconds, static_cast<double>(s.batch));
+  s.gpu_seconds_per_prompt = m.Last("cost/per_trained_prompt");
+  s.tokens_generated = m.Last("cost/tokens_generated");
+  s.never_trained_share = Share(m.Last("cost/tokens_never_trained"), s.tokens_generated);
+  s.length_offered = SettledMean(m, "selection/length_offered");
+  s.length_trained = SettledMean(m, "selection/length_trained");
+  s.reward_offered = SettledMean(m, "selection/reward_offered");
+  s.reward_trained = SettledMean(m, "selection/reward_trained");
+  s.turns_offered = SettledMean(m, "selection/turns_offered");
+  s.turns_trained = SettledMean(m, "selection/turns_trained");
+  return s;
+}
+
+// ", 80 % less than async (6.4)", or nothing without something to compare.
+std::string Compared(std::optional<double> value, std::optional<double> base,
+                     const std::string& base_name) {
+  if (!value.has_value() || !base.has_value() || *base <= 0) return "";
+  if (*value == 0) return Concat(", against ", Readable(*base), " in ", base_name);
+  const double change = *value / *base - 1;
+  if (std::abs(change) < 0.005) return Concat(", as in ", base_name);
+  return Concat(", ", Percent(std::abs(change)), change < 0 ? " less" : " more", " than ",
+                base_name, " (", Readable(*base), ")");
+}
+
+std::string SelectionSentence(const RunSummary& s) {
+  std::string out;
+  const std::optional<double> length = Share(s.length_trained, s.length_offered);
+  if (length.has_value() && std::abs(*length - 1) >= 0.005) {
+    out += Concat(" What it trains on is ", Percent(std::abs(*length - 1)),
+                  *length < 1 ? " shorter" : " longer", " than what it was offered");
+    if (s.reward_offered.has_value() && s.reward_trained.has_value()) {
+      out += Concat(", with a mean reward of ", Readable(*s.reward_trained), " instead of ",
+                    Readable(*s.reward_offered));
+    }
+    out += ".";
+  }
+  return out;
+}
+
+std::string SentenceOf(const RunSummary& s, const RunSummary* base) {
+  std::string out = s.name + ":";
+  const std::string base_name = base == nullptr ? "" : base->name;
+  const auto of_base = [base](std::optional<double> RunSummary::* field) {
+    return base == nullptr ? std::optional<double>() : base->*field;
+  };
+  if (s.num_steps == 0) return out + " no step was finished.";
+  if (s.waiting.has_value()) {
+    out += Concat(" trained groups have waited ", *s.waiting == 0 ? "no" : Readable(*s.waiting),
+                  " steps", Compared(s.waiting, of_base(&RunSummary::waiting), base_name), ".");
+  }
+  if (s.generation.has_value()) {
+    out += Concat(" Their generation staleness is ",
+                  *s.generation == 0 ? "zero" : Readable(*s.generation),
+                  Compared(s.generation, of_base(&RunSummary::generation), base_name), ".");
+  }
+  if (s.step_seconds.has_value()) {
+    // Runs with other batches are compared by step, but never silently.
+    const bool same_batch = base == nullptr || base->batch == s.batch;
+    out += Concat(" A step", same_batch ? "" : Concat(" of ", s.batch, " groups"), " takes ",
+                  Readable(*s.step_seconds), " s");
+    const std::optional<double> ratio = Share(s.step_seconds, of_base(&RunSummary::step_seconds));
+    if (ratio.has_value() && std::abs(*ratio - 1) < 0.005) {
+      out += Concat(", as long as ", base_name);
+    } else if (ratio.has_value()) {
+      out += Concat(", ", Readable(*ratio), " times ", base_name);
+    }
+    if (!same_batch) out += Concat(" with its ", base->batch, " groups");
+    out += ".";
+  }
+  if (s.never_trained_share == 0) {
+    out += " No tokens are thrown away.";
+  } else if (s.never_trained_share.has_value()) {
+    out += Concat(" ", Percent(*s.never_trained_share), " of its tokens are never trained on.");
+  }
+  if (s.kind == RunKind::kFiltered) out += SelectionSentence(s);
+  return out;
+}
+
+std::string Cell(std::optional<double> value) {
+  return value.has_value() ? Readable(*value) : "\u2013";
+}
+std::string PercentCell(std::optional<double> value) {
+  return value.has_value() ? Percent(*value) : "\u2013";
+}
+
+}  // namespace
+
+std::string MethodLabel(const RunData& run) {
+  const AdmissionOptions& admission = run.settings.admission;
+  switch (admission.policy) {
+    case AdmissionKind::kAcceptAll:
+      return KindOf(run.settings) == RunKind::kSync ? "sync" : "async";
+    case AdmissionKind::kStaleK:
+      return Concat("stale-", admission.k);
+    case AdmissionKind::kOldestToken:
+      return Concat("oldest-", admission.k);
+    case AdmissionKind::kPace:
+      break;
+  }
+  return MethodName(admission);
+}
+
+std::vector<RunSummary> Summarize(const std::vector<RunData>& runs) {
+  const std::vector<std::string> names = DisplayNames(runs);
+  std::vector<RunSummary> summaries;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    summaries.push_back(SummaryOf(runs[i]));
+    summaries.back().run = i;
+    summaries.back().name = names[i];
+  }
+  return summaries;
+}
+
+std::optional<size_t> BaselineOf(const std::vector<RunSummary>& summaries) {
+  for (const RunKind kind : {RunKind::kUnfiltered, RunKind::kSync}) {
+    for (const RunSummary& summary : summaries) {
+      if (summary.kind == kind) return summary.run;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> SummarySentences(const std::vector<RunSummary>& summaries) {
+  const std::optional<size_t> baseline = BaselineOf(summaries);
+  std::vector<std::string> sentences;
+  for (const RunSummary& summary : summaries) {
+    const bool compare = baseline.has_value() && *baseline != summary.run;
+    sentences.push_back(SentenceOf(summary, compare ? &summaries[*baseline] : nullptr));
+  }
+  return sentences;
+}
+
+std::string SummaryTable(const std::vector<RunSummary>& summaries) {
+  const std::optional<size_t> baseline = BaselineOf(summaries);
+  std::optional<double> base_seconds;
+  if (baseline.has_value()) base_seconds = summaries[*baseline].step_seconds;
+  Table table;
+  table.caption = "Means over the second half of each run";
+  table.corner = "run";
+  table.columns = {"method",     "steps",          "waiting",      "generation",
+                   "occupancy",  "rejected",       "s / step",     "relative",
+                   "s / prompt", "GPU s / prompt", "never trained"};
+  for (const RunSummary& s : summaries) {
+    const std::optional<double> relative = Share(s.step_seconds, base_seconds);
+    table.rows.push_back({.head = s.name,
+                          .cells = {s.method, Readable(static_cast<double>(s.num_steps)),
+                                    Cell(s.waiting), Cell(s.generation), Cell(s.occupancy),
+                                    PercentCell(s.rejected_share), Cell(s.step_seconds),
+                                    relative.has_value() ? Concat(Readable(*relative), "\u00d7")
+                                                         : std::string("\u2013"),
+                                    Cell(s.seconds_per_prompt), Cell(s.gpu_seconds_per_prompt),
+                                    PercentCell(s.never_trained_share)},
+                          .run = s.run});
+  }
+  return RenderTable(table);
+}
+
+}  // namespace pace

@@ -1,0 +1,66 @@
+// What a report says about each run in numbers and sentences.
+//
+// Thread-safety: pure functions.
+#ifndef PACE_REPORT_SUMMARY_H_
+#define PACE_REPORT_SUMMARY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "record/run_reader.h"
+
+namespace pace {
+
+// How a run chooses what it trains on.
+enum class RunKind {
+  kSync,        // everything, strictly on-policy
+  kUnfiltered,  // everything, asynchronous
+  kFiltered,    // an admission policy rejects groups
+};
+
+// Means over the settled half of a run's steps, totals over all of it. What
+// its metrics lack stays empty.
+struct RunSummary {
+  size_t run = 0;    // its place in the report
+  std::string name;  // unique in the report
+  std::string method;
+  RunKind kind = RunKind::kFiltered;
+  size_t num_steps = 0;
+  int64_t batch = 0;  // groups per step
+  std::optional<double> waiting, waiting_assembly, waiting_pool, generation, effective, lag;
+  std::optional<double> occupancy;
+  std::optional<double> rejected_share;  // of the groups drawn
+  std::optional<double> step_seconds;
+  std::optional<double> seconds_per_prompt;  // step_seconds over the batch
+  std::optional<double> gpu_seconds_per_prompt;
+  std::optional<double> tokens_generated;
+  std::optional<double> never_trained_share;  // of the tokens generated
+  std::optional<double> length_offered, length_trained;
+  std::optional<double> reward_offered, reward_trained;
+  std::optional<double> turns_offered, turns_trained;
+
+  // Whether each group's score and prefix score were computed.
+  bool has_scores = true;
+};
+
+// The method of a run as `pace sim` and compare.reference name it: sync, async,
+// effective, raw, stale-8.
+std::string MethodLabel(const RunData& run);
+
+std::vector<RunSummary> Summarize(const std::vector<RunData>& runs);
+
+// The run that others are compared with: the first asynchronous unfiltered
+// one, else the first unfiltered one.
+std::optional<size_t> BaselineOf(const std::vector<RunSummary>& summaries);
+
+// One paragraph per run, in plain words.
+std::vector<std::string> SummarySentences(const std::vector<RunSummary>& summaries);
+
+// One row per run, as an HTML table.
+std::string SummaryTable(const std::vector<RunSummary>& summaries);
+
+}  // namespace pace
+
+#endif  // PACE_REPORT_SUMMARY_H_

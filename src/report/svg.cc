@@ -1,0 +1,169 @@
+#include "report/svg.h"
+
+#include <cmath>
+
+#include "core/concat.h"
+
+namespace pace {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+// The length of the valid UTF-8 sequence at the front of `text`, or 0.
+size_t SequenceLength(std::string_view text) {
+  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = lead == 0xED && byte(1) >= 0xA0;
+  const bool beyond = lead == 0xF4 && byte(1) >= 0x90;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+}  // namespace
+
+std::string Escape(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x80) {
+      const size_t length = SequenceLength(text.substr(i));
+      out += length == 0 ? kReplacement : text.substr(i, length);
+      i += length == 0 ? 1 : length;
+      continue;
+    }
+    ++i;
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      case '\n':
+      case '\t':
+        out += ' ';
+        break;
+      default:
+        if (c < 0x20 || c == 0x7f) {
+          out += kReplacement;
+        } else {
+          out += static_cast<char>(c);
+        }
+    }
+  }
+  return out;
+}
+
+Svg::Svg(double width, double height, const PictureText& text) {
+  head_ = Concat("<svg role=\"img\" viewBox=\"0 0 ", width, " ", height, "\"");
+  body_ =
+      Concat("><title>", Escape(text.title), "</title><desc>", Escape(text.description), "</desc>");
+}
+
+void Svg::SetData(std::string_view name, std::string_view value) {
+  head_ += Concat(" data-", name, "=\"", Escape(value), "\"");
+}
+
+// Tenths of a unit are finer than a screen.
+void Svg::Coordinate(double value) {
+  const double rounded = std::round(value * 10) / 10;
+  AppendTo(body_, std::isfinite(rounded) ? rounded + 0.0 : 0.0);
+}
+
+void Svg::MoveTo(char command, Point point) {
+  body_ += command;
+  Coordinate(point.x);
+  body_ += ' ';
+  Coordinate(point.y);
+}
+
+void Svg::Attributes(const Look& look) {
+  body_ += Concat(" class=\"", look.classes, "\"");
+  if (look.run.has_value()) body_ += Concat(" data-run=\"", *look.run, "\"");
+  if (!look.dashes.empty()) body_ += Concat(" stroke-dasharray=\"", look.dashes, "\"");
+}
+
+void Svg::Close(std::string_view tag, const Look& look) {
+  if (look.tooltip.empty()) {
+    body_ += "/>";
+  } else {
+    body_ += Concat("><title>", Escape(look.tooltip), "</title></", tag, ">");
+  }
+}
+
+void Svg::Rect(double x, double y, double width, double height, const Look& look) {
+  body_ += "<rect x=\"";
+  Coordinate(x);
+  body_ += "\" y=\"";
+  Coordinate(y);
+  body_ += "\" width=\"";
+  Coordinate(std::max(0.0, width));
+  body_ += "\" height=\"";
+  Coordinate(std::max(0.0, height));
+  body_ += '"';
+  Attributes(look);
+  Close("rect", look);
+}
+
+void Svg::Line(Point from, Point to, const Look& look) {
+  const Point points[] = {from, to};
+  Polyline(points, look);
+}
+
+void Svg::Polyline(std::span<const Point> points, const Look& look) {
+  body_ += "<path d=\"";
+  for (size_t i = 0; i < points.size(); ++i) MoveTo(i == 0 ? 'M' : 'L', points[i]);
+  // A single point shows as a dot under a round line cap.
+  if (points.size() == 1) MoveTo('L', points[0]);
+  body_ += '"';
+  Attributes(look);
+  Close("path", look);
+}
+
+void Svg::Polygon(std::span<const Point> points, const Look& look) {
+  body_ += "<path d=\"";
+  for (size_t i = 0; i < points.size(); ++i) MoveTo(i == 0 ? 'M' : 'L', points[i]);
+  body_ += "Z\"";
+  Attributes(look);
+  Close("path", look);
+}
+
+void Svg::Band(std::span<const Point> lower, std::span<const Point> upper, const Look& look) {
+  body_ += "<path d=\"";
+  for (size_t i = 0; i < upper.size(); ++i) MoveTo(i == 0 ? 'M' : 'L', upper[i]);
+  for (size_t i = lower.size(); i > 0; --i) MoveTo('L', lower[i - 1]);
+  body_ += "Z\"";
+  Attributes(look);
+  Close("path", look);
+}
+
+void Svg::Text(Point at, std::string_view text, Anchor anchor, std::string_view classes) {
+  constexpr std::string_view kAnchors[] = {"start", "middle", "end"};
+  body_ += "<text x=\"";
+  Coordinate(at.x);
+  body_ += "\" y=\"";
+  Coordinate(at.y);
+  body_ += Concat("\" text-anchor=\"", kAnchors[static_cast<size_t>(anchor)], "\" class=\"",
+                  classes, "\">", Escape(text), "</text>");
+}
+
+std::string Svg::Finish() && {
+  return head_ + body_ + "</svg>";
+}
+
+}  // namespace pace

@@ -1,0 +1,93 @@
+#include <array>
+
+#include "config/methods.h"
+#include "core/concat.h"
+#include "report/axes.h"
+#include "report/sections.h"
+#include "report/series.h"
+#include "report/stacked_bars.h"
+#include "report/table.h"
+
+namespace pace {
+namespace {
+
+struct TimePart {
+  std::string_view metric, name, classes;
+};
+constexpr std::array<TimePart, 5> kParts = {{
+    {"time/train", "training", "t-train"},
+    {"time/wait_data", "waiting for data", "t-wait"},
+    {"time/sync", "weight sync", "t-sync"},
+    {"time/rescore_visible", "rescoring, visible", "t-rescore"},
+    {"time/other", "other", "t-other"},
+}};
+
+// The run's own settings first, under the name a comparison gave it, then the
+// caller's table.
+std::optional<double> ReferenceFor(const ReportView& view, size_t run) {
+  const RunData& data = view.runs[run];
+  for (const std::string& method : {data.manifest.name, view.summaries[run].method}) {
+    const auto own = ReferenceSeconds(data.settings.compare, method);
+    if (own.ok() && own->has_value()) return *own;
+    const auto given = view.reference_step_seconds.find(method);
+    if (given != view.reference_step_seconds.end()) return given->second;
+  }
+  return std::nullopt;
+}
+
+std::string Seconds3(std::optional<double> value) {
+  return value.has_value() ? Readable(*value) : "\u2013";
+}
+
+}  // namespace
+
+std::string TimeSection(const ReportView& view) {
+  StackedBars chart;
+  chart.figure.name = "time";
+  chart.figure.caption = "Seconds per step";
+  chart.description =
+      "Mean seconds per step of each run, stacked from parts that do not overlap; rescoring that "
+      "ran beside them is hatched.";
+  chart.x_name = "seconds per step";
+  chart.unit = " s";
+  Table table;
+  table.caption = "Seconds per step, means over the second half";
+  table.corner = "run";
+  for (const TimePart& part : kParts) {
+    chart.parts.push_back({std::string(part.name), std::string(part.classes)});
+    table.columns.emplace_back(part.name);
+  }
+  chart.beside = {"rescoring, hidden", "t-hidden"};
+  table.columns.insert(table.columns.end(), {"step", "hidden", "reference"});
+  for (size_t i = 0; i < view.runs.size(); ++i) {
+    const MetricsTable& metrics = view.runs[i].metrics;
+    if (!metrics.Has("time/step")) continue;
+    Bar bar;
+    TableRow row;
+    bar.name = row.head = view.summaries[i].name;
+    row.run = i;
+    for (const TimePart& part : kParts) {
+      const std::optional<double> mean = SettledMean(metrics, part.metric);
+      bar.parts.push_back(mean.value_or(0));
+      row.cells.push_back(Seconds3(mean));
+    }
+    bar.beside = SettledMean(metrics, "time/rescore_hidden").value_or(0);
+    bar.reference = ReferenceFor(view, i);
+    row.cells.push_back(Seconds3(SettledMean(metrics, "time/step")));
+    row.cells.push_back(Seconds3(SettledMean(metrics, "time/rescore_hidden")));
+    row.cells.push_back(Seconds3(bar.reference));
+    chart.bars.push_back(std::move(bar));
+    table.rows.push_back(std::move(row));
+  }
+  const std::string content = chart.bars.empty()
+                                  ? MissingNote("No run recorded where its time went.")
+                                  : Concat("<div class=\"charts two\">", RenderStackedBars(chart),
+                                           RenderTable(table), "</div>");
+  return RenderSection("time", "Where the time of a step goes",
+                       "Parts that do not overlap and add up to the step. Rescoring that ran "
+                       "while rollouts waited anyway is hatched below the bar: it costs the step "
+                       "nothing.",
+                       content);
+}
+
+}  // namespace pace

@@ -1,0 +1,64 @@
+#include <array>
+
+#include "core/concat.h"
+#include "report/axes.h"
+#include "report/group_values.h"
+#include "report/histogram.h"
+#include "report/sections.h"
+
+namespace pace {
+namespace {
+
+std::string VerdictCharts(const ReportView& view, size_t run) {
+  const RunData& data = view.runs[run];
+  const std::string& name = view.summaries[run].name;
+  std::string charts;
+  size_t num_unscored = 0;
+  for (const GroupQuantity& quantity : kStalenessQuantities) {
+    if (quantity.needs_scores && !view.summaries[run].has_scores) continue;
+    const Sample retained = ValuesOf(data, quantity, GroupsOf::kRetained);
+    const Sample rejected = ValuesOf(data, quantity, GroupsOf::kRejected);
+    HistogramText text;
+    text.figure.name = Concat("verdicts-", run, "-", quantity.name);
+    text.figure.caption = quantity.caption;
+    text.x_name = quantity.axis;
+    text.description = Concat(quantity.caption, " of the groups drawn by ", name, ": ",
+                              retained.size(), " retained, ", rejected.size(), " rejected.");
+    if (quantity.name == "prefix") {
+      num_unscored = ValuesOf(data, kStalenessQuantities[0], GroupsOf::kAll).size() -
+                     retained.size() - rejected.size();
+      text.figure.note =
+          num_unscored == 0 ? "" : Concat(num_unscored, " groups have no prefix score.");
+    }
+    charts += RenderVerdicts(text, run, retained, rejected);
+  }
+  if (charts.empty()) return MissingNote(Concat(name, " drew no groups."));
+  const std::vector<KeyEntry> key = {{.label = "retained", .classes = RunFill(run)},
+                                     {.label = "rejected", .classes = "rejected"}};
+  return Concat(RenderKey(key), "<div class=\"charts\">", charts, "</div>");
+}
+
+}  // namespace
+
+std::string VerdictSection(const ReportView& view) {
+  std::string content;
+  for (size_t i = 0; i < view.runs.size(); ++i) {
+    if (view.summaries[i].kind != RunKind::kFiltered) continue;
+    const std::string heading = Concat("<h3>", Escape(view.summaries[i].name), "</h3>");
+    if (view.runs[i].has_decisions) {
+      content += heading + VerdictCharts(view, i);
+    } else {
+      content += heading + MissingNote(
+                               "This run recorded no decisions. Set record.level to "
+                               "decisions to see them here.");
+    }
+  }
+  if (content.empty()) content = MissingNote("No run filters what it trains on.");
+  return RenderSection(
+      "verdicts", "What the filter keeps",
+      "All groups drawn in the second half of the run, by what the filter made of them. "
+      "Rejected groups stand on top of retained ones.",
+      content);
+}
+
+}  // namespace pace

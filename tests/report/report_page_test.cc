@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "report/report.h"
+#include "sample_runs.h"
+
+namespace pace {
+namespace {
+
+size_t CountOf(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// What stands between a chart's opening tag and the end of its figure.
+std::string_view ChartNamed(std::string_view page, const std::string& name) {
+  const size_t begin = page.find("data-chart=\"" + name + "\"");
+  if (begin == std::string_view::npos) return "";
+  return page.substr(begin, page.find("</figure>", begin) - begin);
+}
+
+TEST(ReportPageTest, FourRunsShowEveryChartWithMarks) {
+  const std::string page = RenderReport({SampleRun("sync", 100), SampleRun("async", 100),
+                                         SampleRun("raw", 100), SampleRun("effective", 100)},
+                                        {});
+  for (const char* name :
+       {"occupancy", "waiting", "budget", "cutoff", "staleness-0", "staleness-3",
+        "verdicts-2-waiting", "verdicts-3-generation", "verdicts-3-effective", "verdicts-3-prefix",
+        "trained-1-3-waiting", "trained-1-3-prefix", "trained-1-0-waiting", "time",
+        "selection-3-length", "selection-3-reward"}) {
+    EXPECT_GT(CountOf(ChartNamed(page, name), "class=\"mark"), 0u) << name;
+  }
+  EXPECT_EQ(CountOf(ChartNamed(page, "occupancy"), "class=\"mark"), 4u);
+  EXPECT_EQ(CountOf(ChartNamed(page, "budget"), "class=\"mark"), 2u);
+  EXPECT_EQ(CountOf(ChartNamed(page, "staleness-1"), "class=\"mark"), 3u);
+  EXPECT_EQ(CountOf(ChartNamed(page, "time"), "mark reference"), 4u);
+}
+
+TEST(ReportPageTest, TheDefaultPairStandsOpenAndOthersFold) {
+  const std::string page = RenderReport({SampleRun("sync", 30), SampleRun("async", 30),
+                                         SampleRun("raw", 30), SampleRun("effective", 30)},
+                                        {});
+  EXPECT_TRUE(Contains(page, "<h3>async against effective</h3>"));
+  EXPECT_TRUE(Contains(page, "<summary>async against raw</summary>"));
+}
+
+TEST(ReportPageTest, NothingComesFromTheNetwork) {
+  const std::string page = RenderReport({SampleRun("async", 30), SampleRun("effective", 30)}, {});
+  EXPECT_EQ(CountOf(page, "http"), CountOf(page, "http://www.w3.org/2000/svg"));
+  EXPECT_FALSE(Contains(page, "src="));
+  EXPECT_FALSE(Contains(page, "@import"));
+}
+
+TEST(ReportPageTest, HostileNamesStayText) {
+  RunData run = SampleRun("effective", 20);
+  run.manifest.name = "</title><script>alert('x')</script>\"onload=\"y\xff";
+  run.manifest.driver = "<img src=x>";
+  run.notes = {"<b>note</b>"};
+  const std::string page = RenderReport({run, SampleRun("async", 20)}, {});
+  EXPECT_FALSE(Contains(page, "<script>alert"));
+  EXPECT_FALSE(Contains(page, "\"onload=\""));
+  EXPECT_FALSE(Contains(page, "<img"));
+  EXPECT_FALSE(Contains(page, "<b>note"));
+  EXPECT_FALSE(Contains(page, "\xff"));
+  EXPECT_TRUE(Contains(page, "&lt;script&gt;alert(&#39;x&#39;)"));
+}
+
+TEST(ReportPageTest, RunsWithoutDecisionsSayWhatIsMissing) {
+  const std::string page = RenderReport(
+      {SampleRunWithoutDecisions("async", 30), SampleRunWithoutDecisions("raw", 30)}, {});
+  EXPECT_GT(CountOf(ChartNamed(page, "staleness-1"), "class=\"mark"), 0u);
+  EXPECT_TRUE(Contains(page, "This run recorded no decisions."));
+  EXPECT_TRUE(Contains(page, "This needs two runs with decisions."));
+}
+
+TEST(ReportPageTest, AnEmptyRunIsAPageAndNotACrash) {
+  RunData run;
+  run.manifest.name = "empty";
+  const std::string page = RenderReport({run}, {});
+  EXPECT_TRUE(Contains(page, "no step was finished"));
+  EXPECT_EQ(CountOf(page, "class=\"mark"), 0u);
+}
+
+TEST(ReportPageTest, ValuesOfAnySizeGiveFiniteCoordinates) {
+  RunData run = SampleRun("effective", 5);
+  for (const double value : {1e308, -1e308, 0.0}) {
+    run.metrics.AddRow(run.metrics.steps().back() + 1000000000000);
+    run.metrics.Set("pool/occupancy", value);
+    run.metrics.Set("time/step", value);
+    run.metrics.Set("staleness/generation/mean", value);
+    run.metrics.Set("staleness/waiting_pool/mean", value);
+    run.metrics.Set("staleness/waiting_assembly/mean", value);
+  }
+  for (DecisionRow& row : run.decisions) row.waiting = 1e30f;
+  run.decisions.front().waiting = -1e30f;
+  const std::string page = RenderReport({run}, {});
+  EXPECT_FALSE(Contains(page, "nan"));
+  EXPECT_FALSE(Contains(page, "=\"inf"));
+}
+
+TEST(ReportPageTest, ALongRunMakesNoLargerPage) {
+  const std::string page = RenderReport({SampleRun("sync", 300), SampleRun("async", 300),
+                                         SampleRun("raw", 300), SampleRun("effective", 300)},
+                                        {});
+  EXPECT_LT(page.size(), 1'000'000u);
+  const std::string longer = RenderReport({SampleRun("sync", 5000), SampleRun("async", 5000),
+                                           SampleRun("raw", 5000), SampleRun("effective", 5000)},
+                                          {});
+  EXPECT_LT(static_cast<double>(longer.size()), 1.5 * static_cast<double>(page.size()));
+  EXPECT_TRUE(Contains(longer, "Each point is the mean of up to 16 steps."));
+}
+
+TEST(ReportPageTest, ReferencesMayComeFromTheCaller) {
+  RunData run = SampleRun("async", 20);
+  run.settings.compare.reference.clear();
+  EXPECT_EQ(CountOf(RenderReport({run}, {}), "mark reference"), 0u);
+  EXPECT_EQ(CountOf(RenderReport({run}, {{{"async", 12.5}}}), "mark reference"), 1u);
+}
+
+TEST(ReportPageTest, WritesTheFileOrSaysWhyNot) {
+  const std::string path = testing::TempDir() + "report_page_test.html";
+  const std::vector<RunData> runs = {SampleRun("async", 20)};
+  ASSERT_TRUE(WriteReport(runs, path).ok());
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(text, RenderReport(runs, {}));
+  EXPECT_EQ(WriteReport(runs, testing::TempDir() + "no/such/dir/report.html").code(),
+            StatusCode::kUnavailable);
+  EXPECT_EQ(WriteReport({}, path).code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace pace
