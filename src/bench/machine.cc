@@ -1,0 +1,54 @@
+#include "bench/machine.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "core/concat.h"
+
+namespace pace {
+namespace {
+
+std::string CpuModel() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::string Compiler() {
+#if defined(__clang__)
+  return Concat("clang ", __clang_version__);
+#else
+  return Concat("gcc ", __VERSION__);
+#endif
+}
+
+}  // namespace
+
+int64_t AllocatedBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<int64_t>(info.uordblks + info.hblkhd);
+}
+
+void WriteMachine(JsonWriter& json) {
+  json.BeginObject();
+  json.Put("cpu", CpuModel());
+  json.Put("cores", std::thread::hardware_concurrency());
+  double load = 0;
+  if (getloadavg(&load, 1) == 1) json.Put("load", load);  // other work that shared it
+  json.Put("memory_bytes", static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) *
+                               static_cast<int64_t>(sysconf(_SC_PAGE_SIZE)));
+  json.Put("compiler", Compiler());
+  json.Put("build_type", PACE_BUILD_TYPE);
+  json.Put("sanitizers", PACE_BUILD_SANITIZE);
+  json.EndObject();
+}
+
+}  // namespace pace

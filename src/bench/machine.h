@@ -1,0 +1,20 @@
+// What a benchmark ran on, and how much memory it holds.
+#ifndef PACE_BENCH_MACHINE_H_
+#define PACE_BENCH_MACHINE_H_
+
+#include <cstdint>
+
+#include "core/json_writer.h"
+
+namespace pace {
+
+// Bytes in use by the allocator, its own overhead included; under a sanitizer,
+// whose allocator answers no such question, 0.
+int64_t AllocatedBytes();
+
+// An object: cpu, cores, load, memory, compiler, build type.
+void WriteMachine(JsonWriter& json);
+
+}  // namespace pace
+
+#endif  // PACE_BENCH_MACHINE_H_

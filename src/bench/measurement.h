@@ -1,0 +1,63 @@
+// A Measurement is one number, taken several times.
+//
+// Other programs share the machine, so repetitions go round-robin over all
+// measurements (a busy second then spoils one repetition of each, not all of
+// one) and the median stands for them. Time is the wall clock's; the share of
+// it that the thread had a core says how far other work got in between.
+#ifndef PACE_BENCH_MEASUREMENT_H_
+#define PACE_BENCH_MEASUREMENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json_writer.h"
+
+namespace pace {
+
+// REQUIRES: values is not empty.
+double MedianOf(std::vector<double> values);
+
+enum class Limit { kAtMost, kAtLeast };
+
+struct Measurement {
+  std::string name;
+  std::string unit;
+  std::optional<double> limit;  // none: reported only
+  Limit limit_kind = Limit::kAtMost;
+  std::vector<double> repetitions{};
+  std::vector<double> cpu_shares{};  // one per repetition, where it is known
+
+  // REQUIRES: repetitions is not empty.
+  double Median() const;
+  // Third quartile less first.
+  double InterquartileRange() const;
+  // True where there is no limit.
+  bool WithinLimit() const;
+  void Write(JsonWriter& json) const;
+};
+
+// What to measure: `run` works for at least that many seconds.
+struct Benchmark {
+  Measurement measurement;
+  std::function<double(double seconds)> run;
+};
+
+// One more repetition of each, in order. REQUIRES: what they run neither sleeps
+// nor waits.
+void RunRound(std::vector<Benchmark>& benchmarks, double seconds);
+
+// a / b, repetition by repetition.
+Measurement RatioOf(const Measurement& a, const Measurement& b, std::string name, double limit);
+
+// The compiler must assume that `value` is read here.
+template <typename T>
+void Keep(const T& value) {
+  asm volatile("" : : "r"(&value) : "memory");
+}
+
+}  // namespace pace
+
+#endif  // PACE_BENCH_MEASUREMENT_H_
