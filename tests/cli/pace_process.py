@@ -1,0 +1,21 @@
+"""Runs build/pace as a user would, for the tests beside this file."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+SOURCE = pathlib.Path(os.environ.get("PACE_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+BINARY = pathlib.Path(os.environ.get("PACE_BINARY_DIR", SOURCE / "build")) / "pace"
+SHARED = pathlib.Path(os.environ.get("PACE_SHARED_DATA", SOURCE / ".." / "shared" / "data"))
+
+
+def run(*arguments, cwd=None, timeout=300):
+    return subprocess.run(
+        [str(BINARY), *map(str, arguments)],
+        cwd=cwd, capture_output=True, text=True, errors="replace", timeout=timeout,
+        stdin=subprocess.DEVNULL)
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines()]
