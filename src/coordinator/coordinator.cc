@@ -74,9 +74,7 @@ bool Coordinator::On(const WorkerLost& event, Commands&) {
 bool Coordinator::On(const ResponseFinished& event, Commands& out) {
   GroupRecord* record = groups_.Find(event.group);
   if (record == nullptr || record->state != GroupState::kRunning) return false;
-  record->members[static_cast<size_t>(event.member)] =
-      MemberSummary::Of(event.segments, version_, event.prefix_score);
-  ++record->num_finished;
+  record->Finish(event.member, MemberSummary::Of(event.segments, version_, event.prefix_score));
   record->num_bytes += event.num_bytes;
   if (record->num_finished < options_.group_size) return false;
 

@@ -79,7 +79,7 @@ Status Coordinator::ValidateResponse(const ResponseFinished& event) const {
   }
   const GroupRecord* record = groups_.Find(event.group);
   if (record != nullptr && record->state == GroupState::kRunning &&
-      record->members[static_cast<size_t>(event.member)].num_tokens > 0) {
+      record->IsFinished(event.member)) {
     return InvalidArgument("member = ", event.member, ": of group ", event.group,
                            " has finished already");
   }

@@ -69,7 +69,7 @@ class CoordinatorTest : public testing::Test {
   static std::string Start(int64_t group, int64_t worker, int64_t prompt) {
     return CommandToJson(StartGroup{GroupId(group), WorkerId(worker), PromptIndex(prompt)});
   }
-  static std::string Train(int64_t step, std::vector<int64_t> ids) {
+  static std::string Train(int64_t step, const std::vector<int64_t>& ids) {
     TrainBatch batch{PolicyVersion(step), {}};
     for (const int64_t id : ids) batch.groups.emplace_back(id);
     return CommandToJson(batch);

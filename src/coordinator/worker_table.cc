@@ -1,5 +1,7 @@
 #include "coordinator/worker_table.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 
 namespace pace {
@@ -21,26 +23,53 @@ std::optional<PolicyVersion> WorkerTable::Serving(const WorkerRecord& record) {
   return record.served.has_value() ? record.served : record.in_flight;
 }
 
-void WorkerTable::Index(WorkerId worker, const WorkerRecord& record) {
+size_t WorkerTable::Place(WorkerId worker) const {
+  // Ids mostly follow each other, so the first guess mostly holds.
+  if (!workers_.empty() && worker >= workers_.front().first) {
+    const auto guess = static_cast<size_t>(worker.value() - workers_.front().first.value());
+    if (guess < workers_.size() && workers_[guess].first == worker) return guess;
+  }
+  const auto found = std::lower_bound(
+      workers_.begin(), workers_.end(), worker,
+      [](const std::pair<WorkerId, WorkerRecord>& entry, WorkerId id) { return entry.first < id; });
+  return static_cast<size_t>(found - workers_.begin());
+}
+
+size_t WorkerTable::PlaceOfLive(WorkerId worker) const {
+  const size_t place = Place(worker);
+  PACE_CHECK(place < workers_.size() && workers_[place].first == worker, "worker ", worker,
+             " is not live");
+  return place;
+}
+
+const WorkerRecord* WorkerTable::Find(WorkerId worker) const {
+  const size_t place = Place(worker);
+  if (place >= workers_.size() || workers_[place].first != worker) return nullptr;
+  return &workers_[place].second;
+}
+
+void WorkerTable::Index(size_t place) {
+  const WorkerRecord& record = workers_[place].second;
   if (const auto serving = Serving(record)) ++serving_[*serving];
   if (const auto promised = record.promised()) ++promised_[*promised];
   if (record.in_flight.has_value()) ++num_syncing_;
-  if (record.promised().has_value() && record.num_running < record.max_groups) {
-    with_room_.emplace(record.num_running, worker);
-  }
+  if (HasRoom(record)) with_room_.Insert(place, record.num_running);
 }
 
-void WorkerTable::Unindex(WorkerId worker, const WorkerRecord& record) {
+void WorkerTable::Unindex(size_t place) {
+  const WorkerRecord& record = workers_[place].second;
   if (const auto serving = Serving(record)) CountDown(serving_, *serving);
   if (const auto promised = record.promised()) CountDown(promised_, *promised);
   if (record.in_flight.has_value()) --num_syncing_;
-  with_room_.erase({record.num_running, worker});
+  if (HasRoom(record)) with_room_.Erase(place, record.num_running);
 }
 
-WorkerRecord& WorkerTable::Get(WorkerId worker) {
-  const auto found = workers_.find(worker);
-  PACE_CHECK(found != workers_.end(), "worker ", worker, " is not live");
-  return found->second;
+void WorkerTable::RebuildRoom() {
+  with_room_.Clear();
+  for (size_t place = 0; place < workers_.size(); ++place) {
+    const WorkerRecord& record = workers_[place].second;
+    if (HasRoom(record)) with_room_.Insert(place, record.num_running);
+  }
 }
 
 void WorkerTable::Join(WorkerId worker, int64_t max_groups) {
@@ -50,38 +79,40 @@ void WorkerTable::Join(WorkerId worker, int64_t max_groups) {
 }
 
 void WorkerTable::Insert(WorkerId worker, const WorkerRecord& record) {
-  const bool inserted = workers_.emplace(worker, record).second;
-  PACE_CHECK(inserted, "worker ", worker, " is live already");
-  Index(worker, record);
+  const size_t place = Place(worker);
+  const bool is_last = place == workers_.size();
+  PACE_CHECK(is_last || workers_[place].first != worker, "worker ", worker, " is live already");
+  workers_.insert(workers_.begin() + static_cast<std::ptrdiff_t>(place), {worker, record});
+  Index(place);
+  if (!is_last) RebuildRoom();
 }
 
 void WorkerTable::Lose(WorkerId worker) {
-  Unindex(worker, Get(worker));
-  workers_.erase(worker);
+  const size_t place = PlaceOfLive(worker);
+  Unindex(place);
+  workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(place));
+  RebuildRoom();
 }
 
 void WorkerTable::SendSync(WorkerId worker, PolicyVersion version) {
-  WorkerRecord& record = Get(worker);
+  const size_t place = PlaceOfLive(worker);
+  WorkerRecord& record = workers_[place].second;
   PACE_CHECK(!record.in_flight.has_value(), "worker ", worker, " has a sync in flight");
   PACE_CHECK(!record.served.has_value() || version > *record.served, "worker ", worker,
              " serves version ", record.served.value_or(version), " already");
-  Unindex(worker, record);
+  Unindex(place);
   record.in_flight = version;
-  Index(worker, record);
+  Index(place);
 }
 
 void WorkerTable::FinishSync(WorkerId worker) {
-  WorkerRecord& record = Get(worker);
+  const size_t place = PlaceOfLive(worker);
+  WorkerRecord& record = workers_[place].second;
   PACE_CHECK(record.in_flight.has_value(), "worker ", worker, " has no sync in flight");
-  Unindex(worker, record);
+  Unindex(place);
   record.served = record.in_flight;
   record.in_flight.reset();
-  Index(worker, record);
-}
-
-const WorkerRecord* WorkerTable::Find(WorkerId worker) const {
-  const auto found = workers_.find(worker);
-  return found == workers_.end() ? nullptr : &found->second;
+  Index(place);
 }
 
 std::optional<PolicyVersion> WorkerTable::OldestServed() const {
@@ -92,23 +123,27 @@ std::optional<PolicyVersion> WorkerTable::OldestPromised() const {
   return Smallest(promised_);
 }
 
-std::optional<WorkerId> WorkerTable::LeastLoaded() const {
-  if (with_room_.empty()) return std::nullopt;
-  return with_room_.begin()->second;
+std::optional<WorkerId> WorkerTable::LeastLoaded() {
+  const auto place = with_room_.First();
+  if (!place.has_value()) return std::nullopt;
+  return workers_[*place].first;
 }
 
 void WorkerTable::AddGroup(WorkerId worker) {
-  WorkerRecord& record = Get(worker);
-  with_room_.erase({record.num_running, worker});
+  const size_t place = PlaceOfLive(worker);
+  WorkerRecord& record = workers_[place].second;
+  PACE_CHECK(HasRoom(record), "worker ", worker, " has no room");
+  with_room_.Erase(place, record.num_running);
   ++record.num_running;
-  if (record.num_running < record.max_groups) with_room_.emplace(record.num_running, worker);
+  if (HasRoom(record)) with_room_.Insert(place, record.num_running);
 }
 
 void WorkerTable::RemoveGroup(WorkerId worker) {
-  WorkerRecord& record = Get(worker);
-  with_room_.erase({record.num_running, worker});
+  const size_t place = PlaceOfLive(worker);
+  WorkerRecord& record = workers_[place].second;
+  if (HasRoom(record)) with_room_.Erase(place, record.num_running);
   --record.num_running;
-  with_room_.emplace(record.num_running, worker);
+  with_room_.Insert(place, record.num_running);
 }
 
 void WorkerTable::CheckInvariants() const {
@@ -116,7 +151,9 @@ void WorkerTable::CheckInvariants() const {
   size_t num_with_room = 0;
   std::map<PolicyVersion, int64_t> serving;
   std::map<PolicyVersion, int64_t> promised;
-  for (const auto& [worker, record] : workers_) {
+  for (size_t place = 0; place < workers_.size(); ++place) {
+    const auto& [worker, record] = workers_[place];
+    PACE_CHECK(place == 0 || workers_[place - 1].first < worker, "workers are out of order");
     PACE_CHECK(record.num_running >= 0 && record.num_running <= record.max_groups, "worker ",
                worker, " runs ", record.num_running, " of ", record.max_groups, " groups");
     PACE_CHECK(!record.served.has_value() || !record.in_flight.has_value() ||
@@ -125,10 +162,9 @@ void WorkerTable::CheckInvariants() const {
     num_syncing += record.in_flight.has_value();
     if (const auto version = Serving(record)) ++serving[*version];
     if (const auto version = record.promised()) ++promised[*version];
-    const bool room = record.promised().has_value() && record.num_running < record.max_groups;
-    PACE_CHECK(room == with_room_.contains({record.num_running, worker}), "worker ", worker,
+    PACE_CHECK(HasRoom(record) == with_room_.Contains(place, record.num_running), "worker ", worker,
                " is misplaced");
-    num_with_room += room;
+    num_with_room += HasRoom(record);
   }
   PACE_CHECK(num_syncing == num_syncing_, num_syncing, " syncs, counted ", num_syncing_);
   PACE_CHECK(serving == serving_ && promised == promised_, "versions served are miscounted");

@@ -11,9 +11,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
+#include <vector>
 
+#include "coordinator/load_index.h"
 #include "core/ids.h"
 #include "core/version.h"
 
@@ -41,7 +42,8 @@ class WorkerTable {
 
   // Null for a worker that is not live.
   const WorkerRecord* Find(WorkerId worker) const;
-  const std::map<WorkerId, WorkerRecord>& workers() const { return workers_; }
+  // By id, ascending.
+  const std::vector<std::pair<WorkerId, WorkerRecord>>& workers() const { return workers_; }
   int64_t num_live() const { return static_cast<int64_t>(workers_.size()); }
   int64_t num_syncing() const { return num_syncing_; }
 
@@ -54,7 +56,7 @@ class WorkerTable {
 
   // The worker with the fewest running groups that has room and was promised a
   // version; the smaller id where they are equal.
-  std::optional<WorkerId> LeastLoaded() const;
+  std::optional<WorkerId> LeastLoaded();
   void AddGroup(WorkerId worker);
   void RemoveGroup(WorkerId worker);
 
@@ -63,15 +65,22 @@ class WorkerTable {
   void CheckInvariants() const;
 
  private:
-  WorkerRecord& Get(WorkerId worker);
+  // The place of a live worker in workers_, or where it would stand.
+  size_t Place(WorkerId worker) const;
+  size_t PlaceOfLive(WorkerId worker) const;
   static std::optional<PolicyVersion> Serving(const WorkerRecord& record);
-  void Index(WorkerId worker, const WorkerRecord& record);
-  void Unindex(WorkerId worker, const WorkerRecord& record);
+  static bool HasRoom(const WorkerRecord& record) {
+    return record.promised().has_value() && record.num_running < record.max_groups;
+  }
+  void Index(size_t place);
+  void Unindex(size_t place);
+  // Workers come and go rarely; their places behind them shift.
+  void RebuildRoom();
 
-  std::map<WorkerId, WorkerRecord> workers_;
-  std::map<PolicyVersion, int64_t> serving_;          // workers per version served
-  std::map<PolicyVersion, int64_t> promised_;         // and per version promised
-  std::set<std::pair<int64_t, WorkerId>> with_room_;  // by running groups
+  std::vector<std::pair<WorkerId, WorkerRecord>> workers_;
+  std::map<PolicyVersion, int64_t> serving_;   // workers per version served
+  std::map<PolicyVersion, int64_t> promised_;  // and per version promised
+  LoadIndex with_room_;                        // places, by running groups
   int64_t num_syncing_ = 0;
 };
 

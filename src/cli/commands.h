@@ -1,0 +1,60 @@
+// The commands of `pace`, one file each.
+//
+// main.cc reads the command line into these structs; a command runs and returns
+// the process's exit code: 0, or 2 after one line on stderr that says what was
+// wrong. Data goes to stdout, words to stderr.
+#ifndef PACE_CLI_COMMANDS_H_
+#define PACE_CLI_COMMANDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+
+namespace pace {
+
+struct SimArguments {
+  std::string settings;                // a preset or a YAML file
+  std::vector<std::string> overrides;  // key=value
+  std::vector<std::string> methods;    // empty = what the settings say
+  std::vector<std::string> sweep;      // key=v1,v2,...
+  std::string out;                     // empty = runs/NAME, numbered
+  int64_t num_jobs = 0;                // 0 = one per core
+  bool json = false;
+};
+int RunSimCommand(const SimArguments& arguments);
+
+struct ReplayArguments {
+  std::string trace;
+  std::string config;  // empty = config.yaml beside the trace
+};
+int RunReplayCommand(const ReplayArguments& arguments);
+
+struct ReportArguments {
+  std::vector<std::string> runs;
+  std::string out;  // empty = report.html in the first run, or beside the runs
+};
+int RunReportCommand(const ReportArguments& arguments);
+
+struct ConfigArguments {
+  std::string settings;
+  std::vector<std::string> overrides;
+  bool list = false;
+  bool keys = false;
+};
+int RunConfigCommand(const ConfigArguments& arguments);
+
+struct BenchArguments {
+  std::string what = "controller";
+  int64_t repetitions = 7;
+  bool no_python = false;
+};
+int RunBenchCommand(const BenchArguments& arguments);
+
+// Prints "pace: MESSAGE" on stderr and returns 2.
+int Fail(const Status& status);
+
+}  // namespace pace
+
+#endif  // PACE_CLI_COMMANDS_H_

@@ -1,0 +1,251 @@
+// pace sim
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/text_table.h"
+#include "config/methods.h"
+#include "config/settings.h"
+#include "core/json_writer.h"
+#include "record/run_reader.h"
+#include "record/run_writer.h"
+#include "report/report.h"
+#include "sim/parallel.h"
+#include "sim/simulation.h"
+#include "sim/sweep.h"
+
+namespace pace {
+namespace {
+
+// One run of a comparison.
+struct SimRun {
+  std::string name;
+  Settings settings;
+  std::string directory;
+  std::optional<double> reference;  // measured seconds per step, if known
+  SimTotals totals;
+};
+
+// runs/NAME, or the first of runs/NAME-2, runs/NAME-3, ... that is free.
+std::string FreeDirectory(const std::string& settings) {
+  const std::string base = "runs/" + std::filesystem::path(settings).stem().string();
+  std::string candidate = base;
+  for (int number = 2; std::filesystem::exists(candidate); ++number) {
+    candidate = Concat(base, "-", number);
+  }
+  return candidate;
+}
+
+// The runs that the arguments ask for: one per method, or the settings as they are.
+Result<std::vector<SimRun>> PlanRuns(const SimArguments& arguments, const Settings& settings,
+                                     const std::string& out) {
+  std::vector<std::string> methods = arguments.methods;
+  if (methods.empty()) methods = settings.compare.methods;
+  std::vector<SimRun> runs;
+  if (methods.empty()) {
+    runs.push_back({MethodName(settings.admission), settings, out, {}, {}});
+    return runs;
+  }
+  for (const std::string& method : methods) {
+    const Result<Settings> bundled = ApplyMethod(settings, method);
+    if (!bundled.ok()) return bundled.status();
+    const auto reference = ReferenceSeconds(settings.compare, method);
+    if (!reference.ok()) return reference.status();
+    runs.push_back({method, *bundled, Concat(out, "/", method), *reference, {}});
+  }
+  return runs;
+}
+
+Status RunOne(SimRun& run, const std::function<void(int64_t, int64_t)>& progress) {
+  const int64_t num_responses =
+      run.settings.run.num_steps * run.settings.batch.num_groups * run.settings.batch.group_size;
+  const auto writer = RunWriter::Create(run.directory, run.settings, {run.name, "sim"},
+                                        run.settings.record.Resolve(num_responses));
+  if (!writer.ok()) return writer.status();
+  const Result<SimResult> result =
+      RunSimulation(run.settings, {.writer = writer->get(), .progress = progress});
+  if (!result.ok()) return result.status();
+  run.totals = result->totals;
+  return (*writer)->Finish();
+}
+
+Status RunAll(std::vector<SimRun>& runs, int64_t num_jobs) {
+  Progress progress("simulating", "steps", runs.size());
+  std::vector<Status> statuses(runs.size());
+  ForEachInParallel(runs.size(), num_jobs, [&](size_t i) {
+    statuses[i] = RunOne(
+        runs[i], [&progress, i](int64_t done, int64_t total) { progress.Update(i, done, total); });
+  });
+  for (const Status& status : statuses) PACE_RETURN_IF_ERROR(status);
+  return Status::Ok();
+}
+
+void PrintTable(const std::vector<SimRun>& runs) {
+  bool any_reference = false;
+  for (const SimRun& run : runs) any_reference |= run.reference.has_value();
+  std::vector<std::string> header = {"method", "s/step"};
+  if (any_reference) header.push_back("measured");
+  for (const char* name : {"s/prompt", "waiting", "generation", "rejected", "pool", "wasted"}) {
+    header.emplace_back(name);
+  }
+  TextTable table(header);
+  for (const SimRun& run : runs) {
+    const SimTotals& totals = run.totals;
+    std::vector<std::string> row = {run.name, TextTable::Fixed(totals.mean_step.count(), 2)};
+    if (any_reference) row.push_back(run.reference ? TextTable::Fixed(*run.reference, 2) : "");
+    const double wasted = totals.num_tokens_generated == 0
+                              ? 0
+                              : static_cast<double>(totals.num_tokens_never_trained) /
+                                    static_cast<double>(totals.num_tokens_generated);
+    row.push_back(TextTable::Fixed(totals.time_per_trained_prompt.count(), 3));
+    row.push_back(TextTable::Fixed(totals.mean_waiting, 2));
+    row.push_back(TextTable::Fixed(totals.mean_generation, 2));
+    row.push_back(TextTable::Percent(totals.rejected_share));
+    row.push_back(TextTable::Fixed(totals.mean_occupancy_at_step, 1));
+    row.push_back(TextTable::Percent(wasted));
+    table.Add(row);
+  }
+  std::fputs(table.Render().c_str(), stdout);
+}
+
+void PutTotals(JsonWriter& json, const SimTotals& totals) {
+  json.Put("seconds_per_step", totals.mean_step.count());
+  json.Put("seconds_per_trained_prompt", totals.time_per_trained_prompt.count());
+  json.Put("waiting", totals.mean_waiting);
+  json.Put("generation", totals.mean_generation);
+  json.Put("rejected_share", totals.rejected_share);
+  json.Put("occupancy", totals.mean_occupancy_at_step);
+  json.Put("gpu_seconds", totals.gpu_seconds);
+  json.Put("tokens_generated", totals.num_tokens_generated);
+  json.Put("tokens_never_trained", totals.num_tokens_never_trained);
+}
+
+void PrintJson(const std::vector<SimRun>& runs) {
+  for (const SimRun& run : runs) {
+    std::string line;
+    JsonWriter json(line);
+    json.BeginObject();
+    json.Put("method", run.name);
+    json.Put("directory", run.directory);
+    json.Put("measured_seconds_per_step", run.reference);
+    PutTotals(json, run.totals);
+    json.EndObject();
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+Status WriteComparison(const std::vector<SimRun>& runs, const std::string& path) {
+  std::vector<RunData> data;
+  for (const SimRun& run : runs) {
+    Result<RunData> read = ReadRun(run.directory);
+    if (!read.ok()) return read.status();
+    data.push_back(std::move(*read));
+  }
+  ReportOptions options;
+  for (const SimRun& run : runs) {
+    if (run.reference.has_value()) options.reference_step_seconds[run.name] = *run.reference;
+  }
+  return WriteReport(data, path, options);
+}
+
+void PrintSweepTable(const SweepResult& sweep) {
+  TextTable table(
+      {"setting", "s/step", "s/prompt", "waiting", "generation", "rejected", "wasted", "front"});
+  for (size_t i = 0; i < sweep.rows.size(); ++i) {
+    const SweepRow& row = sweep.rows[i];
+    std::string setting;
+    for (const std::string& assignment : row.assignments) {
+      setting += (setting.empty() ? "" : " ") + assignment;
+    }
+    table.Add({setting, TextTable::Fixed(row.totals.mean_step.count(), 2),
+               TextTable::Fixed(row.totals.time_per_trained_prompt.count(), 3),
+               TextTable::Fixed(row.totals.mean_waiting, 2),
+               TextTable::Fixed(row.totals.mean_generation, 2),
+               TextTable::Percent(row.totals.rejected_share),
+               TextTable::Percent(SweepCost::Of(row.totals).wasted),
+               i == sweep.best ? "best"
+               : row.on_front  ? "yes"
+                               : ""});
+  }
+  std::fputs(table.Render().c_str(), stdout);
+}
+
+void PrintSweepJson(const SweepResult& sweep) {
+  for (size_t i = 0; i < sweep.rows.size(); ++i) {
+    const SweepRow& row = sweep.rows[i];
+    std::string line;
+    JsonWriter json(line);
+    json.BeginObject();
+    json.Key("settings");
+    json.BeginArray();
+    for (const std::string& assignment : row.assignments) json.Value(assignment);
+    json.EndArray();
+    PutTotals(json, row.totals);
+    json.Put("on_front", row.on_front);
+    json.Put("best", i == sweep.best);
+    json.EndObject();
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+int RunSweepCommand(const SimArguments& arguments, const Settings& settings) {
+  std::vector<SweepAxis> axes;
+  for (const std::string& text : arguments.sweep) {
+    Result<SweepAxis> axis = ParseSweepAxis(text);
+    if (!axis.ok()) return Fail(axis.status());
+    axes.push_back(std::move(*axis));
+  }
+  SweepOptions options;
+  options.num_threads = arguments.num_jobs;
+  std::optional<Result<SweepResult>> sweep;
+  {
+    Progress progress("sweeping", "runs", 1);
+    options.progress = [&progress](int64_t done, int64_t total) {
+      progress.Update(0, done, total);
+    };
+    sweep.emplace(RunSweep(settings, axes, options));
+  }
+  if (!sweep->ok()) return Fail(sweep->status());
+  if (arguments.json) {
+    PrintSweepJson(**sweep);
+  } else {
+    PrintSweepTable(**sweep);
+  }
+  std::fprintf(stderr, "%s\n", (*sweep)->advice.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int RunSimCommand(const SimArguments& arguments) {
+  const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
+  if (!settings.ok()) return Fail(settings.status());
+  if (!arguments.sweep.empty()) return RunSweepCommand(arguments, *settings);
+
+  const std::string out = arguments.out.empty() ? FreeDirectory(arguments.settings) : arguments.out;
+  Result<std::vector<SimRun>> runs = PlanRuns(arguments, *settings, out);
+  if (!runs.ok()) return Fail(runs.status());
+  if (runs->size() > kMaxReportRuns) {
+    return Fail(
+        InvalidArgument("--methods: ", runs->size(), " methods: must be at most ", kMaxReportRuns));
+  }
+  std::error_code error;
+  std::filesystem::create_directories(
+      runs->size() == 1 ? std::filesystem::path(out).parent_path() : std::filesystem::path(out),
+      error);
+  if (const Status status = RunAll(*runs, arguments.num_jobs); !status.ok()) return Fail(status);
+  const std::string report = out + "/report.html";
+  if (const Status status = WriteComparison(*runs, report); !status.ok()) return Fail(status);
+  if (arguments.json) {
+    PrintJson(*runs);
+  } else {
+    PrintTable(*runs);
+  }
+  std::fprintf(stderr, "report: %s\n", report.c_str());
+  return 0;
+}
+
+}  // namespace pace
