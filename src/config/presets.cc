@@ -6,10 +6,11 @@ namespace pace {
 namespace {
 
 // The published set-ups state budgets, not distributions: response lengths, tool
-// latencies and prompt sizes are estimates made before any run. They do not name
-// the GPU either. It is taken to be an A100 SXM 80 GB: on two H100s a published
-// ReTool step of 26 s would mean that the average response all but fills its
-// budget of 8,192 tokens.
+// latencies and prompt sizes are estimates. They do not name the GPU either. It
+// is taken to be an A100 SXM 80 GB, a choice that rests on the published times
+// of the unfiltered method: at the efficiencies of GpuOptions, two H100s would
+// need an average response of about 7,000 of at most 8,192 tokens to train a
+// ReTool step for 26 s, and their pool would not back up as reported.
 constexpr std::string_view kMath4b = R"(
 batch: {num_groups: 12, group_size: 12, num_updates: 1}
 supply: {threshold: 8}

@@ -1,0 +1,61 @@
+// EventQueue: who acts next under virtual time.
+//
+// A fixed number of sources, each with at most one time at which it acts. The
+// earliest comes first; equal times go to the smaller source, so an order of
+// events never depends on how they were entered.
+//
+//   queue.Set(engine, time);
+//   while (!queue.empty()) { Act(queue.source(), queue.time()); ... }
+//
+// Set and Remove take O(log sources). Thread-safety: none.
+#ifndef PACE_CLUSTER_EVENT_QUEUE_H_
+#define PACE_CLUSTER_EVENT_QUEUE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/clock.h"
+
+namespace pace {
+
+class EventQueue {
+ public:
+  explicit EventQueue(int64_t num_sources);
+
+  // Enters the source, or moves it.
+  void Set(int64_t source, Seconds time);
+  // Takes the source out; nothing happens if it is not in.
+  void Remove(int64_t source);
+
+  bool empty() const { return heap_.empty(); }
+  // Of the next event. REQUIRES: !empty()
+  Seconds time() const { return heap_.front().time; }
+  int64_t source() const { return heap_.front().source; }
+  // The sources one of which acts after the next, for looking ahead.
+  template <typename Visit>
+  void ForEachRunnerUp(Visit visit) const {
+    for (size_t i = 1; i < heap_.size() && i <= kChildren; ++i) visit(heap_[i].source);
+  }
+
+ private:
+  static constexpr size_t kChildren = 4;  // shallower than with two
+  struct Entry {
+    Seconds time;
+    int64_t source;
+    bool Before(const Entry& other) const {
+      return time < other.time || (time == other.time && source < other.source);
+    }
+  };
+  void Place(size_t index, const Entry& entry);
+  void SiftUp(size_t index);
+  void SiftDown(size_t index);
+
+  std::vector<Entry> heap_;
+  // Index in heap_ plus one; 0 = not in it.
+  std::vector<size_t> position_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_CLUSTER_EVENT_QUEUE_H_

@@ -1,0 +1,230 @@
+#include "sim/driver.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "coordinator/event_json.h"
+#include "core/check.h"
+
+namespace pace {
+namespace {
+
+constexpr uint32_t kFailureStream = 0x5801;
+constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
+
+EngineOptions EngineOptionsOf(const Settings& settings, const CostModel& costs) {
+  const bool only_observes = settings.admission.policy == AdmissionKind::kAcceptAll;
+  return {.slots = settings.cluster.slots,
+          .kv_capacity = costs.KvCapacity(),
+          .rebuild_kv = settings.cluster.kv_at_sync == KvAtSync::kRecompute,
+          .rescore = settings.admission.UsesPrefixScores() &&
+                     (!only_observes || settings.cluster.charge_observers),
+          .prefix = settings.prefix};
+}
+
+}  // namespace
+
+Driver::Driver(const Settings& settings, const SimOptions& options, const CostModel& costs,
+               const Workload& workload)
+    : settings_(settings),
+      options_(options),
+      costs_(costs),
+      workload_(workload),
+      engine_options_(EngineOptionsOf(settings, costs)),
+      failures_(static_cast<uint64_t>(settings.run.seed), kFailureStream),
+      colocated_(settings.cluster.layout == Layout::kColocated),
+      groups_(workload, settings.batch.group_size,
+              options.writer != nullptr && options.writer->level() == RecordLevel::kFull),
+      recorder_(settings, workload, clock_, groups_, options.writer),
+      coordinator_(CoordinatorOptions::Of(settings),
+                   MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
+                                       static_cast<uint64_t>(settings.run.seed)),
+                   MakeSupplyPolicy(settings.supply, settings.batch.num_groups), &recorder_),
+      queue_(settings.cluster.NumEngines() + 1),
+      engines_(static_cast<size_t>(settings.cluster.NumEngines())),
+      tools_(workload.options().tool_concurrency) {}
+
+Result<SimResult> Driver::Run() {
+  // The first weights reach every engine before the first group starts.
+  finishing_step_ = true;
+  for (size_t i = 0; i < engines_.size(); ++i) JoinEngine(i);
+  finishing_step_ = false;
+  while (!stopped_) {
+    if (queue_.empty() || queue_.time() == kNever) {
+      return Unavailable("the run stands still: ", coordinator_.WhyWaiting());
+    }
+    const auto source = static_cast<size_t>(queue_.source());
+    clock_.AdvanceTo(queue_.time());
+    step_clock_.Set(CurrentPart(), clock_.Now());
+    Prefetch(LookAhead::kEngine);
+    if (source == TimerSource()) {
+      ActTimer();
+    } else {
+      ActEngine(source);
+    }
+    Prefetch(LookAhead::kResponse);
+    StartTrainingIfReady();
+    step_clock_.Set(CurrentPart(), clock_.Now());
+    if (!failure_.ok()) return failure_;
+    if (!recorder_.status().ok()) return recorder_.status();
+  }
+
+  SimResult result;
+  const Seconds now = clock_.Now();
+  SimTotals& totals = result.totals;
+  recorder_.Summarise(now, result);
+  totals.time = now;
+  totals.gpu_seconds = now.count() * static_cast<double>(settings_.cluster.AllGpus());
+  totals.num_trained_groups = num_trained_groups_;
+  totals.num_tokens_never_trained = num_tokens_never_trained_;
+  totals.num_lost_workers = num_lost_workers_;
+  totals.num_events = num_events_;
+  totals.num_tokens_generated = lost_tokens_;
+  totals.num_interrupted = lost_interrupted_;
+  totals.num_preempted = lost_preempted_;
+  Seconds idle = lost_idle_;
+  for (const EngineSlot& slot : engines_) {
+    if (!slot.engine.has_value()) continue;
+    totals.num_tokens_generated += slot.engine->NumTokens(now);
+    totals.num_interrupted += slot.engine->num_interrupted();
+    totals.num_preempted += slot.engine->num_preempted();
+    idle += slot.engine->IdleTime(now);
+  }
+  const Seconds all = now * static_cast<double>(engines_.size());
+  totals.engine_utilisation = all > Seconds(0) ? 1 - idle / all : 0;
+  return result;
+}
+
+void Driver::Handle(const Event& event) {
+  ++num_events_;
+  if (options_.writer != nullptr && options_.writer->level() == RecordLevel::kFull) {
+    json_.clear();
+    AppendEventJson(json_, event);
+    const Status status = options_.writer->WriteEvent(json_);
+    if (!status.ok()) failure_ = status;
+  }
+  for (const Command& command : coordinator_.Handle(event)) {
+    std::visit([this](const auto& typed) { Execute(typed); }, command);
+  }
+  if (options_.check_invariants) coordinator_.CheckInvariants();
+}
+
+void Driver::Execute(const StartGroup& command) {
+  const size_t engine = engine_of_worker_[static_cast<size_t>(command.worker.value())];
+  const size_t slot = groups_.Start(command.group, command.prompt, engine);
+  for (int64_t member = 0; member < settings_.batch.group_size; ++member) {
+    EngineOf(engine).Enqueue(clock_.Now(), groups_.IndexOf(slot, member));
+  }
+  Touch(engine);
+}
+
+void Driver::Execute(const AbandonGroup& command) {
+  DiscardGroup(groups_.Find(command.group), command.keep_prefix);
+}
+
+void Driver::Execute(const SyncWeights& command) {
+  const size_t index = engine_of_worker_[static_cast<size_t>(command.worker.value())];
+  EngineOf(index).BeginSync(clock_.Now(), command.version);
+  engines_[index].blocks_trainer = finishing_step_;
+  num_blocking_syncs_ += finishing_step_ ? 1 : 0;
+  Touch(index);
+}
+
+void Driver::Execute(const TrainBatch& command) {
+  batch_.clear();
+  for (const GroupId group : command.groups) batch_.push_back(groups_.Find(group));
+  batch_pending_ = true;
+  batch_step_ = command.step;
+  if (!colocated_) return;
+  for (size_t i = 0; i < engines_.size(); ++i) {
+    EngineOf(i).Pause(clock_.Now());
+    Touch(i);
+  }
+}
+
+void Driver::Execute(const DropGroup& command) {
+  const size_t slot = groups_.Find(command.group);
+  num_tokens_never_trained_ += groups_.NumTokens(slot);
+  const bool evicted =
+      command.reason == Reason::kPoolGroups || command.reason == Reason::kPoolBytes;
+  if (evicted) recorder_.OnGroupEvicted(slot);
+  groups_.Free(slot);
+}
+
+// Evaluation runs elsewhere and costs the run nothing.
+void Driver::Execute(const Evaluate& command) {
+  SetTimer(clock_.Now(), {.kind = TimerKind::kEvaluated, .version = command.version});
+}
+
+void Driver::Execute(const Checkpoint& command) {
+  checkpointing_ = true;
+  SetTimer(clock_.Now() + Seconds(settings_.cluster.checkpoint_s),
+           {.kind = TimerKind::kCheckpointed, .version = command.step});
+}
+
+void Driver::StartTrainingIfReady() {
+  if (!batch_pending_ || num_blocking_syncs_ > 0 || checkpointing_) return;
+  if (settings_.cluster.rescore_blocks && num_rescoring_ > 0) return;
+  if (colocated_ && num_paused_ < static_cast<int64_t>(engines_.size())) return;
+  PassSize pass;
+  for (const size_t slot : batch_) pass += groups_.TrainingPass(slot);
+  const Seconds seconds(costs_.TrainSeconds(pass, settings_.batch.num_updates));
+  batch_pending_ = false;
+  training_ = true;
+  SetTimer(clock_.Now() + seconds, {.kind = TimerKind::kTrained, .version = batch_step_});
+}
+
+StepPart Driver::CurrentPart() const {
+  if (training_) return StepPart::kTrain;
+  if (num_blocking_syncs_ > 0) return StepPart::kSync;
+  if (checkpointing_) return StepPart::kOther;
+  if (settings_.cluster.rescore_blocks && num_rescoring_ > 0) return StepPart::kRescoreVisible;
+  if (batch_pending_) return StepPart::kOther;
+  const bool all_rescore = num_rescoring_ > 0 && num_rescoring_ == num_busy_;
+  return all_rescore ? StepPart::kRescoreVisible : StepPart::kWaitData;
+}
+
+void Driver::Prefetch(LookAhead level) const {
+  queue_.ForEachRunnerUp([this, level](int64_t source) {
+    if (static_cast<size_t>(source) >= engines_.size()) return;
+    const std::optional<Engine>& engine = engines_[static_cast<size_t>(source)].engine;
+    if (level == LookAhead::kEngine) {
+      __builtin_prefetch(&engine);
+      __builtin_prefetch(reinterpret_cast<const char*>(&engine) + 64);
+    } else if (engine.has_value()) {
+      level == LookAhead::kActive ? engine->PrefetchActive() : engine->PrefetchResponse();
+    }
+  });
+}
+
+void Driver::SetTimer(Seconds time, Timer timer) {
+  timer.time = time;
+  timer.order = next_timer_++;
+  timers_.push(timer);
+  queue_.Set(static_cast<int64_t>(TimerSource()), timers_.top().time);
+}
+
+void Driver::Touch(size_t index) {
+  EngineSlot& slot = engines_[index];
+  const Engine* engine = slot.engine.has_value() ? &*slot.engine : nullptr;
+  const bool busy = engine != nullptr && engine->busy();
+  const bool rescoring = engine != nullptr && engine->rescoring();
+  num_busy_ += static_cast<int>(busy) - static_cast<int>(slot.counted_busy);
+  num_rescoring_ += static_cast<int>(rescoring) - static_cast<int>(slot.counted_rescoring);
+  slot.counted_busy = busy;
+  slot.counted_rescoring = rescoring;
+  if (engine == nullptr || engine->next_time() == kNever) {
+    queue_.Remove(static_cast<int64_t>(index));
+  } else {
+    queue_.Set(static_cast<int64_t>(index), engine->next_time());
+  }
+}
+
+int64_t Driver::MaxGroups() const {
+  const int64_t size = settings_.batch.group_size;
+  return std::max<int64_t>(1, (settings_.cluster.slots + size - 1) / size);
+}
+
+}  // namespace pace

@@ -1,0 +1,170 @@
+#include "sim/replay.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "control/admission_policy.h"
+#include "control/progress_guard.h"
+#include "coordinator/coordinator.h"
+#include "coordinator/event_json.h"
+#include "core/json_writer.h"
+#include "record/line_reader.h"
+#include "record/trace_reader.h"
+
+namespace pace {
+namespace {
+
+// Writes plans and decisions as lines.
+class LinePrinter final : public CoordinatorObserver {
+ public:
+  explicit LinePrinter(const LineSink& sink) : sink_(sink) {}
+
+  void PutStep(const StepPlan& plan) {
+    has_budget_ = plan.budget.has_value();
+    Line([&](JsonWriter& json) {
+      json.Put("step", plan.step.step());
+      if (!has_budget_) return;
+      json.Put("target_rate", plan.target_rate);
+      json.Put("smoothed_rate", plan.smoothed_rate);
+      json.Put("budget", plan.budget);
+      json.Put("cutoff", plan.cutoff);
+    });
+  }
+
+  void PutDraw(const GroupSummary& group, const Decision& decision) {
+    Line([&](JsonWriter& json) {
+      json.Put("group", group.id.value());
+      json.Put("waiting", decision.waiting);
+      json.Put("generation", decision.generation);
+      if (has_budget_) {
+        json.Put("prefix_score", decision.prefix_score);
+        json.Put("percentile", decision.percentile);
+        json.Put("weight", decision.weight);
+      }
+      json.Put("score", decision.score);
+      json.Put("verdict", Name(decision.verdict));
+      json.Put("reason", Name(decision.reason));
+    });
+  }
+
+  void OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion>) override { PutStep(plan); }
+  void OnGroupDrawn(const GroupSummary& group, const Decision& decision,
+                    std::optional<PolicyVersion>) override {
+    PutDraw(group, decision);
+  }
+
+ private:
+  template <typename Fields>
+  void Line(Fields fields) {
+    line_.clear();
+    JsonWriter json(line_);
+    json.BeginObject();
+    fields(json);
+    json.EndObject();
+    line_ += '\n';
+    sink_(line_);
+  }
+
+  const LineSink& sink_;
+  std::string line_;
+  bool has_budget_ = false;
+};
+
+// Judges the draws of one trace.
+class TracePlayer {
+ public:
+  TracePlayer(const AdmissionOptions& options, uint64_t seed, const LineSink& sink)
+      : options_(options), seed_(seed), printer_(sink) {}
+
+  Status Play(const TraceStep& step) {
+    if (policy_ == nullptr) PACE_RETURN_IF_ERROR(Begin(step));
+    printer_.PutStep(policy_->BeginStep(
+        step.step, {.occupancy = step.occupancy, .batch = step.batch.value_or(1)}));
+    if (guard_.has_value()) guard_->BeginStep(step.step);
+    return Status::Ok();
+  }
+
+  Status Play(const TraceGroup& trace) {
+    std::vector<MemberSummary> members;
+    PolicyVersion assembled = trace.members.front().completed;
+    for (const TraceResponse& member : trace.members) {
+      members.push_back(MemberSummary::Of(member.segments, member.completed, member.prefix_score));
+      assembled = std::max(assembled, member.completed);
+    }
+    const GroupSummary group = GroupSummary::Of(trace.group, assembled, members, 0);
+    Decision decision = policy_->Judge(group);
+    if (guard_.has_value()) decision = guard_->Apply(group, decision, trace.served);
+    policy_->Observe(group, decision);
+    printer_.PutDraw(group, decision);
+    return Status::Ok();
+  }
+
+ private:
+  // The policy waits for the first step, which may say what the batch is.
+  Status Begin(const TraceStep& first) {
+    const bool scores = options_.policy == AdmissionKind::kPace ||
+                        (options_.policy == AdmissionKind::kAcceptAll && options_.observe);
+    if (scores && !options_.target_occupancy.has_value() && !first.batch.has_value()) {
+      return InvalidArgument(
+          "target_occupancy = auto: must be a number, because the trace does not say its batch");
+    }
+    const int64_t batch = first.batch.value_or(1);
+    policy_ = MakeAdmissionPolicy(options_, batch, seed_);
+    if (first.batch.has_value()) guard_.emplace(batch, policy_->MaxBudget());
+    return Status::Ok();
+  }
+
+  const AdmissionOptions options_;
+  const uint64_t seed_;
+  LinePrinter printer_;
+  std::unique_ptr<AdmissionPolicy> policy_;
+  std::optional<ProgressGuard> guard_;
+};
+
+}  // namespace
+
+Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uint64_t seed,
+                   const LineSink& sink) {
+  Result<TraceReader> trace = TraceReader::Open(path);
+  if (!trace.ok()) return trace.status();
+  TracePlayer player(options, seed, sink);
+  for (;;) {
+    const auto line = trace->Next();
+    if (!line.ok()) return line.status();
+    if (!line->has_value()) return Status::Ok();
+    PACE_RETURN_IF_ERROR(
+        std::visit([&player](const auto& typed) { return player.Play(typed); }, **line)
+            .At(trace->Place()));
+  }
+}
+
+Status ReplayEvents(const std::string& path, const Settings& settings, const LineSink& sink) {
+  Result<LineReader> lines = LineReader::Open(path);
+  if (!lines.ok()) return lines.status();
+  LinePrinter printer(sink);
+  const int64_t batch = settings.batch.num_groups;
+  Coordinator coordinator(
+      CoordinatorOptions::Of(settings),
+      MakeAdmissionPolicy(settings.admission, batch, static_cast<uint64_t>(settings.run.seed)),
+      MakeSupplyPolicy(settings.supply, batch), &printer);
+  for (;;) {
+    const auto more = lines->Next();
+    if (!more.ok()) return more.status();
+    if (!*more) return Status::Ok();
+    const Result<Event> event = EventFromJson(lines->line());
+    if (!event.ok()) return lines->Locate(event.status());
+    PACE_RETURN_IF_ERROR(lines->Locate(coordinator.Validate(*event)));
+    coordinator.Handle(*event);
+  }
+}
+
+Result<bool> HoldsEvents(const std::string& path) {
+  Result<LineReader> lines = LineReader::Open(path);
+  if (!lines.ok()) return lines.status();
+  const auto more = lines->Next();
+  if (!more.ok()) return more.status();
+  return *more && lines->line().find("\"event\"") != std::string_view::npos;
+}
+
+}  // namespace pace

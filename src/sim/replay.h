@@ -1,0 +1,43 @@
+// Replay: the verdicts of a recorded run, computed again.
+//
+// A trace goes through an admission policy (and the progress guards, where it
+// carries what they need), events go through a whole coordinator. Either way
+// one JSON line comes out for each step and each draw, in order:
+//
+//   {"step":7,"target_rate":0.5,"smoothed_rate":0.4,"budget":0.4,"cutoff":2.0}
+//   {"group":91,"waiting":2.0,"generation":0.5,"prefix_score":0.04,
+//    "percentile":0.8,"weight":0.99,"score":2.5,"verdict":"reject","reason":"over_cutoff"}
+//
+// Policies without a budget print less: {"step":7}, and groups without
+// prefix_score, percentile and weight.
+//
+// Thread-safety: none.
+#ifndef PACE_SIM_REPLAY_H_
+#define PACE_SIM_REPLAY_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "config/settings.h"
+#include "core/status.h"
+
+namespace pace {
+
+// Takes one line, newline included.
+using LineSink = std::function<void(std::string_view)>;
+
+// `path` is a trace. Lines before an error have been handed to `sink`.
+Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uint64_t seed,
+                   const LineSink& sink);
+
+// `path` is a run's events.jsonl, `settings` those of the run.
+Status ReplayEvents(const std::string& path, const Settings& settings, const LineSink& sink);
+
+// Whether the file's first line is an event rather than a trace line.
+Result<bool> HoldsEvents(const std::string& path);
+
+}  // namespace pace
+
+#endif  // PACE_SIM_REPLAY_H_

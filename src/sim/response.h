@@ -1,0 +1,68 @@
+// Response: one response on its way, as the simulator keeps it.
+//
+// Responses live in flat arrays and are named by index; groups own runs of
+// group_size of them. A *stretch* is a span in which a response decodes without
+// leaving its engine: a turn, or what lies between two preemptions.
+#ifndef PACE_SIM_RESPONSE_H_
+#define PACE_SIM_RESPONSE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/staleness.h"
+#include "core/version.h"
+
+namespace pace {
+
+enum class ResponseState : uint8_t { kUnused, kQueued, kDecoding, kInTool, kFinished };
+
+// One cache line each: a run of millions of them is bound by memory.
+struct alignas(64) Response {
+  // The plan.
+  int32_t num_tokens = 1;  // policy tokens
+  int32_t num_turns = 1;
+  // Progress when the stretch under way began, or now between stretches.
+  int32_t num_done = 0;       // policy tokens
+  int32_t turn = 0;           // counts from 0
+  int32_t context = 0;        // prompt, policy and tool tokens
+  int32_t uncached = 0;       // of these, how many the next admission must prefill
+  int64_t stretch_begin = 0;  // iteration of its engine
+  PolicyVersion kv_version;   // that computed its KV when it left the engine
+  PolicyVersion completed;    // the trainer's when it finished
+  bool correct = false;
+  bool left_engine = false;  // a tool call or a preemption took it out
+  bool has_runs = false;     // its versions stand in ResponseTable::runs
+  ResponseState state = ResponseState::kUnused;
+
+  // Policy tokens at which the current turn ends; turns are of equal length.
+  int32_t TurnEnd() const {
+    return static_cast<int32_t>(int64_t{num_tokens} * (turn + 1) / num_turns);
+  }
+};
+
+// A token's id and log-probability take eight bytes, one of the prompt or of a
+// tool four.
+inline int64_t ResponseBytes(const Response& response) {
+  return 4 * int64_t{response.context} + 4 * int64_t{response.num_tokens};
+}
+
+struct ResponseTable {
+  std::vector<Response> responses;
+  std::vector<VersionRuns> runs;  // versions of the stretches that ended
+  // Unless they are to be kept, the versions of a response that ended in its
+  // only stretch stand here until the next one ends.
+  bool keep_runs = false;
+  VersionRuns last_runs;
+
+  void Resize(size_t size) {
+    responses.resize(size);
+    runs.resize(size);
+  }
+};
+
+using ResponseIndex = int32_t;
+static_assert(sizeof(Response) == 64);
+
+}  // namespace pace
+
+#endif  // PACE_SIM_RESPONSE_H_

@@ -1,0 +1,28 @@
+#include "sim/step_clock.h"
+
+#include <algorithm>
+
+namespace pace {
+
+void StepClock::Set(StepPart part, Seconds now) {
+  Of(part_) += now - last_;
+  last_ = now;
+  part_ = part;
+}
+
+StepTimes StepClock::EndStep(Seconds now, Seconds rescoring) {
+  Set(part_, now);
+  StepTimes times;
+  times.wait_data = Of(StepPart::kWaitData);
+  times.train = Of(StepPart::kTrain);
+  times.sync = Of(StepPart::kSync);
+  times.rescore_visible = Of(StepPart::kRescoreVisible);
+  times.other = Of(StepPart::kOther);
+  // Summed, not subtracted, so that the parts make up the step to the bit.
+  times.step = times.wait_data + times.train + times.sync + times.rescore_visible + times.other;
+  times.rescore_hidden = std::max(Seconds(0), rescoring - times.rescore_visible);
+  parts_ = {};
+  return times;
+}
+
+}  // namespace pace

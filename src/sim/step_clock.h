@@ -1,0 +1,50 @@
+// StepClock splits the trainer's time into parts that do not overlap.
+//
+// A step reaches from the end of the step before to its own end, so its first
+// part is the sync of the weights that the step before made. At any moment the
+// trainer is in one part, the first of these that applies:
+//
+//   train            it trains
+//   sync             it sends weights that its last step made
+//   other            a checkpoint, or engines that must stop before it starts
+//   rescore_visible  it waits, and rescoring is why: it is told to wait until
+//                    rescoring is over, or every engine with work is rescoring
+//   wait_data        it waits for groups
+//
+// Rescoring that runs beside the other parts is hidden: the mean over engines
+// of the time they spent rescoring, less what was visible.
+//
+// Thread-safety: none.
+#ifndef PACE_SIM_STEP_CLOCK_H_
+#define PACE_SIM_STEP_CLOCK_H_
+
+#include <array>
+#include <cstddef>
+
+#include "core/clock.h"
+#include "record/step_metrics.h"
+
+namespace pace {
+
+enum class StepPart { kWaitData, kTrain, kSync, kRescoreVisible, kOther };
+
+class StepClock {
+ public:
+  // What the trainer does from now on; time before `now` goes to the part that
+  // was set before.
+  void Set(StepPart part, Seconds now);
+
+  // Closes the step. `rescoring` is the mean over engines in this step.
+  StepTimes EndStep(Seconds now, Seconds rescoring);
+
+ private:
+  Seconds& Of(StepPart part) { return parts_[static_cast<size_t>(part)]; }
+
+  StepPart part_ = StepPart::kWaitData;
+  Seconds last_{0};
+  std::array<Seconds, 5> parts_{};
+};
+
+}  // namespace pace
+
+#endif  // PACE_SIM_STEP_CLOCK_H_

@@ -1,0 +1,181 @@
+#include "sim/workload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace pace {
+namespace {
+
+// Streams of the run's seed that the workload draws from.
+enum WorkloadStream : uint32_t {
+  kDifficulty = 0x5701,
+  kPromptLength,
+  kLength,
+  kPass,
+  kTurns,
+  kTool,
+  kPromptDrift,
+  kMemberDrift,
+};
+
+// Members count below this, so (member, turn) packs into one counter.
+constexpr uint64_t kTurnsPerMember = 1024;
+constexpr size_t kMaxFileBytes = size_t{1} << 28;
+
+double NormalToUniform(double normal) {
+  return 0.5 * std::erfc(-normal / std::sqrt(2.0));
+}
+
+uint64_t Key(PromptIndex prompt) {
+  return static_cast<uint64_t>(prompt.value());
+}
+uint64_t Key(int64_t member) {
+  return static_cast<uint64_t>(member);
+}
+
+// Mean 1 whatever sigma is.
+double LognormalFactor(double normal, double sigma) {
+  return std::exp(sigma * normal - 0.5 * sigma * sigma);
+}
+
+Result<std::vector<int64_t>> LoadLengths(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound(path, ": cannot be opened (workload.lengths_file)");
+  std::string text;
+  char buffer[65536];
+  while (file.read(buffer, sizeof(buffer)) || file.gcount() > 0) {
+    text.append(buffer, static_cast<size_t>(file.gcount()));
+    if (text.size() > kMaxFileBytes) {
+      return InvalidArgument(path, ": larger than ", kMaxFileBytes, " bytes");
+    }
+  }
+  if (file.bad()) return Unavailable(path, ": cannot be read");
+  return ParseLengths(text, path);
+}
+
+}  // namespace
+
+Workload::Workload(const WorkloadOptions& options, uint64_t seed)
+    : options_(options),
+      log_mean_(std::log(options.mean_tokens) - 0.5 * options.sigma * options.sigma),
+      prompt_weight_(std::sqrt(options.prompt_share)),
+      member_weight_(std::sqrt(1 - options.prompt_share)),
+      logit_pass_(std::log(options.pass_rate / (1 - options.pass_rate))),
+      difficulty_(seed, kDifficulty),
+      prompt_length_(seed, kPromptLength),
+      length_(seed, kLength),
+      pass_(seed, kPass),
+      turns_(seed, kTurns),
+      tool_(seed, kTool),
+      prompt_drift_(seed, kPromptDrift),
+      member_drift_(seed, kMemberDrift) {}
+
+Result<Workload> Workload::Create(const WorkloadOptions& options, uint64_t seed) {
+  PACE_RETURN_IF_ERROR(options.Validate());
+  Workload workload(options, seed);
+  if (options.length == LengthLaw::kFile) {
+    auto lengths = LoadLengths(options.lengths_file);
+    if (!lengths.ok()) return lengths.status();
+    workload.lengths_ = *std::move(lengths);
+  }
+  return workload;
+}
+
+PromptTraits Workload::Prompt(PromptIndex prompt) const {
+  PromptTraits traits;
+  traits.difficulty = difficulty_.Normal(Key(prompt));
+  const double rho = options_.difficulty_correlation;
+  const double own = prompt_length_.Normal(Key(prompt));
+  traits.length_shift = prompt_weight_ * (rho * traits.difficulty + std::sqrt(1 - rho * rho) * own);
+  const double logit = logit_pass_ - options_.pass_slope * traits.difficulty;
+  traits.pass_rate = 1 / (1 + std::exp(-logit));
+  traits.drift_factor =
+      LognormalFactor(prompt_drift_.Normal(Key(prompt)), options_.drift_prompt_sigma);
+  return traits;
+}
+
+double Workload::Length(double normal) const {
+  switch (options_.length) {
+    case LengthLaw::kLognormal:
+      return std::exp(log_mean_ + options_.sigma * normal);
+    case LengthLaw::kExponential:
+      // The upper tail of a normal maps to the upper tail of the lengths.
+      return -options_.mean_tokens * std::log(std::max(NormalToUniform(-normal), 1e-300));
+    case LengthLaw::kFixed:
+      return options_.mean_tokens;
+    case LengthLaw::kFile: {
+      const auto size = static_cast<double>(lengths_.size());
+      const auto index = static_cast<size_t>(std::min(size - 1, NormalToUniform(normal) * size));
+      return static_cast<double>(lengths_[index]);
+    }
+  }
+  return options_.mean_tokens;
+}
+
+ResponseTraits Workload::Response(PromptIndex prompt, int64_t member,
+                                  const PromptTraits& traits) const {
+  ResponseTraits response;
+  const double normal =
+      traits.length_shift + member_weight_ * length_.Normal(Key(prompt), Key(member));
+  const double wanted = std::round(std::min(Length(normal), 1e9));
+  if (options_.max_turns > 1) {
+    const double p = (options_.mean_turns - 1) / static_cast<double>(options_.max_turns - 1);
+    for (int64_t turn = 1; turn < options_.max_turns; ++turn) {
+      const uint64_t counter = Key(member) * kTurnsPerMember + static_cast<uint64_t>(turn);
+      if (turns_.Uniform(Key(prompt), counter) < p) ++response.num_turns;
+    }
+  }
+  // Tool output is paid from the same budget.
+  const int64_t budget = options_.max_tokens - (response.num_turns - 1) * options_.tool_tokens;
+  response.truncated = wanted >= static_cast<double>(budget);
+  response.num_tokens = response.truncated ? budget : static_cast<int64_t>(wanted);
+  const int64_t least = std::min(budget, std::max(options_.min_tokens, response.num_turns));
+  response.num_tokens = std::max(response.num_tokens, least);
+  return response;
+}
+
+bool Workload::Correct(PromptIndex prompt, int64_t member, const PromptTraits& traits,
+                       const ResponseTraits& response) const {
+  return !response.truncated && pass_.Uniform(Key(prompt), Key(member)) < traits.pass_rate;
+}
+
+Seconds Workload::ToolLatency(PromptIndex prompt, int64_t member, int64_t turn) const {
+  const uint64_t counter = Key(member) * kTurnsPerMember + static_cast<uint64_t>(turn);
+  return Seconds(options_.tool_latency_s *
+                 LognormalFactor(tool_.Normal(Key(prompt), counter), options_.tool_latency_sigma));
+}
+
+std::optional<double> Workload::PrefixScore(PromptIndex prompt, int64_t member, double drift_factor,
+                                            std::span<const Segment> segments,
+                                            const PrefixOptions& prefix) const {
+  size_t interruption = segments.size();
+  int64_t num_before = 0, num_tokens = 0;
+  for (size_t i = 0; i + 1 < segments.size(); ++i) {
+    num_tokens += segments[i].num_tokens;
+    if (num_tokens < prefix.min_tokens) continue;
+    interruption = i;
+    num_before = num_tokens;
+  }
+  if (interruption == segments.size()) return std::nullopt;
+
+  const PolicyVersion scorer = segments[interruption + 1].version;
+  const int64_t num_scored = std::min(num_before, prefix.max_tokens);
+  int64_t left = num_scored;
+  double sum = 0;
+  for (size_t i = 0; left > 0; ++i) {
+    const int64_t here = std::min(left, segments[i].num_tokens);
+    const double lag = static_cast<double>(Lag(segments[i].version, scorer));
+    sum += static_cast<double>(here) *
+           (options_.drift_floor + options_.drift * std::pow(lag, options_.drift_power));
+    left -= here;
+  }
+  const double factor =
+      drift_factor *
+      LognormalFactor(member_drift_.Normal(Key(prompt), Key(member)), options_.drift_member_sigma);
+  return factor * sum / static_cast<double>(num_scored);
+}
+
+}  // namespace pace
