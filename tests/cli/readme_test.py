@@ -1,4 +1,4 @@
-"""What README.md shows is what the program prints.
+"""What README.md and docs/simulator.md show is what the program prints.
 
 The command under a `$` is run and its table compared: words exactly, numbers
 within a few per cent, because another processor may round a logarithm
@@ -31,8 +31,11 @@ def same_cell(ours, theirs):
 
 class ReadmeTest(unittest.TestCase):
     def test_the_commands_print_what_is_shown(self):
-        blocks = list(console_blocks((pace_process.SOURCE / "README.md").read_text()))
-        self.assertTrue(blocks)
+        blocks = []
+        for document in ("README.md", "docs/simulator.md"):
+            found = list(console_blocks((pace_process.SOURCE / document).read_text()))
+            self.assertTrue(found, document)
+            blocks += found
         for command, shown in blocks:
             with self.subTest(command), tempfile.TemporaryDirectory() as folder:
                 words = shlex.split(command)
