@@ -30,10 +30,11 @@ void AddSim(CLI::App& app, SimArguments& arguments) {
   sim->add_option("--methods", arguments.methods,
                   "Methods to run side by side: sync, async, stale-K, oldest-K, raw, generation, "
                   "waiting, effective")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   sim->add_option("--sweep", arguments.sweep,
                   "key=v1,v2,...: run every value; give it again for a grid")
-      ->take_all();
+      ->allow_extra_args(false);
   sim->add_option("--out", arguments.out, "Directory for the runs and report.html");
   sim->add_option("--jobs", arguments.num_jobs, "Runs at once; 0 = one per core")
       ->check(CLI::Range(0, 4096));

@@ -193,6 +193,7 @@ void PrintSweepJson(const SweepResult& sweep) {
 
 int RunSweepCommand(const SimArguments& arguments, const Settings& settings) {
   std::vector<SweepAxis> axes;
+  if (!arguments.methods.empty()) axes.push_back({"method", arguments.methods});
   for (const std::string& text : arguments.sweep) {
     Result<SweepAxis> axis = ParseSweepAxis(text);
     if (!axis.ok()) return Fail(axis.status());
@@ -232,10 +233,11 @@ int RunSimCommand(const SimArguments& arguments) {
     return Fail(
         InvalidArgument("--methods: ", runs->size(), " methods: must be at most ", kMaxReportRuns));
   }
-  std::error_code error;
-  std::filesystem::create_directories(
-      runs->size() == 1 ? std::filesystem::path(out).parent_path() : std::filesystem::path(out),
-      error);
+  for (const SimRun& run : *runs) {
+    std::error_code ignored;  // RunWriter says what is wrong with a directory
+    std::filesystem::create_directories(std::filesystem::path(run.directory).parent_path(),
+                                        ignored);
+  }
   if (const Status status = RunAll(*runs, arguments.num_jobs); !status.ok()) return Fail(status);
   const std::string report = out + "/report.html";
   if (const Status status = WriteComparison(*runs, report); !status.ok()) return Fail(status);

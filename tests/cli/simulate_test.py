@@ -49,16 +49,35 @@ class SimulateTest(unittest.TestCase):
     def test_replays_of_trace_and_events_give_the_recorded_verdicts(self):
         for run in self.runs():
             with self.subTest(run.name):
-                decisions = pace_process.json_lines((run / "decisions.jsonl").read_text())
-                self.assertGreater(len(decisions), STEPS)
-                recorded = [(d["group"], d["verdict"], d["reason"], d["score"])
-                            for d in decisions]
-                for source in ("trace.jsonl", "events.jsonl"):
-                    done = pace_process.run("replay", run / source)
-                    self.assertEqual(done.returncode, 0, done.stderr)
-                    replayed = [(d["group"], d["verdict"], d["reason"], d["score"])
-                                for d in pace_process.json_lines(done.stdout) if "group" in d]
-                    self.assertEqual(replayed, recorded)
+                self.expect_same_replays(run)
+
+    def test_replays_agree_under_every_kind_of_trouble(self):
+        for number, overrides in enumerate([
+                ["cluster.failure_every_s=60", "cluster.restart_s=5"],
+                ["supply.sync_interval=3"],
+                ["pool.max_groups=9", "pool.draw_order=lowest_score"],
+                ["pool.draw_order=newest", "admission.ties=fractional"],
+                ["run.checkpoint_every=7", "run.evaluate_every=5"],
+                ["admission.weight_scope=member", "admission.max_budget=1",
+                 "admission.target_occupancy=0"],
+                ["batch.num_groups=1", "batch.group_size=1", "supply.requeue=all"]]):
+            out = self.folder / f"trouble-{number}"
+            done = self.simulate(out, *overrides)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for run in self.runs(out):
+                with self.subTest(run=run.name, overrides=overrides):
+                    self.expect_same_replays(run)
+
+    def expect_same_replays(self, run):
+        decisions = pace_process.json_lines((run / "decisions.jsonl").read_text())
+        self.assertGreaterEqual(len(decisions), STEPS)
+        recorded = [(d["group"], d["verdict"], d["reason"], d["score"]) for d in decisions]
+        for source in ("trace.jsonl", "events.jsonl"):
+            done = pace_process.run("replay", run / source)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            replayed = [(d["group"], d["verdict"], d["reason"], d["score"])
+                        for d in pace_process.json_lines(done.stdout) if "group" in d]
+            self.assertEqual(replayed, recorded)
 
     def test_the_same_seed_gives_the_same_bytes(self):
         again = self.folder / "again"
@@ -81,6 +100,19 @@ class SimulateTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("already holds a run", done.stderr)
         self.assertEqual((self.out / "async" / "metrics.jsonl").read_bytes(), before)
+
+    def test_a_single_method_gets_its_own_directory(self):
+        done = pace_process.run("sim", "small", "run.num_steps=3", "--methods", "raw", "--out",
+                                self.folder / "deep" / "single")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.folder / "deep" / "single" / "raw" / "metrics.jsonl").exists())
+
+    def test_overrides_may_stand_behind_the_options(self):
+        done = pace_process.run("sim", "small", "--methods", "async", "run.num_steps=3",
+                                "--sweep", "batch.num_groups=4,8", "supply.threshold=2",
+                                "--json", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 2)
 
     def test_report_reads_what_sim_wrote(self):
         page = self.folder / "page.html"
