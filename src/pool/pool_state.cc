@@ -13,9 +13,9 @@ constexpr size_t kMinCompactEntries = 64;
 
 }  // namespace
 
-PooledGroup::PooledGroup(GroupSummary given, std::vector<MemberSummary> given_members,
+PooledGroup::PooledGroup(const GroupSummary& given, std::vector<MemberSummary> given_members,
                          bool keep_members)
-    : summary(std::move(given)) {
+    : summary(given) {
   if (keep_members) members = std::move(given_members);
   summary.members = members;
 }

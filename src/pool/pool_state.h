@@ -35,7 +35,7 @@ struct PooledGroup {
 
   PooledGroup() = default;
   // Keeps `members` only if asked to, and points the summary at them.
-  PooledGroup(GroupSummary summary, std::vector<MemberSummary> members, bool keep_members);
+  PooledGroup(const GroupSummary& summary, std::vector<MemberSummary> members, bool keep_members);
   // A copy with its own members. (Moving is cheap and keeps the span valid.)
   PooledGroup Copy() const;
 };
