@@ -147,7 +147,7 @@ Result<TraceLine> ParseTraceLine(std::string_view line) {
       scan.Fail("a line is a step or a group, not both");
     }
     step.served = served;
-    if (scan.ok()) return TraceLine(std::move(step));
+    if (scan.ok()) return TraceLine(step);
     return scan.status();
   }
   if (!keys.Has(kGroup)) scan.Fail("missing key step or group");
