@@ -1,0 +1,47 @@
+// AsideFile writes a file so that readers see the old one or the whole new one.
+//
+// Bytes go to a file beside the target; Commit flushes it to the disk, renames
+// it over the target and flushes the folder. Without a Commit that succeeded the
+// target is untouched and the file beside it is removed. A process that is
+// killed leaves at most a file whose name ends in ".partial-" and six
+// characters.
+// Thread-safety: none.
+#ifndef PACE_FORMATS_ASIDE_FILE_H_
+#define PACE_FORMATS_ASIDE_FILE_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+
+namespace pace {
+
+class AsideFile {
+ public:
+  static Result<AsideFile> Create(const std::string& path);
+
+  AsideFile(AsideFile&& other) noexcept;
+  AsideFile& operator=(AsideFile&&) = delete;
+  ~AsideFile();
+
+  Status Append(std::span<const std::byte> bytes);
+  Status Append(std::string_view text);
+  // The last call: what follows is an error.
+  Status Commit();
+
+ private:
+  AsideFile(std::string path, std::string aside, int descriptor)
+      : path_(std::move(path)), aside_(std::move(aside)), descriptor_(descriptor) {}
+  Status Failed(std::string_view what) const;
+  void Close();
+
+  std::string path_;
+  std::string aside_;  // empty once renamed or moved from
+  int descriptor_;     // open while aside_ is not empty
+};
+
+}  // namespace pace
+
+#endif  // PACE_FORMATS_ASIDE_FILE_H_
