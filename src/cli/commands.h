@@ -52,6 +52,13 @@ struct BenchArguments {
 };
 int RunBenchCommand(const BenchArguments& arguments);
 
+struct TokenizeArguments {
+  std::string tokenizer;  // the folder of tokenizer.json
+  bool decode = false;
+  bool skip_special = false;
+};
+int RunTokenizeCommand(const TokenizeArguments& arguments);
+
 // Prints "pace: MESSAGE" on stderr and returns 2.
 int Fail(const Status& status);
 

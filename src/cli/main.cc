@@ -79,6 +79,18 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
   bench->add_flag("--no-python", arguments.no_python, "Leave out the Python implementation");
 }
 
+void AddTokenize(CLI::App& app, TokenizeArguments& arguments) {
+  CLI::App* tokenize =
+      AddCommand(app, "tokenize", "Turn texts into token ids or back, JSON Lines in and out",
+                 "echo '{\"text\": \"hello\"}' | pace tokenize --tokenizer models/tiny");
+  tokenize->add_option("--tokenizer", arguments.tokenizer, "Folder that holds tokenizer.json")
+      ->required();
+  CLI::Option* decode = tokenize->add_flag("--decode", arguments.decode,
+                                           "Read {\"ids\"} and write {\"text\"} instead");
+  tokenize->add_flag("--skip-special", arguments.skip_special, "Decode without special tokens")
+      ->needs(decode);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("pace: asynchronous reinforcement learning with controlled staleness", "pace");
   app.require_subcommand(1);
@@ -89,11 +101,13 @@ int Main(int argc, char** argv) {
   ReportArguments report;
   ConfigArguments config;
   BenchArguments bench;
+  TokenizeArguments tokenize;
   AddSim(app, sim);
   AddReplay(app, replay);
   AddReport(app, report);
   AddConfig(app, config);
   AddBench(app, bench);
+  AddTokenize(app, tokenize);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -103,6 +117,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("replay")) return RunReplayCommand(replay);
   if (app.got_subcommand("report")) return RunReportCommand(report);
   if (app.got_subcommand("config")) return RunConfigCommand(config);
+  if (app.got_subcommand("tokenize")) return RunTokenizeCommand(tokenize);
   return RunBenchCommand(bench);
 }
 

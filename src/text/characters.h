@@ -1,0 +1,43 @@
+// What characters are: space, parts of words, their cases; and the normal forms
+// of text.
+//
+// Thread-safety: functions of their arguments.
+#ifndef PACE_TEXT_CHARACTERS_H_
+#define PACE_TEXT_CHARACTERS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "text/utf8.h"
+
+namespace pace {
+
+// White_Space of Unicode.
+bool IsWhiteSpace(uint32_t code);
+// What Python's str.strip takes for space: the above and four separators.
+bool IsPythonSpace(uint32_t code);
+// Letters, marks, decimal digits, joiners and connecting punctuation.
+bool IsWordCharacter(uint32_t code);
+bool IsLetter(uint32_t code);
+bool IsUpper(uint32_t code);
+bool IsLower(uint32_t code);
+bool IsDecimalDigit(uint32_t code);
+// Whether Python's repr shows the character as it is.
+bool IsPrintable(uint32_t code);
+uint32_t UpperOf(uint32_t code);
+uint32_t LowerOf(uint32_t code);
+
+// The byte at which the last code point begins.
+// REQUIRES: text is well-formed and not empty
+size_t BeginOfLastCharacter(std::string_view text);
+
+enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
+// REQUIRES: text is well-formed
+std::string Normalize(std::string_view text, NormalForm form);
+// True only if the text is certainly in NFC already; false says nothing.
+bool IsPlainlyNfc(std::string_view text);
+
+}  // namespace pace
+
+#endif  // PACE_TEXT_CHARACTERS_H_
