@@ -1,0 +1,74 @@
+#include "conformance/case_file.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "text/python_text.h"
+#include "text/read_file.h"
+
+namespace pace {
+namespace {
+
+constexpr size_t kMaxCaseBytes = size_t{1} << 30;
+
+// The part of a long text around where it begins to differ, as one line.
+std::string Around(const std::string& text, size_t at) {
+  constexpr size_t kBefore = 20;
+  constexpr size_t kLength = 80;
+  const size_t begin = at > kBefore ? at - kBefore : 0;
+  JsonStyle style;
+  style.ensure_ascii = true;
+  const Result<std::string> shown = ToPythonJson(Value(text.substr(begin, kLength)), style);
+  return Concat(begin > 0 ? "..." : "", shown.ok() ? *shown : "?",
+                begin + kLength < text.size() ? "..." : "");
+}
+
+}  // namespace
+
+Result<Value> ReadCaseFile(const std::string& path) {
+  const Result<std::string> text = ReadFile(path, kMaxCaseBytes);
+  if (!text.ok()) return text.status();
+  Result<Value> file = ParsePythonJson(*text);
+  if (!file.ok()) return file.status().At(path);
+  if (!file->is_dict()) return InvalidArgument(path, ": must be an object with cases");
+  return file;
+}
+
+Value FieldOf(const Value& object, std::string_view name) {
+  const Value* found = object.is_dict() ? object.dict().Find(name) : nullptr;
+  return found == nullptr ? Value() : *found;
+}
+
+Result<std::string> TextField(const Value& object, std::string_view name,
+                              const std::string& where) {
+  const Value field = FieldOf(object, name);
+  if (!field.is_text()) return InvalidArgument(where, ": ", name, ": must be a text");
+  return field.text();
+}
+
+Result<ValueList> ListField(const Value& object, std::string_view name, const std::string& where) {
+  const Value field = FieldOf(object, name);
+  if (!field.is_list()) return InvalidArgument(where, ": ", name, ": must be a list");
+  return field.list();
+}
+
+std::string TokenizerFolder(const KindArguments& arguments, const std::string& path) {
+  if (!arguments.tokenizer.empty()) return arguments.tokenizer;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+std::string Difference(const std::string& where, std::string_view what, const std::string& ours,
+                       const std::string& expected) {
+  const auto end = std::mismatch(ours.begin(), ours.end(), expected.begin(), expected.end());
+  const auto at = static_cast<size_t>(end.first - ours.begin());
+  return Concat(where, ": ", what, ": byte ", at + 1, ": ours ", Around(ours, at), ", expected ",
+                Around(expected, at));
+}
+
+void CompareText(Tally& tally, const std::string& where, std::string_view what,
+                 const std::string& ours, const std::string& expected) {
+  ours == expected ? tally.Pass() : tally.Fail(Difference(where, what, ours, expected));
+}
+
+}  // namespace pace

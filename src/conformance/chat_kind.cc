@@ -1,0 +1,85 @@
+// `chat`: conversations rendered and encoded.
+#include <filesystem>
+
+#include "conformance/case_file.h"
+#include "conformance/token_ids.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace pace {
+namespace {
+
+Result<ChatTemplate> LoadTemplate(const KindArguments& arguments, const std::string& path) {
+  if (!arguments.chat_template.empty()) return ChatTemplate::LoadFile(arguments.chat_template);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  // A folder may hold a template of its own beside another's tokenizer.
+  Result<ChatTemplate> own = ChatTemplate::Load(folder.empty() ? "." : folder);
+  if (own.ok() || arguments.tokenizer.empty()) return own;
+  return ChatTemplate::Load(arguments.tokenizer);
+}
+
+// Every field of a case that is not part of the form is a variable.
+ChatInputs InputsOf(const Value& entry) {
+  ChatInputs inputs;
+  for (const auto& [name, value] : entry.dict().entries()) {
+    if (name == "messages") {
+      inputs.messages = value;
+    } else if (name == "tools") {
+      if (!value.is_none()) inputs.tools = value;
+    } else if (name == "add_generation_prompt") {
+      inputs.add_generation_prompt = value.Truthy();
+    } else if (name != "name" && name != "rendered" && name != "ids" && name != "error") {
+      inputs.extra.Put(name, value);
+    }
+  }
+  return inputs;
+}
+
+Status CheckCase(const Value& entry, const std::string& where, const ChatTemplate& chat,
+                 const Tokenizer& tokenizer, Tally& tally) {
+  const Result<std::string> text = chat.Render(InputsOf(entry));
+  if (FieldOf(entry, "error").Truthy()) {
+    text.ok() ? tally.Fail(Concat(where, ": rendered, expected an error")) : tally.Pass();
+    return Status::Ok();
+  }
+  if (!text.ok()) {
+    tally.Fail(Concat(where, ": ", text.status().message()));
+    return Status::Ok();
+  }
+  const Result<std::string> rendered = TextField(entry, "rendered", where);
+  if (!rendered.ok()) return rendered.status();
+  CompareText(tally, where, "rendered", *text, *rendered);
+  if (FieldOf(entry, "ids").is_undefined()) return Status::Ok();
+  const Result<std::vector<TokenId>> expected = IdsField(entry, "ids", where);
+  if (!expected.ok()) return expected.status();
+  const Result<std::vector<TokenId>> ids = tokenizer.Encode(*text);
+  if (!ids.ok()) return ids.status().At(where);
+  CompareText(tally, where, "ids", JoinIds(*ids), JoinIds(*expected));
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status CheckChat(const KindArguments& arguments, Tally& tally) {
+  for (const std::string& path : arguments.paths) {
+    const Result<Value> file = ReadCaseFile(path);
+    if (!file.ok()) return file.status();
+    const Result<ValueList> cases = ListField(*file, "cases", path);
+    if (!cases.ok()) return cases.status();
+    const Result<Tokenizer> tokenizer = Tokenizer::Load(TokenizerFolder(arguments, path));
+    if (!tokenizer.ok()) return tokenizer.status();
+    const Result<ChatTemplate> chat = LoadTemplate(arguments, path);
+    if (!chat.ok()) return chat.status();
+    for (size_t i = 0; i < cases->size(); ++i) {
+      const Value& entry = (*cases)[i];
+      if (!entry.is_dict()) return InvalidArgument(path, ": cases[", i, "]: must be an object");
+      const Value name = FieldOf(entry, "name");
+      const std::string where =
+          Concat(path, ": cases[", i, "]", name.is_text() ? " " + name.text() : "");
+      PACE_RETURN_IF_ERROR(CheckCase(entry, where, *chat, *tokenizer, tally));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace pace

@@ -1,0 +1,34 @@
+// `truncation`: tool responses cut to a number of characters.
+#include "conformance/case_file.h"
+#include "text/truncation.h"
+
+namespace pace {
+
+Status CheckTruncation(const KindArguments& arguments, Tally& tally) {
+  for (const std::string& path : arguments.paths) {
+    const Result<Value> file = ReadCaseFile(path);
+    if (!file.ok()) return file.status();
+    const Result<ValueList> cases = ListField(*file, "cases", path);
+    if (!cases.ok()) return cases.status();
+    for (size_t i = 0; i < cases->size(); ++i) {
+      const Value& entry = (*cases)[i];
+      const std::string where = Concat(path, ": cases[", i, "]");
+      const Result<std::string> text = TextField(entry, "text", where);
+      if (!text.ok()) return text.status();
+      const Result<std::string> expected = TextField(entry, "result", where);
+      if (!expected.ok()) return expected.status();
+      const Result<std::string> side_name = TextField(entry, "side", where);
+      if (!side_name.ok()) return side_name.status();
+      const std::optional<TruncationSide> side = TruncationSideFromName(*side_name);
+      const Value length = FieldOf(entry, "max_length");
+      if (!side.has_value() || !length.is_integer() || length.integer() < 0) {
+        return InvalidArgument(where, ": needs side left, right or middle and max_length >= 0");
+      }
+      CompareText(tally, where, "result", TruncateToolResponse(*text, length.integer(), *side),
+                  *expected);
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace pace
