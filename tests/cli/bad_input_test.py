@@ -154,7 +154,7 @@ class BadInputTest(unittest.TestCase):
                 self.assertIn("--help", done.stderr)
 
     def test_every_command_has_help_with_an_example(self):
-        for command in ("sim", "replay", "report", "config", "bench"):
+        for command in ("sim", "replay", "report", "config", "bench", "tokenize"):
             with self.subTest(command):
                 done = pace_process.run(command, "--help")
                 self.assertEqual(done.returncode, 0)
