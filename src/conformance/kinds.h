@@ -30,9 +30,9 @@ struct Tally {
 // The arguments behind KIND: files or folders, and options by name.
 struct KindArguments {
   std::vector<std::string> paths;
-  std::string tokenizer;  // --tokenizer DIR; empty = the file's folder
+  std::string tokenizer;      // --tokenizer DIR; empty = the file's folder
   std::string chat_template;  // --template FILE
-  std::string config;     // --config NAME, for models
+  std::string config;         // --config NAME, for models
 };
 
 // An error Status means that the check itself could not run (a file is not

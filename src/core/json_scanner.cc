@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "core/printable.h"
+#include "core/utf8.h"
 
 namespace pace {
 namespace {
@@ -22,25 +23,6 @@ bool IsDigit(char c) {
 }
 bool EndsScalar(char c) {
   return IsSpace(c) || c == ',' || c == '}' || c == ']' || c == ':';
-}
-
-void AppendUtf8(std::string& out, uint32_t code) {
-  const auto byte = [&out](uint32_t value) { out += static_cast<char>(value); };
-  if (code < 0x80) {
-    byte(code);
-  } else if (code < 0x800) {
-    byte(0xC0 | (code >> 6));
-    byte(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    byte(0xE0 | (code >> 12));
-    byte(0x80 | ((code >> 6) & 0x3F));
-    byte(0x80 | (code & 0x3F));
-  } else {
-    byte(0xF0 | (code >> 18));
-    byte(0x80 | ((code >> 12) & 0x3F));
-    byte(0x80 | ((code >> 6) & 0x3F));
-    byte(0x80 | (code & 0x3F));
-  }
 }
 
 }  // namespace
@@ -287,7 +269,7 @@ bool JsonScanner::ScanEscape(std::string& out) {
     code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
   }
   if (code >= 0xD800 && code <= 0xDFFF) return FailSyntax("half a surrogate pair in a text");
-  AppendUtf8(out, code);
+  AppendCodePoint(out, code);
   return true;
 }
 

@@ -3,11 +3,11 @@
 #include <filesystem>
 
 #include "core/printable.h"
+#include "core/utf8.h"
 #include "text/jinja_evaluator.h"
 #include "text/jinja_parser.h"
 #include "text/python_text.h"
 #include "text/read_file.h"
-#include "text/utf8.h"
 
 namespace pace {
 namespace {

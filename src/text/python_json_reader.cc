@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/utf8.h"
 #include "text/python_text.h"
-#include "text/utf8.h"
 
 namespace pace {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/printable.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace pace {
 namespace {

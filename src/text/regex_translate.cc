@@ -2,8 +2,8 @@
 #include <cctype>
 
 #include "core/printable.h"
+#include "core/utf8.h"
 #include "text/regex.h"
-#include "text/utf8.h"
 
 namespace pace {
 namespace {

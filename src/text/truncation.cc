@@ -1,7 +1,7 @@
 #include "text/truncation.h"
 
 #include "core/concat.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace pace {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/printable.h"
+#include "core/utf8.h"
 #include "text/byte_alphabet.h"
-#include "text/utf8.h"
 
 namespace pace {
 

@@ -5,8 +5,8 @@
 // replaces the same bytes by U+FFFD as other careful decoders do.
 //
 // Thread-safety: functions of their arguments.
-#ifndef PACE_TEXT_UTF8_H_
-#define PACE_TEXT_UTF8_H_
+#ifndef PACE_CORE_UTF8_H_
+#define PACE_CORE_UTF8_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -48,4 +48,4 @@ size_t OffsetOfCodePoint(std::string_view text, size_t index);
 
 }  // namespace pace
 
-#endif  // PACE_TEXT_UTF8_H_
+#endif  // PACE_CORE_UTF8_H_
