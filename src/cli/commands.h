@@ -28,6 +28,7 @@ int RunSimCommand(const SimArguments& arguments);
 struct ReplayArguments {
   std::string trace;
   std::string config;  // empty = config.yaml beside the trace
+  std::string from;    // a snapshot to go on from; events only
 };
 int RunReplayCommand(const ReplayArguments& arguments);
 

@@ -48,6 +48,8 @@ void AddReplay(CLI::App& app, ReplayArguments& arguments) {
   replay->add_option("--config", arguments.config,
                      "JSON with the admission options, or a run's YAML (default: config.yaml "
                      "beside the trace)");
+  replay->add_option("--from", arguments.from,
+                     "A snapshot to go on from, checkpoints/STEP.json; with events.jsonl only");
 }
 
 void AddReport(CLI::App& app, ReportArguments& arguments) {

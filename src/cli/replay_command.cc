@@ -61,11 +61,15 @@ int RunReplayCommand(const ReplayArguments& arguments) {
     return Fail(InvalidArgument(config_path, ": events need the run's config.yaml, not ",
                                 "admission options alone"));
   }
+  if (!*events && !arguments.from.empty()) {
+    return Fail(InvalidArgument("--from ", arguments.from, ": goes with a run's events.jsonl, ",
+                                "not with a trace"));
+  }
   const LineSink sink = [](std::string_view line) {
     std::fwrite(line.data(), 1, line.size(), stdout);
   };
   const Settings& settings = config->settings;
-  const Status status = *events ? ReplayEvents(arguments.trace, settings, sink)
+  const Status status = *events ? ReplayEvents(arguments.trace, arguments.from, settings, sink)
                                 : ReplayTrace(arguments.trace, settings.admission,
                                               static_cast<uint64_t>(settings.run.seed), sink);
   if (!status.ok()) return Fail(status);

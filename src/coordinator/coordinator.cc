@@ -44,6 +44,7 @@ std::vector<Command> Coordinator::Handle(const Event& event) {
   const Status status = Validate(event);
   PACE_CHECK(status.ok(), status.message());
   Commands out;
+  ++num_events_;
   if (stopped_) return out;
   if (!started_) {
     started_ = true;

@@ -81,6 +81,9 @@ class Coordinator {
   void CheckInvariants() const;
 
   PolicyVersion version() const { return version_; }
+  // Events handled since the run began, a snapshot's included: where a recorded
+  // run goes on after it.
+  int64_t num_events() const { return num_events_; }
   bool stopped() const { return stopped_; }
   bool training() const { return training_; }
   // A step has begun and waits for groups.
@@ -143,6 +146,7 @@ class Coordinator {
 
   PolicyVersion version_;    // of the trainer
   PolicyVersion published_;  // newest handed to workers
+  int64_t num_events_ = 0;
   bool started_ = false;
   bool gathering_ = false;
   bool training_ = false;

@@ -12,6 +12,7 @@ CoordinatorSnapshot Coordinator::Save() const {
   out.batch = options_.batch;
   out.group_size = options_.group_size;
   out.sync_interval = options_.sync_interval;
+  out.num_events = num_events_;
   out.version = version_;
   out.published = published_;
   out.started = started_;
@@ -49,6 +50,7 @@ Status Coordinator::Restore(const CoordinatorSnapshot& snapshot) {
   PACE_RETURN_IF_ERROR(
       CheckSnapshot(snapshot, {options_, admission_->NeedsMembers(), supply_->MaxOutstanding()}));
   PACE_RETURN_IF_ERROR(admission_->Restore(snapshot.admission).At("admission"));
+  num_events_ = snapshot.num_events;
   version_ = snapshot.version;
   published_ = snapshot.published;
   started_ = snapshot.started;

@@ -39,6 +39,7 @@ struct CoordinatorSnapshot {
   int64_t group_size = 0;
   int64_t sync_interval = 0;
 
+  int64_t num_events = 0;  // handled before it was taken
   PolicyVersion version;
   PolicyVersion published;
   bool started = false;

@@ -171,6 +171,7 @@ void Keys(V& v, T& s)
   v("batch", s.batch);
   v("group_size", s.group_size);
   v("sync_interval", s.sync_interval);
+  v("num_events", s.num_events);
   v("version", s.version);
   v("published", s.published);
   v("started", s.started);

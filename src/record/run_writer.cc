@@ -137,6 +137,18 @@ class FileRunWriter final : public RunWriter {
     return Keep(metrics_.End());
   }
 
+  Status WriteSnapshot(PolicyVersion step, std::string_view json) override {
+    if (level_ < RecordLevel::kFull || !status_.ok()) return status_;
+    const std::string folder = directory_ + "/checkpoints";
+    std::error_code ignored;  // Open says what is wrong
+    std::filesystem::create_directory(folder, ignored);
+    LineFile file;
+    const Status opened = file.Open(Concat(folder, "/", step, ".json"), /*must_be_new=*/false);
+    if (!opened.ok()) return Keep(opened);
+    const Status written = file.Text(json);
+    return Keep(written.ok() ? file.Close() : written);
+  }
+
   Status Finish() override {
     for (LineFile* file : {&metrics_, &decisions_, &trace_, &events_}) {
       const Status closed = file->Close();

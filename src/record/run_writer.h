@@ -55,6 +55,8 @@ class RunWriter {
   // events.jsonl at level full: a ready JSON object, without newline.
   virtual Status WriteEvent(std::string_view json) = 0;
   virtual Status WriteMetrics(const MetricsRow& row) = 0;
+  // checkpoints/STEP.json at level full: the coordinator's snapshot.
+  virtual Status WriteSnapshot(PolicyVersion step, std::string_view json) = 0;
 
   // Flushes and closes every file. The run is whole only after this.
   virtual Status Finish() = 0;

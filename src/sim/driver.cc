@@ -160,6 +160,10 @@ void Driver::Execute(const Evaluate& command) {
 
 void Driver::Execute(const Checkpoint& command) {
   checkpointing_ = true;
+  if (options_.writer != nullptr && options_.writer->level() == RecordLevel::kFull) {
+    const Status status = options_.writer->WriteSnapshot(command.step, ToJson(coordinator_.Save()));
+    if (!status.ok()) failure_ = status;
+  }
   SetTimer(clock_.Now() + Seconds(settings_.cluster.checkpoint_s),
            {.kind = TimerKind::kCheckpointed, .version = command.step});
 }

@@ -1,7 +1,9 @@
 #include "sim/replay.h"
 
+#include <fstream>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "control/admission_policy.h"
@@ -31,6 +33,9 @@ class LinePrinter final : public CoordinatorObserver {
       json.Put("cutoff", plan.cutoff);
     });
   }
+
+  // Goes on in the step that the plan began.
+  void Resume(const StepPlan& plan) { has_budget_ = plan.budget.has_value(); }
 
   void PutDraw(const GroupSummary& group, const Decision& decision) {
     Line([&](JsonWriter& json) {
@@ -70,6 +75,19 @@ class LinePrinter final : public CoordinatorObserver {
   std::string line_;
   bool has_budget_ = false;
 };
+
+Status RestoreFrom(const std::string& path, Coordinator& coordinator, LinePrinter& printer) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound(path, ": cannot be read");
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file.bad() || !text) return Unavailable(path, ": cannot be read");
+  const auto snapshot = SnapshotFromJson(text.str(), path);
+  if (!snapshot.ok()) return snapshot.status();
+  PACE_RETURN_IF_ERROR(coordinator.Restore(*snapshot).At(path));
+  printer.Resume(snapshot->admission.plan);
+  return Status::Ok();
+}
 
 // Judges the draws of one trace.
 class TracePlayer {
@@ -139,7 +157,8 @@ Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uin
   }
 }
 
-Status ReplayEvents(const std::string& path, const Settings& settings, const LineSink& sink) {
+Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
+                    const Settings& settings, const LineSink& sink) {
   Result<LineReader> lines = LineReader::Open(path);
   if (!lines.ok()) return lines.status();
   LinePrinter printer(sink);
@@ -148,10 +167,19 @@ Status ReplayEvents(const std::string& path, const Settings& settings, const Lin
       CoordinatorOptions::Of(settings),
       MakeAdmissionPolicy(settings.admission, batch, static_cast<uint64_t>(settings.run.seed)),
       MakeSupplyPolicy(settings.supply, batch), &printer);
-  for (;;) {
+  if (!snapshot_path.empty()) {
+    PACE_RETURN_IF_ERROR(RestoreFrom(snapshot_path, coordinator, printer));
+  }
+  const int64_t num_passed_over = coordinator.num_events();
+  for (int64_t number = 0;; ++number) {
     const auto more = lines->Next();
     if (!more.ok()) return more.status();
+    if (!*more && number < num_passed_over) {
+      return InvalidArgument(path, ": holds ", number, " events, the snapshot was taken after ",
+                             num_passed_over, " (is it of this run?)");
+    }
     if (!*more) return Status::Ok();
+    if (number < num_passed_over) continue;
     const Result<Event> event = EventFromJson(lines->line());
     if (!event.ok()) return lines->Locate(event.status());
     PACE_RETURN_IF_ERROR(lines->Locate(coordinator.Validate(*event)));

@@ -32,8 +32,11 @@ using LineSink = std::function<void(std::string_view)>;
 Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uint64_t seed,
                    const LineSink& sink);
 
-// `path` is a run's events.jsonl, `settings` those of the run.
-Status ReplayEvents(const std::string& path, const Settings& settings, const LineSink& sink);
+// `path` is a run's events.jsonl, `settings` those of the run. With a snapshot
+// (checkpoints/STEP.json of the run; empty = none) the coordinator is restored
+// from it and the events before it are passed over.
+Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
+                    const Settings& settings, const LineSink& sink);
 
 // Whether the file's first line is an event rather than a trace line.
 Result<bool> HoldsEvents(const std::string& path);

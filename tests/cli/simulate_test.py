@@ -79,6 +79,44 @@ class SimulateTest(unittest.TestCase):
                         for d in pace_process.json_lines(done.stdout) if "group" in d]
             self.assertEqual(replayed, recorded)
 
+    def test_a_replay_goes_on_from_a_snapshot(self):
+        out = self.folder / "saved"
+        self.assertEqual(self.simulate(out, "run.checkpoint_every=10").returncode, 0)
+        for run in self.runs(out):
+            with self.subTest(run.name):
+                whole = pace_process.run("replay", run / "events.jsonl").stdout
+                rest = pace_process.run("replay", run / "events.jsonl", "--from",
+                                        run / "checkpoints" / "20.json")
+                self.assertEqual(rest.returncode, 0, rest.stderr)
+                self.assertEqual(rest.stdout, whole[whole.index('{"step":20'):])
+
+    def test_a_snapshot_that_does_not_fit_is_refused(self):
+        out = self.folder / "refused"
+        self.assertEqual(self.simulate(out, "run.checkpoint_every=10").returncode, 0)
+        run = out / "effective"
+        good = (run / "checkpoints" / "20.json").read_text()
+        bad = self.folder / "bad.json"
+        for what, text, word in [
+                ("truncated", good[: len(good) // 2], "bad.json"),
+                ("empty", "", "bad.json"),
+                ("another version", good.replace('"format_version":1', '"format_version":9'),
+                 "format_version"),
+                ("wrong type", good.replace('"version":20', '"version":"20"'), "version"),
+                ("unknown key", good.replace('"batch":', '"bach":1,"batch":'), "bach"),
+                ("NaN", good.replace('"smoothed_rate":', '"smoothed_rate":NaN,"x":'),
+                 "smoothed_rate"),
+                ("negative", good.replace('"num_lost":0', '"num_lost":-1'), "num_lost"),
+                ("huge", good.replace('"num_lost":0', '"num_lost":1e300'), "num_lost"),
+                ("another run", good.replace('"batch":8', '"batch":9'), "batch")]:
+            with self.subTest(what):
+                self.assertNotEqual(text, good)
+                bad.write_text(text)
+                done = pace_process.run("replay", run / "events.jsonl", "--from", bad)
+                self.assertEqual(done.returncode, 2, done.stdout[:200])
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(word, done.stderr)
+                self.assertIn("bad.json", done.stderr)
+
     def test_the_same_seed_gives_the_same_bytes(self):
         again = self.folder / "again"
         self.assertEqual(self.simulate(again, "--jobs", "1").returncode, 0)
