@@ -71,7 +71,7 @@ TEST(CostModelTest, ALargeBatchIsBoundByItsKv) {
   gpu.memory_tb_per_s = 4.3;
   const DecodeCurve curve = RooflineCurve(ModelOptions(), gpu, ClusterOptions(), 256);
   // (8.045e9 + 256 * 2048 * 147456) bytes / 4.3e12 = 19.85 ms.
-  EXPECT_NEAR(256 / curve.Iteration(256 * 2048), 12897, 10);
+  EXPECT_NEAR(256 / curve.Iteration(int64_t{256} * 2048), 12897, 10);
 }
 
 TEST(CostModelTest, ShortContextsAtLargeBatchAreBoundByOperations) {

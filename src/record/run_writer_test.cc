@@ -104,7 +104,7 @@ TEST(RunWriterTest, TheSameRunGivesTheSameBytes) {
   WriteSmallRun(*Make(two, RecordLevel::kFull));
   for (const auto& entry : std::filesystem::directory_iterator(one)) {
     const std::string name = entry.path().filename().string();
-    EXPECT_EQ(Text(one + "/" + name), Text(two + "/" + name)) << name;
+    EXPECT_EQ(Text(Concat(one, "/", name)), Text(Concat(two, "/", name))) << name;
   }
 }
 
