@@ -108,7 +108,7 @@ class HygieneCheckCanFailTest(unittest.TestCase):
         self.assert_found("README.md", "in /" + "work\n")
 
     def test_a_relative_path_of_the_same_name_is_fine(self):
-        self.assert_fine("README.md", "docs/home/x.md, $HOME/root/y, /workload, /root-cause\n")
+        self.assert_fine("README.md", "docs/home/x.md, $HOME/" "root/y, /workload, /root-cause\n")
 
     def test_a_nameless_open_end_is_found_and_a_named_one_is_fine(self):
         self.assert_found("a.txt", "TO" + "DO: later\n")
