@@ -1,11 +1,15 @@
 # How folders declare what they hold:
 #
-#   pace_library(pool SRCS pool.cc DEPS pace::control)
+#   pace_library(pool SRCS pool.cc DEPS pace::control [TORCH])
 #   pace_binary(pace SRCS main.cc DEPS pace::sim)
 #   pace_test(pool_test SRCS pool_test.cc DEPS pace::pool
-#             [HEAVY] [OPTIMIZED] [TIMEOUT 60])
+#             [HEAVY] [OPTIMIZED] [TORCH] [TIMEOUT 60])
 #   pace_fuzzer(snapshot_fuzz SRCS snapshot_fuzz.cc DEPS pace::pool [SEEDS seeds/snapshot])
-#   pace_python_test(layers_test SCRIPT layers_test.py [HEAVY] [NEEDS pace] [TIMEOUT 60])
+#   pace_python_test(layers_test SCRIPT layers_test.py [HEAVY] [PEERS] [NEEDS pace] [TIMEOUT 60])
+#
+# TORCH: its files see tensors, through one precompiled header. PEERS: runs in the
+# Python that has torch and, where scripts/setup could install them, the packages
+# to compare with.
 #
 # ctest labels: `unit` by default, `heavy` with HEAVY (end to end, or long: the
 # sanitizer builds leave these out), `fuzz` for fuzzers. The targets pace_tests
@@ -20,13 +24,17 @@ add_custom_target(pace_fuzzers)
 add_dependencies(pace_tests pace_unit_tests pace_fuzzers)
 
 function(pace_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS;PRIVATE_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "" "SRCS;DEPS;PRIVATE_DEPS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_library(pace_${name} STATIC ${ARG_SRCS})
   add_library(pace::${name} ALIAS pace_${name})
   target_include_directories(pace_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(pace_${name} PUBLIC ${ARG_DEPS}
     PRIVATE ${ARG_PRIVATE_DEPS} pace_build_flags)
+  if(ARG_TORCH)
+    target_link_libraries(pace_${name} PUBLIC pace::torch)
+    _pace_use_torch_header(pace_${name})
+  endif()
 endfunction()
 
 function(pace_binary name)
@@ -37,7 +45,7 @@ function(pace_binary name)
 endfunction()
 
 function(pace_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "HEAVY;OPTIMIZED" "TIMEOUT" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "HEAVY;OPTIMIZED;TORCH" "TIMEOUT" "SRCS;DEPS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS} GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
@@ -46,6 +54,9 @@ function(pace_test name)
     # Under sanitizers, optimising a test's own files takes longer than running
     # them; OPTIMIZED is for the tests that loop for seconds.
     target_compile_options(${name} PRIVATE -O0)
+  endif()
+  if(ARG_TORCH)
+    _pace_use_torch_header(${name})
   endif()
   add_test(NAME ${name} COMMAND ${name})
   _pace_label_test(${name} "${ARG_HEAVY}" "${ARG_TIMEOUT}")
@@ -59,13 +70,17 @@ endfunction()
 # Python's tests look at the sources or at the release binary; under a
 # sanitizer they would add nothing, so those builds do not register them.
 function(pace_python_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "HEAVY" "SCRIPT;TIMEOUT" "NEEDS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "HEAVY;PEERS" "SCRIPT;TIMEOUT" "NEEDS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   if(PACE_SANITIZE)
     return()
   endif()
+  set(python Python3::Interpreter)
+  if(ARG_PEERS AND torch_python)
+    set(python ${torch_python})
+  endif()
   add_test(NAME ${name}
-    COMMAND Python3::Interpreter -B ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SCRIPT})
+    COMMAND ${python} -B ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SCRIPT})
   _pace_label_test(${name} "${ARG_HEAVY}" "${ARG_TIMEOUT}")
   foreach(target IN LISTS ARG_NEEDS)
     add_dependencies(pace_tests ${target})
@@ -95,6 +110,23 @@ function(pace_fuzzer name)
   math(EXPR timeout "${PACE_FUZZ_SECONDS} + 120")
   set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${timeout}
     ENVIRONMENT "${PACE_TEST_ENVIRONMENT}")
+endfunction()
+
+# Torch files share one compilation of torch's headers.
+function(_pace_use_torch_header target)
+  target_precompile_headers(${target} REUSE_FROM pace_torch_header)
+  _pace_torch_compile_flags(${target})
+endfunction()
+
+function(_pace_torch_compile_flags target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  else()
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+  if(torch_launcher)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${torch_launcher}")
+  endif()
 endfunction()
 
 function(_pace_label_test name heavy timeout)

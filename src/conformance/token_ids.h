@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "text/token_id.h"
+#include "core/token_id.h"
 #include "text/value.h"
 
 namespace pace {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/token_id.h"
+#include "core/token_id.h"
 #include "text/tokenizer_file.h"
 
 namespace pace {

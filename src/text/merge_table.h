@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "text/token_id.h"
+#include "core/token_id.h"
 
 namespace pace {
 

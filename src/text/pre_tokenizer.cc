@@ -29,13 +29,14 @@ Status PreTokenizer::Add(const TokenizerComponent& component) {
     return Status::Ok();
   }
   if (component.type == "Split") return AddSplit(component);
+  if (component.type == "Metaspace") return AddMetaspace(component);
   Step step;
   if (component.type == "Digits") {
     step.behavior = component.individual_digits ? Behavior::kIsolated : Behavior::kContiguous;
     step.regex = *Regex::Compile("\\p{N}");
   } else if (component.type == "ByteLevel") {
     byte_level_ = true;
-    step.add_prefix_space = component.add_prefix_space;
+    step.prefix = component.add_prefix_space ? Prefix::kAlways : Prefix::kNever;
     if (component.use_regex) step.regex = *Regex::Compile(kByteLevelPattern);
     if (!component.use_regex && !component.add_prefix_space) return Status::Ok();
   } else {
@@ -71,6 +72,27 @@ Status PreTokenizer::AddSplit(const TokenizerComponent& component) {
     step.regex = std::move(regex).value();
   } else if (!component.literal.has_value()) {
     return InvalidArgument(component.where, ": needs 'pattern'");
+  }
+  steps_.push_back(std::move(step));
+  return Status::Ok();
+}
+
+Status PreTokenizer::AddMetaspace(const TokenizerComponent& component) {
+  Step step;
+  step.space = component.replacement;
+  if (component.prepend_scheme == "always") step.prefix = Prefix::kAlways;
+  if (component.prepend_scheme == "first") {
+    // Behind a cut, which piece begins the input depends on what the normaliser
+    // put in.
+    if (!steps_.empty()) {
+      return InvalidArgument(component.where, ".prepend_scheme = first: is not supported behind ",
+                             "another step");
+    }
+    step.prefix = Prefix::kAtStart;
+  }
+  if (component.split) {
+    step.literal = component.replacement;
+    step.behavior = Behavior::kMergedWithNext;
   }
   steps_.push_back(std::move(step));
   return Status::Ok();
@@ -131,9 +153,23 @@ void PreTokenizer::Arrange(const Step& step, std::vector<Part>& parts) {
   parts = std::move(merged);
 }
 
-Status PreTokenizer::Apply(const Step& step, std::string_view piece, TextPieces& out) {
-  if (step.add_prefix_space && piece.front() != ' ')
-    piece = out.owned.emplace_back(Concat(' ', piece));
+std::string_view PreTokenizer::Respace(const Step& step, std::string_view piece, bool at_start,
+                                       TextPieces& out) {
+  const std::string space = step.space.value_or(" ");
+  if (step.space.has_value() && piece.find(' ') != std::string_view::npos) {
+    std::string& changed = out.owned.emplace_back();
+    for (const char c : piece) c == ' ' ? changed.append(space) : changed.append(1, c);
+    piece = changed;
+  }
+  const bool wants_prefix =
+      step.prefix == Prefix::kAlways || (step.prefix == Prefix::kAtStart && at_start);
+  if (!wants_prefix || piece.starts_with(space)) return piece;
+  return out.owned.emplace_back(Concat(space, piece));
+}
+
+Status PreTokenizer::Apply(const Step& step, std::string_view piece, bool at_start,
+                           TextPieces& out) {
+  piece = Respace(step, piece, at_start, out);
   if (!step.regex.has_value() && !step.literal.has_value()) {
     out.views.push_back(piece);
     return Status::Ok();
@@ -148,13 +184,15 @@ Status PreTokenizer::Apply(const Step& step, std::string_view piece, TextPieces&
   return Status::Ok();
 }
 
-Status PreTokenizer::Split(std::string_view text, TextPieces& out) const {
+Status PreTokenizer::Split(std::string_view text, bool at_start, TextPieces& out) const {
   out.views.clear();
   if (text.empty()) return Status::Ok();
   out.views.push_back(text);
   for (const Step& step : steps_) {
     const std::vector<std::string_view> pieces = std::exchange(out.views, {});
-    for (const std::string_view piece : pieces) PACE_RETURN_IF_ERROR(Apply(step, piece, out));
+    for (const std::string_view piece : pieces) {
+      PACE_RETURN_IF_ERROR(Apply(step, piece, at_start, out));
+    }
   }
   return Status::Ok();
 }

@@ -31,18 +31,21 @@ class PreTokenizer {
   // Whether the model sees bytes (ByteLevel) rather than characters.
   bool byte_level() const { return byte_level_; }
 
-  // Empty pieces are left out. The views stand as long as text and `out`.
+  // `at_start`: nothing of the input comes before this text. Empty pieces are
+  // left out. The views stand as long as text and `out`.
   // REQUIRES: text is well-formed UTF-8
-  Status Split(std::string_view text, TextPieces& out) const;
+  Status Split(std::string_view text, bool at_start, TextPieces& out) const;
 
  private:
   enum class Behavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
+  enum class Prefix { kNever, kAtStart, kAlways };
   struct Step {
-    std::optional<Regex> regex;  // neither: only the prefix space
+    std::optional<std::string> space;  // what becomes of spaces, before anything else
+    Prefix prefix = Prefix::kNever;    // such a space in front, where none is
+    std::optional<Regex> regex;        // neither: no cut
     std::optional<std::string> literal;
     Behavior behavior = Behavior::kIsolated;
     bool invert = false;
-    bool add_prefix_space = false;
   };
 
   struct Part {
@@ -52,9 +55,12 @@ class PreTokenizer {
 
   Status Add(const TokenizerComponent& component);
   Status AddSplit(const TokenizerComponent& component);
+  Status AddMetaspace(const TokenizerComponent& component);
   static Status FindParts(const Step& step, std::string_view piece, std::vector<Part>& out);
   static void Arrange(const Step& step, std::vector<Part>& parts);
-  static Status Apply(const Step& step, std::string_view piece, TextPieces& out);
+  static std::string_view Respace(const Step& step, std::string_view piece, bool at_start,
+                                  TextPieces& out);
+  static Status Apply(const Step& step, std::string_view piece, bool at_start, TextPieces& out);
 
   std::vector<Step> steps_;
   bool byte_level_ = false;

@@ -5,13 +5,19 @@
 namespace pace {
 
 std::optional<std::string> StreamDecoder::Feed(TokenId id) {
-  if (tokenizer_.AppendBytes(id, skip_special_, is_first_, pending_)) is_first_ = false;
+  tokenizer_.Feed(id, skip_special_, progress_, pending_);
   // U+FFFD at the end may be a character whose last bytes are still to come.
   if (pending_.empty() || EndsInReplacement(pending_)) return std::nullopt;
-  return Finish();
+  return TakePending();
 }
 
 std::string StreamDecoder::Finish() {
+  tokenizer_.Finish(progress_, pending_);
+  progress_ = {};
+  return TakePending();
+}
+
+std::string StreamDecoder::TakePending() {
   const std::string bytes = std::exchange(pending_, {});
   return ReplaceIllFormed(bytes);
 }

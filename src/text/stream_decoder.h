@@ -4,8 +4,9 @@
 //   for (id : ids) if (auto text = stream.Feed(id)) Show(*text);
 //   Show(stream.Finish());
 //
-// Text is held back while it ends in an unfinished character; all that was
-// handed out, Finish included, is the decode of all ids.
+// Text is held back while it ends in an unfinished character or in a run of byte
+// tokens, which the next token may spoil; all that was handed out, Finish
+// included, is the decode of all ids.
 // Thread-safety: none.
 #ifndef PACE_TEXT_STREAM_DECODER_H_
 #define PACE_TEXT_STREAM_DECODER_H_
@@ -25,13 +26,16 @@ class StreamDecoder {
 
   // The text that this id completes; none if there is nothing to show yet.
   std::optional<std::string> Feed(TokenId id);
-  // What was held back; an unfinished character becomes U+FFFD.
+  // What was held back; an unfinished character becomes U+FFFD. The next Feed
+  // begins a new text.
   std::string Finish();
 
  private:
+  std::string TakePending();
+
   Tokenizer tokenizer_;
   bool skip_special_;
-  bool is_first_ = true;
+  DecodeProgress progress_;
   std::string pending_;
 };
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/token_id.h"
+#include "core/token_id.h"
 
 namespace pace {
 

@@ -5,11 +5,12 @@
 #include <unordered_map>
 
 #include "core/printable.h"
+#include "core/utf8.h"
 #include "text/added_tokens.h"
-#include "text/byte_alphabet.h"
-#include "text/characters.h"
+#include "text/normalizer.h"
 #include "text/pre_tokenizer.h"
 #include "text/read_file.h"
+#include "text/token_decoder.h"
 #include "text/tokenizer_file.h"
 #include "text/word_model.h"
 
@@ -19,50 +20,10 @@ namespace {
 // The largest of the families' files is 17 MB.
 constexpr size_t kMaxFileBytes = size_t{256} << 20;
 
-Result<std::vector<NormalForm>> NormalFormsOf(const TokenizerComponent& component) {
-  std::vector<NormalForm> forms;
-  if (component.type == "Sequence") {
-    for (const TokenizerComponent& part : component.parts) {
-      const Result<std::vector<NormalForm>> more = NormalFormsOf(part);
-      if (!more.ok()) return more.status();
-      forms.insert(forms.end(), more->begin(), more->end());
-    }
-  } else if (component.type == "NFC") {
-    forms.push_back(NormalForm::kNfc);
-  } else if (component.type == "NFD") {
-    forms.push_back(NormalForm::kNfd);
-  } else if (component.type == "NFKC") {
-    forms.push_back(NormalForm::kNfkc);
-  } else if (component.type == "NFKD") {
-    forms.push_back(NormalForm::kNfkd);
-  } else {
-    return InvalidArgument(component.where, ".type = ", component.type,
-                           ": is not supported as a normaliser");
-  }
-  return forms;
-}
-
-// Whether tokens are written in the byte alphabet, by the decoder.
-Status ReadDecoder(const TokenizerComponent& component, bool& byte_level) {
-  if (component.type == "Sequence") {
-    for (const TokenizerComponent& part : component.parts) {
-      PACE_RETURN_IF_ERROR(ReadDecoder(part, byte_level));
-    }
-    return Status::Ok();
-  }
-  if (component.type == "ByteLevel") {
-    byte_level = true;
-    return Status::Ok();
-  }
-  if (component.type == "Fuse") return Status::Ok();
-  return InvalidArgument(component.where, ".type = ", component.type,
-                         ": is not supported as a decoder");
-}
-
 }  // namespace
 
 struct Tokenizer::State {
-  std::vector<NormalForm> normal_forms;
+  Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   std::unique_ptr<WordModel> model;
   AddedTokens literal_tokens;
@@ -70,26 +31,22 @@ struct Tokenizer::State {
   std::unordered_map<std::string, TokenId> added_by_content;
   std::vector<TokenId> prefix;
   std::vector<TokenId> suffix;
-  // By id: what a token decodes to, and whether there is such a token.
-  std::vector<std::string> bytes;
-  std::vector<bool> known;
-  std::vector<bool> special;
-  bool space_between = false;
+  std::optional<TokenDecoder> decoder;
 
   Status Build(const TokenizerFile& file);
   Status BuildAdded(const TokenizerFile& file);
-  void BuildDecode(const TokenizerFile& file, bool byte_level);
+  Status BuildDecoder(const TokenizerFile& file);
   Status ReadPostProcessor(const TokenizerComponent& component);
-  std::string NormalizeAll(std::string_view text) const;
-  Status EncodeText(std::string_view text, TextPieces& pieces, std::vector<TokenId>& out) const;
+  Status EncodeText(std::string_view text, bool at_start, TextPieces& pieces,
+                    std::vector<TokenId>& out) const;
   Status EncodeSections(std::string_view text, std::vector<TokenId>& out) const;
 };
 
 Status Tokenizer::State::Build(const TokenizerFile& file) {
   if (file.normalizer.has_value()) {
-    Result<std::vector<NormalForm>> forms = NormalFormsOf(*file.normalizer);
-    if (!forms.ok()) return forms.status();
-    normal_forms = std::move(forms).value();
+    Result<Normalizer> built = Normalizer::Build(*file.normalizer);
+    if (!built.ok()) return built.status();
+    normalizer = std::move(built).value();
   }
   if (file.pre_tokenizer.has_value()) {
     Result<PreTokenizer> built = PreTokenizer::Build(*file.pre_tokenizer);
@@ -99,11 +56,8 @@ Status Tokenizer::State::Build(const TokenizerFile& file) {
   Result<std::unique_ptr<WordModel>> words = WordModel::Build(file, pre_tokenizer.byte_level());
   if (!words.ok()) return words.status();
   model = std::move(words).value();
-  bool byte_level = false;
-  if (file.decoder.has_value()) PACE_RETURN_IF_ERROR(ReadDecoder(*file.decoder, byte_level));
-  space_between = !file.decoder.has_value();
   PACE_RETURN_IF_ERROR(BuildAdded(file));
-  BuildDecode(file, byte_level);
+  PACE_RETURN_IF_ERROR(BuildDecoder(file));
   if (file.post_processor.has_value()) return ReadPostProcessor(*file.post_processor);
   return Status::Ok();
 }
@@ -128,7 +82,9 @@ Status Tokenizer::State::BuildAdded(const TokenizerFile& file) {
                              ": too far behind the vocabulary");
     }
     if (token.normalized) {
-      token.content = NormalizeAll(token.content);
+      Result<std::string> content = normalizer.Apply(token.content);
+      if (!content.ok()) return content.status();
+      token.content = std::move(content).value();
       normalized.push_back(std::move(token));
     } else {
       literal.push_back(std::move(token));
@@ -139,24 +95,19 @@ Status Tokenizer::State::BuildAdded(const TokenizerFile& file) {
   return Status::Ok();
 }
 
-void Tokenizer::State::BuildDecode(const TokenizerFile& file, bool byte_level) {
-  size_t size = model->tokens().size();
+Status Tokenizer::State::BuildDecoder(const TokenizerFile& file) {
+  Result<TokenDecoder> built = TokenDecoder::Build(file.decoder);
+  if (!built.ok()) return built.status();
+  decoder = std::move(built).value();
+  for (const auto& [token, id] : file.vocab) PACE_RETURN_IF_ERROR(decoder->Add(id, token, false));
+  // A token that is looked for in normalised text also decodes to such text.
   for (const AddedToken& token : file.added_tokens) {
-    size = std::max(size, static_cast<size_t>(token.id) + 1);
+    const Result<std::string> content =
+        token.normalized ? normalizer.Apply(token.content) : Result<std::string>(token.content);
+    if (!content.ok()) return content.status();
+    PACE_RETURN_IF_ERROR(decoder->Add(token.id, *content, token.special));
   }
-  bytes.resize(size);
-  known.resize(size);
-  special.resize(size);
-  const auto put = [&](TokenId id, const std::string& token) {
-    const auto at = static_cast<size_t>(id);
-    known[at] = true;
-    bytes[at] = byte_level ? BytesOfToken(token).value_or(token) : token;
-  };
-  for (const auto& [token, id] : file.vocab) put(id, token);
-  for (const AddedToken& token : file.added_tokens) {
-    put(token.id, token.content);
-    special[static_cast<size_t>(token.id)] = token.special;
-  }
+  return Status::Ok();
 }
 
 Status Tokenizer::State::ReadPostProcessor(const TokenizerComponent& component) {
@@ -191,15 +142,9 @@ Status Tokenizer::State::ReadPostProcessor(const TokenizerComponent& component) 
   return add(component.suffix, suffix);
 }
 
-std::string Tokenizer::State::NormalizeAll(std::string_view text) const {
-  std::string out(text);
-  for (const NormalForm form : normal_forms) out = Normalize(out, form);
-  return out;
-}
-
-Status Tokenizer::State::EncodeText(std::string_view text, TextPieces& pieces,
+Status Tokenizer::State::EncodeText(std::string_view text, bool at_start, TextPieces& pieces,
                                     std::vector<TokenId>& out) const {
-  PACE_RETURN_IF_ERROR(pre_tokenizer.Split(text, pieces));
+  PACE_RETURN_IF_ERROR(pre_tokenizer.Split(text, at_start, pieces));
   for (const std::string_view piece : pieces.views) PACE_RETURN_IF_ERROR(model->Encode(piece, out));
   return Status::Ok();
 }
@@ -214,11 +159,12 @@ Status Tokenizer::State::EncodeSections(std::string_view text, std::vector<Token
       out.push_back(*section.token);
       continue;
     }
-    const bool only_nfc = normal_forms.size() == 1 && normal_forms[0] == NormalForm::kNfc;
     std::string normalized;
     std::string_view plain = section.text;
-    if (!normal_forms.empty() && !(only_nfc && IsPlainlyNfc(plain))) {
-      normalized = NormalizeAll(plain);
+    if (!normalizer.Keeps(plain)) {
+      Result<std::string> applied = normalizer.Apply(plain);
+      if (!applied.ok()) return applied.status();
+      normalized = std::move(applied).value();
       plain = normalized;
     }
     inner.clear();
@@ -226,9 +172,10 @@ Status Tokenizer::State::EncodeSections(std::string_view text, std::vector<Token
     for (const TextSection& part : inner) {
       if (part.token.has_value()) {
         out.push_back(*part.token);
-      } else {
-        PACE_RETURN_IF_ERROR(EncodeText(part.text, pieces, out));
+        continue;
       }
+      const bool at_start = section.text.data() == text.data() && part.text.data() == plain.data();
+      PACE_RETURN_IF_ERROR(EncodeText(part.text, at_start, pieces, out));
     }
   }
   return Status::Ok();
@@ -263,21 +210,24 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
   return ids;
 }
 
+void Tokenizer::Feed(TokenId id, bool skip_special, DecodeProgress& progress,
+                     std::string& out) const {
+  state_->decoder->Feed(id, skip_special, progress, out);
+}
+
 bool Tokenizer::AppendBytes(TokenId id, bool skip_special, bool is_first, std::string& out) const {
-  const auto at = static_cast<size_t>(id);
-  if (id < 0 || at >= state_->bytes.size() || !state_->known[at]) return false;
-  if (skip_special && state_->special[at]) return false;
-  if (state_->space_between && !is_first) out += ' ';
-  out += state_->bytes[at];
-  return true;
+  return state_->decoder->AppendBytes(id, skip_special, is_first, out);
+}
+
+void Tokenizer::Finish(DecodeProgress& progress, std::string& out) const {
+  state_->decoder->Finish(progress, out);
 }
 
 std::string Tokenizer::Decode(std::span<const TokenId> ids, bool skip_special) const {
   std::string bytes;
-  bool is_first = true;
-  for (const TokenId id : ids) {
-    if (AppendBytes(id, skip_special, is_first, bytes)) is_first = false;
-  }
+  DecodeProgress progress;
+  for (const TokenId id : ids) Feed(id, skip_special, progress, bytes);
+  Finish(progress, bytes);
   return IsWellFormed(bytes) ? bytes : ReplaceIllFormed(bytes);
 }
 
@@ -288,12 +238,11 @@ std::optional<TokenId> Tokenizer::Find(std::string_view token) const {
 }
 
 bool Tokenizer::IsSpecial(TokenId id) const {
-  const auto at = static_cast<size_t>(id);
-  return id >= 0 && at < state_->special.size() && state_->special[at];
+  return state_->decoder->IsSpecial(id);
 }
 
 int64_t Tokenizer::num_ids() const {
-  return static_cast<int64_t>(state_->bytes.size());
+  return state_->decoder->num_ids();
 }
 
 }  // namespace pace

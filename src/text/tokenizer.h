@@ -5,9 +5,11 @@
 // ill-formed part becomes one U+FFFD.
 //
 // Supported: byte-level BPE (the families Qwen2.5, Qwen3, Llama 3, SmolLM2,
-// GPT-2), character-level BPE and WordLevel; normal forms; Split, Digits,
-// ByteLevel; TemplateProcessing; the decoders ByteLevel and Fuse. Whatever else
-// a file asks for is refused by name when it is loaded.
+// GPT-2), character-level BPE with byte fallback (SentencePiece as Llama 2 and
+// TinyLlama have it) and WordLevel; normal forms, Prepend, Replace; Split,
+// Digits, ByteLevel, Metaspace; TemplateProcessing; the decoders ByteLevel,
+// Replace, Metaspace, ByteFallback, Fuse, Strip. Whatever else a file asks for
+// is refused by name when it is loaded.
 //
 // A character tokenizer for small models is a file like this:
 //
@@ -30,7 +32,8 @@
 #include <vector>
 
 #include "core/status.h"
-#include "text/token_id.h"
+#include "core/token_id.h"
+#include "text/decode_progress.h"
 
 namespace pace {
 
@@ -50,9 +53,14 @@ class Tokenizer {
   // Ids outside the vocabulary decode to nothing.
   std::string Decode(std::span<const TokenId> ids, bool skip_special = false) const;
 
-  // Appends what one id adds to the bytes of a decode; `is_first` as there may
-  // be space between tokens. The bytes may end inside a character.
-  // Returns whether the id added a token at all.
+  // A decode id by id (see token_decoder.h; StreamDecoder keeps characters
+  // whole): Feed appends what is settled once `id` has come, Finish the rest.
+  void Feed(TokenId id, bool skip_special, DecodeProgress& progress, std::string& out) const;
+  void Finish(DecodeProgress& progress, std::string& out) const;
+
+  // Appends the bytes of one id at once, for those who look for a text before the
+  // decode settles: a byte token gives its byte whatever its run comes to, and
+  // nothing is stripped. Returns whether the id has a token.
   bool AppendBytes(TokenId id, bool skip_special, bool is_first, std::string& out) const;
 
   // The id of a token as the file writes it, added tokens included.

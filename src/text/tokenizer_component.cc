@@ -4,28 +4,35 @@
 #include <array>
 
 #include "core/printable.h"
+#include "core/utf8.h"
 
 namespace pace {
 namespace {
 
 constexpr int kMaxDepth = 8;
+constexpr int64_t kMaxStripped = 1 << 20;
 
 // Which keys each type has, "type" aside.
 struct TypeRule {
   std::string_view type;
-  std::array<std::string_view, 4> keys;
+  std::array<std::string_view, 5> keys;
 };
 constexpr TypeRule kTypes[] = {
-    {"Sequence", {"normalizers", "pretokenizers", "processors", "decoders"}},
+    {"Sequence", {"normalizers", "pretokenizers", "processors", "decoders", ""}},
     {"NFC", {}},
     {"NFD", {}},
     {"NFKC", {}},
     {"NFKD", {}},
-    {"Split", {"pattern", "behavior", "invert", ""}},
-    {"Digits", {"individual_digits", "", "", ""}},
-    {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex", ""}},
-    {"TemplateProcessing", {"single", "pair", "special_tokens", ""}},
+    {"Prepend", {"prepend", "", "", "", ""}},
+    {"Replace", {"pattern", "content", "", "", ""}},
+    {"Split", {"pattern", "behavior", "invert", "", ""}},
+    {"Digits", {"individual_digits", "", "", "", ""}},
+    {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex", "", ""}},
+    {"Metaspace", {"replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep"}},
+    {"TemplateProcessing", {"single", "pair", "special_tokens", "", ""}},
+    {"ByteFallback", {}},
     {"Fuse", {}},
+    {"Strip", {"content", "start", "stop", "", ""}},
 };
 
 void ScanPattern(JsonScanner& scan, TokenizerComponent& out) {
@@ -134,6 +141,20 @@ class ComponentReader {
       scan_.Bool(out_.add_prefix_space);
     } else if (key == "use_regex") {
       scan_.Bool(out_.use_regex);
+    } else if (key == "content") {
+      scan_.Text(out_.content.emplace());
+    } else if (key == "prepend") {
+      scan_.Text(out_.prepend);
+    } else if (key == "replacement") {
+      scan_.Text(out_.replacement);
+    } else if (key == "prepend_scheme") {
+      scan_.Text(out_.prepend_scheme);
+    } else if (key == "split") {
+      scan_.Bool(out_.split);
+    } else if (key == "start") {
+      scan_.Integer(0, kMaxStripped, "", out_.start);
+    } else if (key == "stop") {
+      scan_.Integer(0, kMaxStripped, "", out_.stop);
     } else if (key == "single") {
       ScanTemplate(scan_, out_);
     } else if (key == "special_tokens") {
@@ -171,6 +192,23 @@ class ComponentReader {
       }
       return scan_.FailWith(
           InvalidArgument(out_.where, ".", Printable(key), ": unknown key of ", out_.type));
+    }
+    return out_.type != "Metaspace" || CheckMetaspace();
+  }
+
+  bool CheckMetaspace() {
+    if (CountCodePoints(out_.replacement) != 1) {
+      return scan_.FailWith(InvalidArgument(out_.where, ".replacement: must be one character"));
+    }
+    const std::string& scheme = out_.prepend_scheme;
+    if (scheme != "always" && scheme != "first" && scheme != "never") {
+      return scan_.FailWith(InvalidArgument(out_.where, ".prepend_scheme = ", Printable(scheme),
+                                            ": must be always, first or never"));
+    }
+    // The older key; true says nothing beside the newer one.
+    if (!out_.add_prefix_space && scheme != "never") {
+      return scan_.FailWith(InvalidArgument(out_.where, ".add_prefix_space = false: needs ",
+                                            "prepend_scheme = never"));
     }
     return true;
   }

@@ -85,11 +85,6 @@ bool ScanAbsentText(JsonScanner& scan) {
   return text.empty() || scan.Fail("is not supported (must be null or empty)");
 }
 
-bool ScanOff(JsonScanner& scan) {
-  bool on = false;
-  return scan.Bool(on) && (!on || scan.Fail("is not supported (must be false)"));
-}
-
 bool ScanDropout(JsonScanner& scan) {
   double dropout = 0;
   if (scan.TakeNull()) return true;
@@ -126,7 +121,7 @@ void ScanModel(JsonScanner& scan, TokenizerFile& file) {
     } else if (key == "ignore_merges") {
       scan.Bool(file.ignore_merges);
     } else if (key == "byte_fallback") {
-      ScanOff(scan);
+      scan.Bool(file.byte_fallback);
     } else if (key == "continuing_subword_prefix" || key == "end_of_word_suffix") {
       ScanAbsentText(scan);
     } else if (key == "dropout") {

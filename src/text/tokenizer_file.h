@@ -5,6 +5,7 @@
 #ifndef PACE_TEXT_TOKENIZER_FILE_H_
 #define PACE_TEXT_TOKENIZER_FILE_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "text/token_id.h"
+#include "core/token_id.h"
 
 namespace pace {
 
@@ -39,6 +40,13 @@ struct TokenizerComponent {
   bool individual_digits = false;
   bool add_prefix_space = true;
   bool use_regex = true;
+  std::optional<std::string> content;     // what Replace puts, what Strip takes
+  std::string prepend;                    // of Prepend
+  std::string replacement;                // of Metaspace: one character
+  std::string prepend_scheme = "always";  // of Metaspace: always, first, never
+  bool split = true;                      // of Metaspace
+  int64_t start = 0;                      // of Strip: how many at the beginning,
+  int64_t stop = 0;                       // and at the end
   // TemplateProcessing for one text: special tokens before and behind it.
   std::vector<std::string> prefix;
   std::vector<std::string> suffix;
@@ -52,6 +60,7 @@ struct TokenizerFile {
   std::vector<std::pair<std::string, std::string>> merges;  // by rank
   std::optional<std::string> unk_token;
   bool fuse_unk = false;
+  bool byte_fallback = false;  // characters the vocabulary lacks become <0x..>
   bool ignore_merges = false;
   std::vector<AddedToken> added_tokens;
   std::optional<TokenizerComponent> normalizer;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/random.h"
+#include "core/utf8.h"
 #include "text/stream_decoder.h"
 
 namespace pace {
@@ -136,9 +138,129 @@ TEST(TokenizerTest, IllFormedTextIsReplacedBeforeEncoding) {
                               "b"));
 }
 
+// A Llama-like file: <0x..> for every byte from id 10, "▁a" and "ab" join.
+std::string SentencePieceFile(const std::string& rest) {
+  std::string vocab =
+      R"("<unk>": 0, "<s>": 1, "</s>": 2, "▁": 3, "a": 4, "b": 5, "▁a": 6, "ab": 7)";
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  for (size_t byte = 0; byte < 256; ++byte) {
+    vocab += Concat(", \"<0x", kHex[byte >> 4], kHex[byte & 15], ">\": ", byte + 10);
+  }
+  return File(R"({"type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": true,
+      "vocab": {)" +
+                  vocab + R"(}, "merges": ["▁ a", "a b"]})",
+              R"([{"id": 1, "content": "<s>", "special": true, "normalized": false},
+                  {"id": 2, "content": "</s>", "special": true, "normalized": false}])",
+              rest);
+}
+
+const char* const kLlama =
+    R"("normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"},
+          {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]},
+       "decoder": {"type": "Sequence", "decoders": [
+          {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+          {"type": "ByteFallback"}, {"type": "Fuse"},
+          {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})";
+
+TokenId ByteToken(unsigned char byte) {
+  return byte + 10;
+}
+
+TEST(SentencePieceTest, SpacesAreLettersAndUnknownCharactersAreBytes) {
+  const Tokenizer tokenizer = Make(SentencePieceFile(kLlama));
+  EXPECT_EQ(*tokenizer.Encode("a ab"), Ids({6, 6, 5}));
+  EXPECT_EQ(*tokenizer.Encode("b<s>b"), Ids({3, 5, 1, 3, 5}));
+  EXPECT_EQ(*tokenizer.Encode("é"), Ids({3, ByteToken(0xC3), ByteToken(0xA9)}));
+  EXPECT_EQ(*tokenizer.Encode(""), Ids({}));
+}
+
+TEST(SentencePieceTest, OneByteThatIsWrongSpoilsItsWholeRun) {
+  const Tokenizer tokenizer = Make(SentencePieceFile(kLlama));
+  const TokenId first = ByteToken(0xC3);
+  const TokenId second = ByteToken(0xA9);
+  EXPECT_EQ(tokenizer.Decode(Ids{6, first, second, 5}), "aéb");
+  const std::string three = "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD";
+  EXPECT_EQ(tokenizer.Decode(Ids{first, second, first, 5}), three + "b");
+  // A token between them ends the run.
+  EXPECT_EQ(tokenizer.Decode(Ids{first, second, 5, first}), "éb\xEF\xBF\xBD");
+}
+
+TEST(SentencePieceTest, StripTakesTheFirstSpaceOfTheTextAlone) {
+  const Tokenizer tokenizer = Make(SentencePieceFile(kLlama));
+  EXPECT_EQ(tokenizer.Decode(Ids{6, 6}), "a a");
+  EXPECT_EQ(tokenizer.Decode(Ids{3, 3, 6}), "  a");
+  EXPECT_EQ(tokenizer.Decode(Ids{1, 6}, true), "a");
+  EXPECT_EQ(tokenizer.Decode(Ids{ByteToken(' '), 6}), " a");
+}
+
+TEST(SentencePieceTest, MetaspaceMarksWordsAndDropsTheFirstMark) {
+  const std::string metaspace =
+      R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": true})";
+  const Tokenizer tokenizer =
+      Make(SentencePieceFile(R"("pre_tokenizer": )" + metaspace + R"(, "decoder": )" + metaspace));
+  EXPECT_EQ(*tokenizer.Encode("a ab<s>a"), Ids({6, 6, 5, 1, 4}));
+  EXPECT_EQ(*tokenizer.Encode(" a"), Ids({6}));
+  EXPECT_EQ(tokenizer.Decode(Ids{6, 6, 5}), "a ab");
+}
+
+// Whatever the decoder, all that a stream hands out is the decode of all ids,
+// and each part is whole characters.
+TEST(StreamDecoderTest, GivesTheWholeDecodeForEveryDecoder) {
+  const std::vector<std::string> files = {
+      SentencePieceFile(kLlama),
+      SentencePieceFile(R"("decoder": {"type": "Metaspace", "replacement": "▁"})"),
+      SentencePieceFile(R"("decoder": {"type": "ByteFallback"})"),
+      SentencePieceFile(R"("pre_tokenizer": null)"),
+      File(kModel, kAdded, kByteLevel),
+  };
+  const CounterRandom random(7, 1);
+  for (size_t file = 0; file < files.size(); ++file) {
+    const Tokenizer tokenizer = Make(files[file]);
+    for (uint64_t round = 0; round < 400; ++round) {
+      const bool skip_special = random.Bits(round, 0) % 2 == 0;
+      StreamDecoder stream(tokenizer, skip_special);
+      Ids ids;
+      std::string streamed;
+      for (uint64_t i = 0; i < random.Bits(round, 1) % 20; ++i) {
+        // Bytes of é and other letters come often, so that characters are whole.
+        const uint64_t bits = random.Bits(round, 2 + i);
+        const TokenId likely[] = {ByteToken(0xC3), ByteToken(0xA9), 3, 6, 7, 8};
+        ids.push_back(bits % 3 == 0 ? static_cast<TokenId>(bits / 3 % 280)
+                                    : likely[bits / 3 % std::size(likely)]);
+        const std::string part = stream.Feed(ids.back()).value_or("");
+        EXPECT_TRUE(IsWellFormed(part));
+        streamed += part;
+      }
+      streamed += stream.Finish();
+      EXPECT_EQ(streamed, tokenizer.Decode(ids, skip_special)) << "file " << file;
+    }
+  }
+}
+
+TEST(SentencePieceTest, RefusesOrdersThatCannotBeStreamed) {
+  const auto decoder = [](const std::string& parts) {
+    return ErrorOf(
+        SentencePieceFile(R"("decoder": {"type": "Sequence", "decoders": [)" + parts + "]}"));
+  };
+  const std::string strip = R"({"type": "Strip", "content": " ", "start": 1, "stop": 0})";
+  EXPECT_EQ(decoder(strip), "decoder.decoders[0].type = Strip: is supported once, behind Fuse");
+  EXPECT_EQ(decoder(R"({"type": "Fuse"}, {"type": "ByteFallback"})"),
+            "decoder.decoders[1].type = ByteFallback: must come before Fuse and ByteLevel, once");
+  EXPECT_EQ(
+      decoder(R"({"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 0, "stop": 1})"),
+      "decoder.decoders[1].stop = 1: is not supported (must be 0)");
+  EXPECT_EQ(decoder(R"({"type": "WordPiece"})"),
+            "decoder.decoders[0].type = WordPiece: is not supported");
+  EXPECT_EQ(ErrorOf(SentencePieceFile(
+                R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits"},
+            {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}]})")),
+            "pre_tokenizer.pretokenizers[1].prepend_scheme = first: is not supported behind "
+            "another step");
+}
+
 TEST(TokenizerTest, RefusesByName) {
-  EXPECT_EQ(ErrorOf(File(kModel, "[]", R"("pre_tokenizer": {"type": "Metaspace"})")),
-            "pre_tokenizer.type = Metaspace: is not supported");
+  EXPECT_EQ(ErrorOf(File(kModel, "[]", R"("pre_tokenizer": {"type": "Whitespace"})")),
+            "pre_tokenizer.type = Whitespace: is not supported");
   EXPECT_EQ(ErrorOf(File(kModel, "[]", R"("normalizer": {"type": "NFC", "x": 1})")),
             "normalizer.x: unknown key of NFC");
   EXPECT_EQ(ErrorOf(File(kModel, "[]", R"("colour": 1)")), "colour: unknown key");

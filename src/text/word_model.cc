@@ -23,6 +23,11 @@ Result<std::unique_ptr<WordModel>> WordModel::Build(const TokenizerFile& file, b
                              ": must be in model.vocab");
     }
   }
+  if (file.byte_fallback && byte_level) {
+    return InvalidArgument("model.byte_fallback = true: is not supported beside ByteLevel");
+  }
+  model->byte_fallback_ = file.byte_fallback;
+  if (file.byte_fallback) model->FindByteTokens();
   if (byte_level) model->SpellInBytes();
   return model;
 }
@@ -127,10 +132,36 @@ void WordModel::EncodeBpe(std::string_view piece, std::vector<TokenId>& out) con
   out.insert(out.end(), symbols.begin(), symbols.end());
 }
 
-// A symbol that the vocabulary lacks becomes unk_token, a row of them one if
-// fused; without an unk_token it vanishes, as in the `tokenizers` library.
+void WordModel::FindByteTokens() {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  for (size_t byte = 0; byte < byte_tokens_.size(); ++byte) {
+    byte_tokens_[byte] = Find(Concat("<0x", kHex[byte >> 4], kHex[byte & 15], ">"));
+  }
+}
+
+// All bytes of a character, or nothing.
+bool WordModel::FallBackToBytes(std::string_view character, std::vector<TokenId>& out) const {
+  const size_t begin = out.size();
+  for (const char c : character) {
+    const std::optional<TokenId> id = byte_tokens_[static_cast<unsigned char>(c)];
+    if (!id.has_value()) {
+      out.resize(begin);
+      return false;
+    }
+    out.push_back(*id);
+  }
+  return true;
+}
+
+// A symbol that the vocabulary lacks becomes its bytes, else unk_token, a row of
+// them one if fused; without an unk_token it vanishes. As in the `tokenizers`
+// library an unk_token waits for the next symbol that is no byte fallback.
 void WordModel::FirstSymbols(std::string_view piece, std::vector<TokenId>& out) const {
-  bool after_unknown = false;
+  bool unk_waits = false;
+  const auto put_unk = [&] {
+    if (unk_waits) out.push_back(*unk_);
+    unk_waits = false;
+  };
   for (size_t at = 0; at < piece.size();) {
     std::optional<TokenId> id;
     size_t num_bytes = 1;
@@ -140,14 +171,19 @@ void WordModel::FirstSymbols(std::string_view piece, std::vector<TokenId>& out) 
       num_bytes = ReadCodePoint(piece, at).num_bytes;
       id = by_name_->Find(piece.substr(at, num_bytes));
     }
+    const std::string_view symbol = piece.substr(at, num_bytes);
     at += num_bytes;
     if (id.has_value()) {
+      put_unk();
       out.push_back(*id);
-    } else if (unk_.has_value() && !(fuse_unk_ && after_unknown)) {
-      out.push_back(*unk_);
+    } else if (byte_fallback_ && FallBackToBytes(symbol, out)) {
+      continue;
+    } else if (unk_.has_value()) {
+      if (!fuse_unk_) put_unk();
+      unk_waits = true;
     }
-    after_unknown = !id.has_value();
   }
+  put_unk();
 }
 
 }  // namespace pace

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "core/status.h"
+#include "core/token_id.h"
 #include "text/merge_table.h"
-#include "text/token_id.h"
 #include "text/token_table.h"
 #include "text/tokenizer_file.h"
 
@@ -46,7 +46,9 @@ class WordModel {
   Status ReadVocab(const TokenizerFile& file);
   Status ReadMerges(const TokenizerFile& file);
   void SpellInBytes();
+  void FindByteTokens();
   void FirstSymbols(std::string_view piece, std::vector<TokenId>& out) const;
+  bool FallBackToBytes(std::string_view character, std::vector<TokenId>& out) const;
   void EncodeBpe(std::string_view piece, std::vector<TokenId>& out) const;
 
   // What is known about the vocabulary's own spelling of a token: whether BPE
@@ -57,11 +59,13 @@ class WordModel {
   bool byte_level_ = false;
   bool ignore_merges_ = false;
   bool fuse_unk_ = false;
+  bool byte_fallback_ = false;
   std::optional<TokenId> unk_;
   std::vector<std::string> tokens_;
   std::vector<std::string> spelled_;  // byte level: the bytes of each token
   std::optional<TokenTable> by_name_;
   std::optional<TokenTable> by_piece_;
+  // Byte level: the token that is this byte. Byte fallback: <0x..>.
   std::array<std::optional<TokenId>, 256> byte_tokens_;
   MergeTable merges_;
   std::unique_ptr<std::atomic<uint8_t>[]> whole_;

@@ -1,6 +1,6 @@
 // TokenId: the number of a token in a tokenizer's vocabulary.
-#ifndef PACE_TEXT_TOKEN_ID_H_
-#define PACE_TEXT_TOKEN_ID_H_
+#ifndef PACE_CORE_TOKEN_ID_H_
+#define PACE_CORE_TOKEN_ID_H_
 
 #include <cstdint>
 
@@ -10,4 +10,4 @@ using TokenId = int32_t;
 
 }  // namespace pace
 
-#endif  // PACE_TEXT_TOKEN_ID_H_
+#endif  // PACE_CORE_TOKEN_ID_H_

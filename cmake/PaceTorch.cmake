@@ -1,0 +1,59 @@
+# pace::torch: LibTorch as it lies in a Python installation, and the one
+# precompiled header of its tensors.
+#
+# Which Python: -DPACE_TORCH_PYTHON, else what scripts/setup chose
+# (.deps/torch-python), else .venv, else python3. torch/torch.h is never
+# included: it takes half a minute per file.
+
+set(torch_choice ${PROJECT_SOURCE_DIR}/.deps/torch-python)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${torch_choice})
+set(PACE_TORCH_PYTHON "" CACHE FILEPATH "The Python whose torch is linked; empty = look for one")
+set(torch_python "${PACE_TORCH_PYTHON}")
+if(NOT torch_python AND EXISTS ${torch_choice})
+  file(STRINGS ${torch_choice} torch_python LIMIT_COUNT 1)
+endif()
+if(NOT torch_python AND EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+  set(torch_python ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+endif()
+if(NOT torch_python)
+  set(torch_python ${Python3_EXECUTABLE})
+endif()
+
+execute_process(
+  COMMAND ${torch_python} -c
+    "import torch; print(torch.utils.cmake_prefix_path, torch.__version__, sep=';')"
+  OUTPUT_VARIABLE torch_answer OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE torch_error
+  RESULT_VARIABLE torch_failed)
+if(torch_failed)
+  message(FATAL_ERROR "${torch_python} cannot import torch (run scripts/setup build, set "
+    "PACE_TORCH_PYTHON, or build without LibTorch: --preset core-only)\n${torch_error}")
+endif()
+list(GET torch_answer 0 torch_prefix)
+list(GET torch_answer 1 PACE_TORCH_VERSION)
+if(PACE_TORCH_VERSION VERSION_LESS 2.11)
+  message(FATAL_ERROR "${torch_python} has torch ${PACE_TORCH_VERSION}: must be 2.11 or later")
+endif()
+message(STATUS "LibTorch ${PACE_TORCH_VERSION} of ${torch_python}")
+
+# Torch's package warns about a profiler library that nothing here needs.
+set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
+find_package(Torch REQUIRED QUIET PATHS ${torch_prefix} NO_DEFAULT_PATH)
+unset(CMAKE_MESSAGE_LOG_LEVEL)
+
+# Its include folders are system headers, and its flags stay inside this target.
+add_library(pace_torch INTERFACE)
+add_library(pace::torch ALIAS pace_torch)
+target_include_directories(pace_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+target_link_libraries(pace_torch INTERFACE ${TORCH_LIBRARIES})
+
+# ccache accepts precompiled headers only when told that their dates are noise.
+if(PACE_CCACHE)
+  set(torch_launcher ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${PACE_CCACHE})
+endif()
+
+add_library(pace_torch_header OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_header.cc)
+target_link_libraries(pace_torch_header PRIVATE pace_torch pace_build_flags)
+target_precompile_headers(pace_torch_header PRIVATE
+  <ATen/ATen.h> <torch/csrc/autograd/custom_function.h>)
+_pace_torch_compile_flags(pace_torch_header)
