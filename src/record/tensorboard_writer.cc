@@ -1,0 +1,129 @@
+#include "record/tensorboard_writer.h"
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+namespace pace {
+namespace {
+
+// Protobuf: a field begins with (number << 3 | wire type).
+enum class Wire : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+constexpr uint32_t kEventWallTime = 1;
+constexpr uint32_t kEventStep = 2;
+constexpr uint32_t kEventFileVersion = 3;
+constexpr uint32_t kEventSummary = 5;
+constexpr uint32_t kSummaryValue = 1;
+constexpr uint32_t kValueTag = 1;
+constexpr uint32_t kValueSimple = 2;
+
+constexpr std::string_view kFileVersion = "brain.Event:2";
+constexpr uint32_t kMaskDelta = 0xa282ead8;
+
+constexpr std::array<uint32_t, 256> MakeCrcTable() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78U : 0);
+    table[byte] = crc;
+  }
+  return table;
+}
+constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
+
+void AppendVarint(std::string& out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+  out += static_cast<char>(value);
+}
+
+template <typename Unsigned>
+void AppendFixed(std::string& out, Unsigned value) {
+  for (size_t i = 0; i < sizeof(value); ++i) out += static_cast<char>(value >> (8 * i));
+}
+
+void AppendTag(std::string& out, uint32_t field, Wire wire) {
+  AppendVarint(out, field << 3 | static_cast<uint32_t>(wire));
+}
+
+void AppendBytes(std::string& out, uint32_t field, std::string_view bytes) {
+  AppendTag(out, field, Wire::kBytes);
+  AppendVarint(out, bytes.size());
+  out += bytes;
+}
+
+void AppendTime(std::string& event, double time) {
+  AppendTag(event, kEventWallTime, Wire::kFixed64);
+  AppendFixed(event, std::bit_cast<uint64_t>(time));
+}
+
+std::string SummaryOf(std::span<const Scalar> scalars) {
+  std::string summary;
+  for (const auto& [tag, number] : scalars) {
+    if (!std::isfinite(number)) continue;
+    std::string value;
+    AppendBytes(value, kValueTag, tag);
+    AppendTag(value, kValueSimple, Wire::kFixed32);
+    AppendFixed(value, std::bit_cast<uint32_t>(static_cast<float>(number)));
+    AppendBytes(summary, kSummaryValue, value);
+  }
+  return summary;
+}
+
+uint32_t Masked(uint32_t crc) {
+  return std::rotr(crc, 15) + kMaskDelta;
+}
+
+}  // namespace
+
+uint32_t Crc32c(std::string_view bytes) {
+  uint32_t crc = ~0U;
+  for (const char c : bytes) crc = kCrcTable[(crc ^ static_cast<uint8_t>(c)) & 0xff] ^ (crc >> 8);
+  return ~crc;
+}
+
+Result<TensorBoardWriter> TensorBoardWriter::Create(const std::string& directory, int64_t start) {
+  const std::string path = Concat(directory, "/events.out.tfevents.", start, ".pace");
+  std::FILE* file = std::fopen(path.c_str(), "abe");
+  if (file == nullptr) return Unavailable(path, ": cannot be written: ", std::strerror(errno));
+  TensorBoardWriter writer(path, start, file);
+  std::string event;
+  AppendTime(event, static_cast<double>(start));
+  AppendBytes(event, kEventFileVersion, kFileVersion);
+  PACE_RETURN_IF_ERROR(writer.WriteRecord(event));
+  return writer;
+}
+
+Status TensorBoardWriter::Add(int64_t step, Seconds time, std::span<const Scalar> scalars) {
+  std::string event;
+  AppendTime(event, static_cast<double>(start_) + time.count());
+  AppendTag(event, kEventStep, Wire::kVarint);
+  AppendVarint(event, static_cast<uint64_t>(step));
+  AppendBytes(event, kEventSummary, SummaryOf(scalars));
+  return WriteRecord(event);
+}
+
+Status TensorBoardWriter::WriteRecord(std::string_view event) {
+  if (!status_.ok()) return status_;
+  std::string record;
+  AppendFixed(record, static_cast<uint64_t>(event.size()));
+  AppendFixed(record, Masked(Crc32c(record)));
+  record += event;
+  AppendFixed(record, Masked(Crc32c(event)));
+  if (std::fwrite(record.data(), 1, record.size(), file_.get()) != record.size() ||
+      std::fflush(file_.get()) != 0) {
+    status_ = Unavailable(path_, ": cannot be written: ", std::strerror(errno));
+  }
+  return status_;
+}
+
+Status TensorBoardWriter::Close() {
+  if (file_ != nullptr && std::fclose(file_.release()) != 0 && status_.ok()) {
+    status_ = Unavailable(path_, ": cannot be written: ", std::strerror(errno));
+  }
+  return status_;
+}
+
+}  // namespace pace

@@ -1,0 +1,61 @@
+// TensorBoardWriter writes scalars as an event file that TensorBoard reads.
+//
+//   Result<TensorBoardWriter> board = TensorBoardWriter::Create(directory, 0);
+//   board->Add(step, time, {{"train/reward", 0.5}});
+//   board->Close();
+//
+// The file is events.out.tfevents.START.pace: records of length, checksum and
+// an Event in protobuf's encoding, of which three fields are written by hand;
+// no protobuf library may enter a process with LibTorch. Times are the run's own
+// (START and seconds behind it), so a virtual run gives the same bytes twice.
+// Every Add reaches the file: a run can be watched.
+//
+// Thread-safety: none. The first error sticks.
+#ifndef PACE_RECORD_TENSORBOARD_WRITER_H_
+#define PACE_RECORD_TENSORBOARD_WRITER_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/status.h"
+
+namespace pace {
+
+using Scalar = std::pair<std::string_view, double>;
+
+class TensorBoardWriter {
+ public:
+  // `start` counts seconds since 1970, or is 0 under a virtual clock.
+  static Result<TensorBoardWriter> Create(const std::string& directory, int64_t start);
+
+  // One event. Scalars that are not finite are left out: TensorBoard cannot
+  // draw them.
+  Status Add(int64_t step, Seconds time, std::span<const Scalar> scalars);
+  Status Close();
+
+ private:
+  struct FileCloser {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  TensorBoardWriter(std::string path, int64_t start, std::FILE* file)
+      : path_(std::move(path)), start_(start), file_(file) {}
+  Status WriteRecord(std::string_view event);
+
+  std::string path_;
+  int64_t start_;
+  std::unique_ptr<std::FILE, FileCloser> file_;
+  Status status_;
+};
+
+// CRC-32C (Castagnoli), as the records carry it before masking.
+uint32_t Crc32c(std::string_view bytes);
+
+}  // namespace pace
+
+#endif  // PACE_RECORD_TENSORBOARD_WRITER_H_
