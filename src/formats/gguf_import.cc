@@ -40,10 +40,13 @@ constexpr auto kLayerNames = std::to_array<Pair>({
     {"ffn_down.weight", "mlp.down_proj.weight"},
 });
 
+// The counterpart of `name` in the one direction or the other; empty if it has
+// none.
 template <size_t kSize>
-std::string_view Lookup(const std::array<Pair, kSize>& pairs, std::string_view gguf) {
+std::string_view Lookup(const std::array<Pair, kSize>& pairs, std::string_view Pair::* from,
+                        std::string_view Pair::* to, std::string_view name) {
   for (const Pair& pair : pairs) {
-    if (pair.gguf == gguf) return pair.hugging_face;
+    if (pair.*from == name) return pair.*to;
   }
   return {};
 }
@@ -53,23 +56,40 @@ bool IsNumber(std::string_view text) {
   return !text.empty() && text.size() <= 6 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
+constexpr std::string_view kGgufLayer = "blk.";
+constexpr std::string_view kHuggingFaceLayer = "model.layers.";
+
+// Empty if the name has no counterpart.
+std::string Renamed(std::string_view name, std::string_view Pair::* from,
+                    std::string_view Pair::* to, std::string_view from_layer,
+                    std::string_view to_layer) {
+  const std::string_view whole = Lookup(kWholeNames, from, to, name);
+  if (!whole.empty()) return std::string(whole);
+  if (!name.starts_with(from_layer)) return {};
+  const std::string_view rest = name.substr(from_layer.size());
+  const size_t dot = rest.find('.');
+  if (dot == std::string_view::npos || !IsNumber(rest.substr(0, dot))) return {};
+  const std::string_view part = Lookup(kLayerNames, from, to, rest.substr(dot + 1));
+  return part.empty() ? std::string() : Concat(to_layer, rest.substr(0, dot), ".", part);
+}
+
 }  // namespace
 
 Result<std::string> HuggingFaceName(std::string_view gguf_name) {
-  constexpr std::string_view kLayer = "blk.";
-  std::string_view name = Lookup(kWholeNames, gguf_name);
-  if (!name.empty()) return std::string(name);
-  if (gguf_name.starts_with(kLayer)) {
-    const std::string_view rest = gguf_name.substr(kLayer.size());
-    const size_t dot = rest.find('.');
-    if (dot != std::string_view::npos && IsNumber(rest.substr(0, dot))) {
-      name = Lookup(kLayerNames, rest.substr(dot + 1));
-      if (!name.empty()) return Concat("model.layers.", rest.substr(0, dot), ".", name);
-    }
-  }
+  std::string name =
+      Renamed(gguf_name, &Pair::gguf, &Pair::hugging_face, kGgufLayer, kHuggingFaceLayer);
+  if (!name.empty()) return name;
   return InvalidArgument("tensor ", Printable(gguf_name),
                          ": has no counterpart among the Hugging Face names of llama, qwen2, "
                          "qwen3");
+}
+
+Result<std::string> GgufName(std::string_view hugging_face_name) {
+  std::string name =
+      Renamed(hugging_face_name, &Pair::hugging_face, &Pair::gguf, kHuggingFaceLayer, kGgufLayer);
+  if (!name.empty()) return name;
+  return InvalidArgument("tensor ", Printable(hugging_face_name),
+                         ": has no counterpart among the GGUF names of llama, qwen2, qwen3");
 }
 
 Result<GgufImporter> GgufImporter::Create(const GgufFile& file) {

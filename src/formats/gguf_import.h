@@ -19,6 +19,8 @@ namespace pace {
 
 // blk.3.attn_q.weight -> model.layers.3.self_attn.q_proj.weight
 Result<std::string> HuggingFaceName(std::string_view gguf_name);
+// And back.
+Result<std::string> GgufName(std::string_view hugging_face_name);
 
 class GgufImporter {
  public:

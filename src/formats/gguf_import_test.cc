@@ -38,6 +38,17 @@ TEST(GgufImportTest, NamesHaveTheirCounterparts) {
   EXPECT_EQ(*HuggingFaceName("blk.0.attn_q_norm.weight"), "model.layers.0.self_attn.q_norm.weight");
 }
 
+TEST(GgufImportTest, NamesGoBackToWhereTheyCameFrom) {
+  for (const char* const name : {"token_embd.weight", "output_norm.weight", "output.weight",
+                                 "blk.12.ffn_down.weight", "blk.0.attn_k.bias"}) {
+    EXPECT_EQ(*GgufName(*HuggingFaceName(name)), name);
+  }
+  for (const char* const name : {"model.layers.0.mlp.experts.0.up_proj.weight", "model.layers.0",
+                                 "model.layers.0.self_attn.o_proj.bias", "blk.0.attn_k.bias"}) {
+    EXPECT_FALSE(GgufName(name).ok()) << name;
+  }
+}
+
 TEST(GgufImportTest, NamesWithoutCounterpartAreRefused) {
   for (const char* const name :
        {"rope_freqs.weight", "blk.0.ffn_gate_exps.weight", "blk.x.attn_q.weight",

@@ -1,0 +1,66 @@
+// TensorSpool: tensors set down on the disk one at a time, then seen together.
+//
+// For converting a model that does not fit in memory: each tensor is encoded and
+// appended to a file, which Finish maps. The file's name is gone once it is
+// mapped, or when the spool is destroyed.
+//
+//   Result<TensorSpool> spool = TensorSpool::Create(folder);
+//   for (...) PACE_RETURN_IF_ERROR(spool->Add(name, shape, values, Dtype::kBF16));
+//   Result<SpooledTensors> tensors = spool->Finish();
+//
+// Thread-safety: none.
+#ifndef PACE_FORMATS_TENSOR_SPOOL_H_
+#define PACE_FORMATS_TENSOR_SPOOL_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "formats/dtype.h"
+#include "formats/tensor_view.h"
+
+namespace pace {
+
+struct SpooledTensors {
+  TensorViews views;
+  std::shared_ptr<const void> owner;  // keeps the views alive
+};
+
+class TensorSpool {
+ public:
+  // Into an existing folder.
+  static Result<TensorSpool> Create(const std::string& folder);
+  TensorSpool(TensorSpool&& other) noexcept;
+  TensorSpool& operator=(TensorSpool&&) = delete;
+  ~TensorSpool();
+
+  // A name given twice is an error. REQUIRES: F32, F16 or BF16; values fit shape
+  Status Add(const std::string& name, std::vector<int64_t> shape, std::span<const float> values,
+             Dtype dtype);
+  // The last call.
+  Result<SpooledTensors> Finish();
+
+ private:
+  TensorSpool(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  void Close();
+
+  struct Entry {
+    std::string name;
+    Dtype dtype = Dtype::kF32;
+    std::vector<int64_t> shape;
+    size_t begin = 0;
+    size_t num_bytes = 0;
+  };
+
+  std::string path_;  // empty once closed or moved from
+  int descriptor_;    // open while path_ is not empty
+  size_t size_ = 0;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_FORMATS_TENSOR_SPOOL_H_
