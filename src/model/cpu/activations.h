@@ -1,0 +1,60 @@
+// Activations: rows of floats or bf16 values in memory that passes use again.
+//
+// Columns behind the width, up to the next multiple of kPanelWidth, are 0 and
+// stay 0: kernels read and write whole panels.
+// Thread-safety: as a plain array.
+#ifndef PACE_MODEL_CPU_ACTIVATIONS_H_
+#define PACE_MODEL_CPU_ACTIVATIONS_H_
+
+#include <cstdint>
+
+#include "model/cpu/aligned_buffer.h"
+#include "model/cpu/packed_matrix.h"
+
+namespace pace {
+
+class Activations {
+ public:
+  Activations() = default;
+  Activations(int64_t width, bool is_bf16) : width_(width), is_bf16_(is_bf16) {
+    // An odd number of cache lines: rows then lie at different places of a cache.
+    const int64_t per_line = 64 / element_bytes();
+    stride_ = RoundUp(width, kPanelWidth);
+    if (stride_ / per_line % 2 == 0) stride_ += per_line;
+  }
+
+  // Room for at least this many rows. Growing loses what was there.
+  void Reserve(int64_t num_rows) {
+    if (num_rows <= capacity_) return;
+    // AMX reads rows in sixteens; growing by halves keeps growth rare.
+    capacity_ = RoundUp(num_rows + capacity_ / 2, 32);
+    buffer_ = AlignedBuffer();
+    buffer_ = AlignedBuffer::Allocate(capacity_ * stride_ * element_bytes()).value();
+  }
+
+  int64_t width() const { return width_; }
+  int64_t stride() const { return stride_; }  // elements
+  bool is_bf16() const { return is_bf16_; }
+  int64_t element_bytes() const { return is_bf16_ ? 2 : 4; }
+  void* data() { return buffer_.As<void>(); }
+  const void* data() const { return buffer_.As<void>(); }
+  // REQUIRES: of this element type
+  float* floats(int64_t row) { return buffer_.As<float>() + row * stride_; }
+  const float* floats(int64_t row) const { return buffer_.As<float>() + row * stride_; }
+  uint16_t* halves(int64_t row) { return buffer_.As<uint16_t>() + row * stride_; }
+  const uint16_t* halves(int64_t row) const { return buffer_.As<uint16_t>() + row * stride_; }
+  int64_t row_bytes() const { return stride_ * element_bytes(); }
+  char* bytes(int64_t row) { return buffer_.As<char>() + row * row_bytes(); }
+  const char* bytes(int64_t row) const { return buffer_.As<char>() + row * row_bytes(); }
+
+ private:
+  int64_t width_ = 0;
+  int64_t stride_ = 0;
+  int64_t capacity_ = 0;
+  bool is_bf16_ = false;
+  AlignedBuffer buffer_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_CPU_ACTIVATIONS_H_

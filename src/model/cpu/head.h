@@ -1,0 +1,56 @@
+// Head: from last hidden states to samples and scores.
+//
+// Logits are computed for the rows that somebody asks about, some at a time, so
+// their memory is bounded whatever the pass asks for.
+#ifndef PACE_MODEL_CPU_HEAD_H_
+#define PACE_MODEL_CPU_HEAD_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/cpu/activations.h"
+#include "model/cpu/gemm.h"
+#include "model/cpu/kernels.h"
+#include "model/cpu/thread_team.h"
+#include "model/decoder.h"
+
+namespace pace {
+
+class Head {
+ public:
+  Head(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadTeam& team);
+
+  // `hidden` has a row per token of the pass.
+  PassResult Run(const Pass& pass, const Activations& hidden, const PackedMatrix& matrix,
+                 Gemm& gemm);
+
+ private:
+  // One sample or score.
+  struct Question {
+    int64_t row = 0;
+    bool is_sample = false;
+    size_t index = 0;  // in pass.samples or pass.scores
+  };
+
+  void CollectQuestions(const Pass& pass);
+  // Logits of rows_[begin, end).
+  void ComputeLogits(const Activations& hidden, const PackedMatrix& matrix, size_t begin,
+                     size_t end, Gemm& gemm);
+  void Answer(const Pass& pass, const Question& question, std::span<const float> logits,
+              std::vector<float>& scratch, PassResult& result) const;
+
+  const int64_t vocab_size_;
+  const Kernels& kernels_;
+  ThreadTeam& team_;
+  std::vector<Question> questions_;     // by row
+  std::vector<int64_t> rows_;           // asked about, rising
+  std::vector<size_t> first_question_;  // of each of rows_, and the end
+  Activations asked_;
+  Activations logits_;
+  std::vector<std::vector<float>> scratch_;  // one per worker
+};
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_CPU_HEAD_H_

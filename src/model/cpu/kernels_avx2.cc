@@ -1,0 +1,12 @@
+#include "model/cpu/levels.h"
+
+#if defined(__x86_64__)
+#include "model/cpu/kernel_table.h"
+#include "model/cpu/vec_avx2.h"
+
+namespace pace {
+
+constinit const Kernels kAvx2Kernels = KernelTable<Avx2>();
+
+}  // namespace pace
+#endif

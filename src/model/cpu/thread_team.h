@@ -1,0 +1,81 @@
+// ThreadTeam: the caller and some threads of its own, for short parallel loops.
+//
+// Every thread has a range of consecutive tasks and takes them one by one; who
+// is through helps the others. So neighbouring tasks mostly share a thread and
+// its caches, and a thread that the system has taken off its core delays
+// nothing but the task it holds. Results must not depend on who runs what.
+// Between loops the threads spin for some tens of microseconds, then sleep.
+//
+//   ThreadTeam team(2);
+//   team.ParallelFor(num_panels, [&](int64_t panel, int64_t worker) { ... });
+//
+// Thread-safety: one ParallelFor at a time, and not from within a task.
+#ifndef PACE_MODEL_CPU_THREAD_TEAM_H_
+#define PACE_MODEL_CPU_THREAD_TEAM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "core/sync.h"
+
+namespace pace {
+
+class ThreadTeam {
+ public:
+  // REQUIRES: num_threads >= 1, the caller included
+  explicit ThreadTeam(int64_t num_threads);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int64_t num_threads() const { return static_cast<int64_t>(tickets_.size()); }
+
+  // Runs fn(task, worker) for every task in [0, num_tasks); returns when all are
+  // done. `worker` < num_threads() names the thread, for its scratch memory.
+  // A single task runs on the caller at once.
+  template <typename Fn>
+  void ParallelFor(int64_t num_tasks, const Fn& fn) {
+    const Function call = [](const void* context, int64_t task, int64_t worker) {
+      (*static_cast<const Fn*>(context))(task, worker);
+    };
+    Run(num_tasks, call, &fn);
+  }
+
+ private:
+  using Function = void (*)(const void* context, int64_t task, int64_t worker);
+
+  // The loop's number in the upper half, how many tasks of the range are left in
+  // the lower: a task is taken only from the loop whose fields were read.
+  struct alignas(64) Ticket {
+    std::atomic<uint64_t> value{0};
+  };
+
+  void Run(int64_t num_tasks, Function function, const void* context);
+  // Takes and runs tasks of the present loop until none is left.
+  void Work(int64_t worker);
+  void DrainRange(int64_t range, int64_t worker);
+  void Serve(int64_t worker);
+  // Waits until the worker's loop number differs from `seen` or the team ends.
+  void AwaitLoop(int64_t worker, uint32_t seen);
+  // The end of a worker's range.
+  int64_t RangeEnd(int64_t range, int64_t num_tasks) const {
+    return num_tasks * (range + 1) / num_threads();
+  }
+
+  std::vector<Ticket> tickets_;  // one per thread
+  std::atomic<Function> function_{nullptr};
+  std::atomic<const void*> context_{nullptr};
+  std::atomic<int64_t> num_tasks_{0};
+  alignas(64) std::atomic<int64_t> num_done_{0};
+  alignas(64) std::atomic<int64_t> num_asleep_{0};
+  std::atomic<bool> ends_{false};
+  Mutex mutex_;
+  CondVar wake_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_CPU_THREAD_TEAM_H_

@@ -1,0 +1,123 @@
+// Decoder: inference with one network on one device, over a paged KV cache.
+//
+// It knows tokens, blocks and rows; not requests, groups or versions. The
+// cache is num_blocks blocks of kBlockTokens tokens; who owns which block is
+// the caller's business. A pass runs new tokens of several sequences, adds
+// their keys and values to the cache, and samples from or scores some of the
+// rows. Everything above this interface is the same for every device.
+//
+// Every row is computed in an order that depends on its own context alone, so
+// its bits do not depend on what else is in the pass, nor on how a sequence was
+// cut into chunks: prefill, rebuild and decode agree to the bit. (A device that
+// cannot promise this says so in deterministic().)
+//
+// Thread-safety: one thread at a time, but for Prepare, which may run beside
+// Run: a trainer's thread prepares, the rollout thread installs.
+#ifndef PACE_MODEL_DECODER_H_
+#define PACE_MODEL_DECODER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/status.h"
+#include "core/token_id.h"
+#include "model/model_config.h"
+#include "model/sampling.h"
+#include "model/weight_set.h"
+
+namespace pace {
+
+inline constexpr int64_t kBlockTokens = 16;
+
+using BlockId = int32_t;
+
+// Consecutive new tokens of one sequence.
+struct Chunk {
+  int64_t start = 0;       // its tokens already in the cache
+  int64_t num_tokens = 0;  // new ones, at least 1
+  // Blocks of tokens [0, start + num_tokens), in order. Those that the new
+  // tokens fall into must belong to this sequence alone.
+  std::span<const BlockId> blocks;
+};
+
+// Draw the token that follows a row.
+struct SampleRequest {
+  int64_t row = 0;
+  SamplingOptions options;
+  SampleKey key;
+};
+
+// The log-probability of a token that follows a row.
+struct ScoreRequest {
+  int64_t row = 0;
+  TokenId target = 0;
+  double scale = 1.0;  // SamplingOptions::scale()
+};
+
+struct Pass {
+  std::vector<TokenId> tokens;  // of all chunks, one after the other: the rows
+  std::vector<Chunk> chunks;
+  std::vector<SampleRequest> samples;
+  std::vector<ScoreRequest> scores;
+};
+
+struct PassResult {
+  std::vector<Sampled> samples;  // in the order asked
+  std::vector<float> logprobs;   // of the scores, in the order asked
+};
+
+struct BlockCopy {
+  BlockId from = 0;
+  BlockId to = 0;
+};
+
+// Weights in a device's own layout.
+class DecoderWeights {
+ public:
+  virtual ~DecoderWeights() = default;
+};
+
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+
+  virtual const ModelConfig& config() const = 0;
+  virtual int64_t num_blocks() const = 0;
+  virtual bool deterministic() const = 0;
+
+  // Lays weights out for this device. Thread-safe.
+  virtual Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const = 0;
+  // The next pass uses these. The cache keeps what the old weights computed.
+  virtual void Install(std::shared_ptr<const DecoderWeights> weights) = 0;
+
+  // REQUIRES: weights installed; ids, rows and blocks in range.
+  // An error (the device failed) leaves the cache of these chunks undefined.
+  virtual Result<PassResult> Run(const Pass& pass) = 0;
+
+  // Copies whole blocks, all layers.
+  virtual void CopyBlocks(std::span<const BlockCopy> copies) = 0;
+};
+
+struct DecoderOptions {
+  // F32 or BF16: weights and cache; sums are float32 in both.
+  Dtype dtype = Dtype::kF32;
+  // The cache's hard bound.
+  int64_t num_blocks = 0;
+  // Threads that compute, the caller's included.
+  int64_t num_threads = 1;
+
+  [[nodiscard]] Status Validate() const;
+};
+
+// Bytes of one block of all layers.
+int64_t BlockBytes(const ModelConfig& config, Dtype dtype);
+
+// A decoder on this machine's CPU, without weights.
+Result<std::unique_ptr<Decoder>> CreateCpuDecoder(const ModelConfig& config,
+                                                  const DecoderOptions& options);
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_DECODER_H_

@@ -1,0 +1,37 @@
+// The config of a folder, from its files.
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "formats/mapped_file.h"
+#include "model/config_tokens.h"
+#include "model/model_config.h"
+
+namespace pace {
+namespace {
+
+std::string_view TextOf(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+}  // namespace
+
+Result<ModelConfig> ReadModelConfig(const std::string& folder, const std::string& file) {
+  const std::string path = (std::filesystem::path(folder) / file).string();
+  const Result<MappedFile> text = MappedFile::Open(path);
+  if (!text.ok()) return text.status();
+  Result<ModelConfig> config = ParseModelConfig(TextOf(*text));
+  if (!config.ok()) return config.status().At(path);
+
+  const auto generation = std::filesystem::path(folder) / "generation_config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(generation, ignored)) return config;
+  const Result<MappedFile> beside = MappedFile::Open(generation.string());
+  if (!beside.ok()) return beside.status();
+  Result<std::vector<TokenId>> eos = ParseEndTokens(TextOf(*beside), config->eos);
+  if (!eos.ok()) return eos.status().At(generation.string());
+  config->eos = std::move(*eos);
+  return config;
+}
+
+}  // namespace pace

@@ -1,0 +1,88 @@
+// TorchOps: the pieces of network.h as differentiable tensor operations.
+//
+// One object computes one packed batch. Norms, rotation, softmax and routing
+// are float32 whatever the dtype of the network (double stays double). No
+// operation is bound to a device.
+// Thread-safety: none.
+#ifndef PACE_MODEL_TORCH_OPS_H_
+#define PACE_MODEL_TORCH_OPS_H_
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/model_config.h"
+#include "model/network.h"
+#include "model/training_network.h"
+
+namespace pace {
+
+class TorchOps {
+ public:
+  // A tensor per stacked matrix that made them: q, k and v stay apart.
+  struct Rows {
+    std::vector<at::Tensor> parts;
+  };
+  using Vector = at::Tensor;
+  struct Projection {
+    at::Tensor weight;
+    at::Tensor bias;  // undefined = none
+  };
+  using Matrix = std::vector<Projection>;
+  struct Routing {
+    at::Tensor experts_TK;
+    at::Tensor weights_TK;
+  };
+  using Record = std::vector<RoutingRecord>;
+
+  // `frequencies` lie on the device of the network. `record` may be null.
+  TorchOps(const ModelConfig& config, const PackedTokens& batch, const at::Tensor& frequencies,
+           Record* record);
+
+  Rows Embed(const Matrix& embedding) const;
+  Rows Norm(const Rows& x, const Vector& weight) const;
+  Rows Linear(const Rows& x, const Matrix& matrix) const;
+  Rows Gated(const Rows& x, const Matrix& gate_up) const;
+  void AddLinear(Rows& x, const Rows& y, const Matrix& matrix) const;
+  void Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) const;
+  Rows Attend(const Rows& qkv, int64_t layer);
+  Routing Route(const Rows& x, const Matrix& router);
+  void AddExperts(Rows& x, const Rows& h, const Routing& routing,
+                  const std::vector<Expert<TorchOps>>& experts) const;
+
+ private:
+  at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight) const;
+  at::Tensor Rotated(const at::Tensor& x_THD, const Vector* norm) const;
+
+  const ModelConfig& config_;
+  const std::vector<int64_t>& lengths_;
+  Record* record_;
+  int64_t layer_ = 0;
+  at::Tensor tokens_;
+  at::Tensor cos_T1D_;  // half of head_dim
+  at::Tensor sin_T1D_;
+};
+
+// Builds the weights of network.h from parameters by name.
+class TorchLoader {
+ public:
+  explicit TorchLoader(const std::map<std::string, at::Tensor>& parameters)
+      : parameters_(parameters) {}
+
+  TorchOps::Matrix Embedding(const std::string& name) const { return Stack({name}); }
+  TorchOps::Matrix Stack(const std::vector<std::string>& names) const;
+  TorchOps::Matrix GateUp(const std::string& gate, const std::string& up) const {
+    return Stack({gate, up});
+  }
+  TorchOps::Vector Load(const std::string& name) const { return parameters_.at(name + ".weight"); }
+
+ private:
+  const std::map<std::string, at::Tensor>& parameters_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_TORCH_OPS_H_

@@ -1,0 +1,92 @@
+#include "model/training_network.h"
+
+#include <exception>
+#include <utility>
+
+#include "core/check.h"
+#include "model/network.h"
+#include "model/torch_ops.h"
+
+namespace pace {
+namespace {
+
+// Torch's messages carry a stack trace below their first line.
+std::string FirstLine(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+at::Tensor ToTensor(const TensorView& view, const TrainingNetwork::Options& options) {
+  at::Tensor values = at::empty(view.shape, at::kFloat);
+  ReadFloats(view, {values.data_ptr<float>(), static_cast<size_t>(values.numel())});
+  return values.to(options.device, options.dtype).set_requires_grad(true);
+}
+
+}  // namespace
+
+struct TrainingNetwork::State {
+  ModelConfig config;
+  std::map<std::string, at::Tensor> parameters;
+  NetworkWeights<TorchOps> weights;
+  at::Tensor frequencies;
+};
+
+TrainingNetwork::TrainingNetwork(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TrainingNetwork::TrainingNetwork(TrainingNetwork&&) noexcept = default;
+TrainingNetwork& TrainingNetwork::operator=(TrainingNetwork&&) noexcept = default;
+TrainingNetwork::~TrainingNetwork() = default;
+
+Result<TrainingNetwork> TrainingNetwork::Create(const ModelConfig& config, const WeightSet& weights,
+                                                const Options& options) {
+  try {
+    auto state = std::make_unique<State>();
+    state->config = config;
+    for (const Parameter& parameter : ParametersOf(config)) {
+      state->parameters.emplace(parameter.name, ToTensor(weights.Get(parameter.name), options));
+    }
+    TorchLoader loader(state->parameters);
+    state->weights = LoadNetwork<TorchOps>(config, loader);
+    state->frequencies = at::tensor(RopeFrequencies(config)).to(options.device);
+    return TrainingNetwork(std::move(state));
+  } catch (const std::exception& error) {
+    return Unavailable("the network cannot be built on ", options.device.str(), ": ",
+                       FirstLine(error));
+  }
+}
+
+const ModelConfig& TrainingNetwork::config() const {
+  return state_->config;
+}
+
+const std::map<std::string, at::Tensor>& TrainingNetwork::parameters() const {
+  return state_->parameters;
+}
+
+at::Tensor TrainingNetwork::Hidden(const PackedTokens& batch,
+                                   std::vector<RoutingRecord>* routing) const {
+  TorchOps ops(state_->config, batch, state_->frequencies, routing);
+  return RunNetwork(state_->weights, ops).parts.front();
+}
+
+at::Tensor TrainingNetwork::Logits(const at::Tensor& hidden_TH) const {
+  return at::linear(hidden_TH, state_->weights.head.front().weight);
+}
+
+WeightSet TrainingNetwork::Weights() const {
+  auto tensors = std::make_shared<std::vector<at::Tensor>>();
+  TensorViews views;
+  for (const auto& [name, parameter] : state_->parameters) {
+    const at::Tensor& values =
+        tensors->emplace_back(parameter.detach().to(at::kCPU, at::kFloat).contiguous());
+    const std::span<const float> floats(values.data_ptr<float>(),
+                                        static_cast<size_t>(values.numel()));
+    views.emplace(name, TensorView{.dtype = Dtype::kF32,
+                                   .shape = values.sizes().vec(),
+                                   .bytes = std::as_bytes(floats)});
+  }
+  Result<WeightSet> set = WeightSet::Create(state_->config, std::move(views), std::move(tensors));
+  PACE_CHECK(set.ok(), set.status().message());
+  return std::move(*set);
+}
+
+}  // namespace pace
