@@ -1,0 +1,236 @@
+#include "rollout/engine.h"
+
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/check.h"
+#include "core/sync.h"
+
+namespace pace {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Waits look again this often; nothing depends on it.
+constexpr std::chrono::seconds kPatience{1};
+
+struct SubmitCommand {
+  GroupRequest request;
+};
+struct CancelCommand {
+  GroupId group;
+};
+struct SyncCommand {
+  PolicyVersion version;
+  std::shared_ptr<const DecoderWeights> weights;
+};
+struct PauseCommand {
+  int64_t ticket = 0;  // what the caller waits for
+  bool stop = false;
+};
+struct ResumeCommand {};
+
+using Command =
+    std::variant<SubmitCommand, CancelCommand, SyncCommand, PauseCommand, ResumeCommand>;
+
+}  // namespace
+
+struct RolloutEngine::State {
+  explicit State(std::unique_ptr<EngineCore> given_core)
+      : decoder(given_core->decoder()), core(std::move(given_core)), newest(core->version()) {
+    thread = std::thread([this] { Run(); });
+  }
+
+  // Callers' side.
+  bool Post(Command command) PACE_EXCLUDES(mutex);
+  std::vector<GroupRequest> PauseAndTake(bool stop) PACE_EXCLUDES(mutex);
+
+  // The engine's thread.
+  void Run() PACE_EXCLUDES(mutex);
+  // Hands over what happened and takes what was asked; waits while idle.
+  std::vector<Command> Exchange() PACE_EXCLUDES(mutex);
+  void Do(SubmitCommand&& command);
+  void Do(CancelCommand&& command);
+  void Do(SyncCommand&& command);
+  void Do(PauseCommand&& command);
+  void Do(ResumeCommand&& command);
+  void Step();
+  bool idle() const { return paused || !core->busy() || !core->version().has_value(); }
+
+  const Decoder& decoder;  // the core's; Prepare alone, from any thread
+
+  // Of the engine's thread alone.
+  const std::unique_ptr<EngineCore> core;
+  bool paused = false;
+  bool stopping = false;
+  std::vector<RolloutEvent> new_events;
+  std::map<int64_t, std::vector<GroupRequest>> new_replies;
+  RolloutStats new_stats;
+
+  mutable Mutex mutex;
+  CondVar asked;     // commands came
+  CondVar happened;  // events or replies came, or the thread ended
+  std::vector<Command> commands PACE_GUARDED_BY(mutex);
+  std::vector<RolloutEvent> events PACE_GUARDED_BY(mutex);
+  std::map<int64_t, std::vector<GroupRequest>> replies PACE_GUARDED_BY(mutex);
+  int64_t next_ticket PACE_GUARDED_BY(mutex) = 0;
+  std::optional<PolicyVersion> newest PACE_GUARDED_BY(mutex);  // asked for
+  RolloutStats stats PACE_GUARDED_BY(mutex);
+  bool stopped PACE_GUARDED_BY(mutex) = false;
+
+  std::thread thread;
+};
+
+bool RolloutEngine::State::Post(Command command) {
+  const MutexLock lock(mutex);
+  if (stopped) return false;
+  commands.push_back(std::move(command));
+  asked.NotifyOne();
+  return true;
+}
+
+std::vector<GroupRequest> RolloutEngine::State::PauseAndTake(bool stop) {
+  const MutexLock lock(mutex);
+  if (stopped) return {};
+  const int64_t ticket = next_ticket++;
+  commands.emplace_back(PauseCommand{ticket, stop});
+  asked.NotifyOne();
+  while (!replies.contains(ticket) && !stopped) {
+    happened.WaitUntil(mutex, SteadyClock::now() + kPatience);
+  }
+  const auto reply = replies.extract(ticket);
+  return reply.empty() ? std::vector<GroupRequest>() : std::move(reply.mapped());
+}
+
+void RolloutEngine::State::Run() {
+  while (!stopping) {
+    for (Command& command : Exchange()) {
+      if (stopping) break;
+      std::visit([this](auto& typed) { Do(std::move(typed)); }, command);
+    }
+    if (!stopping && !idle()) Step();
+  }
+  Exchange();
+}
+
+std::vector<Command> RolloutEngine::State::Exchange() {
+  const bool wait = idle() && !stopping;
+  const MutexLock lock(mutex);
+  if (!new_events.empty() || !new_replies.empty() || stopping) happened.NotifyAll();
+  for (RolloutEvent& event : new_events) events.push_back(std::move(event));
+  new_events.clear();
+  replies.merge(new_replies);
+  stats = new_stats;
+  stopped = stopping;
+  while (wait && commands.empty()) asked.WaitUntil(mutex, SteadyClock::now() + kPatience);
+  return std::exchange(commands, {});
+}
+
+void RolloutEngine::State::Do(SubmitCommand&& command) {
+  const GroupId group = command.request.group;
+  const Status status = core->Submit(std::move(command.request));
+  if (!status.ok()) new_events.emplace_back(GroupRefused{group, status});
+}
+
+void RolloutEngine::State::Do(CancelCommand&& command) {
+  std::optional<GroupRequest> request = core->Cancel(command.group);
+  if (request) new_events.emplace_back(GroupCancelled{*std::move(request)});
+}
+
+void RolloutEngine::State::Do(SyncCommand&& command) {
+  const Status status = core->Sync(command.version, std::move(command.weights));
+  PACE_CHECK(status.ok(), status.message());
+  if (core->version() == command.version) new_events.emplace_back(WeightsSynced{command.version});
+}
+
+void RolloutEngine::State::Do(PauseCommand&& command) {
+  paused = true;
+  stopping = command.stop;
+  new_replies.emplace(command.ticket, core->Unfinished());
+}
+
+void RolloutEngine::State::Do(ResumeCommand&&) {
+  paused = false;
+}
+
+void RolloutEngine::State::Step() {
+  const auto start = SteadyClock::now();
+  Result<StepReport> report = core->Step();
+  if (!report.ok()) {
+    paused = true;
+    new_events.emplace_back(DeviceFailed{report.status()});
+    return;
+  }
+  const std::chrono::duration<double> time = SteadyClock::now() - start;
+  ++new_stats.num_passes;
+  new_stats.num_sampled_tokens += static_cast<int64_t>(report->sampled.size());
+  new_stats.num_rebuilt_rows += report->num_rebuilt_rows;
+  new_stats.num_scored_rows += report->num_scored_rows;
+  new_stats.num_preemptions += report->num_preempted;
+  new_stats.busy_time += time;
+  if (report->num_rebuilt_rows > 0) new_stats.rebuild_time += time;
+  if (report->synced) new_events.emplace_back(WeightsSynced{*report->synced});
+  for (FinishedResponse& finished : report->finished) {
+    new_events.emplace_back(std::move(finished));
+  }
+}
+
+RolloutEngine::RolloutEngine(std::unique_ptr<EngineCore> core)
+    : state_(std::make_unique<State>(std::move(core))) {}
+
+RolloutEngine::~RolloutEngine() {
+  Stop();
+  state_->thread.join();
+}
+
+void RolloutEngine::Submit(GroupRequest request) {
+  state_->Post(SubmitCommand{std::move(request)});
+}
+
+void RolloutEngine::Cancel(GroupId group) {
+  state_->Post(CancelCommand{group});
+}
+
+Status RolloutEngine::Sync(PolicyVersion version, const WeightSet& weights) {
+  Result<std::shared_ptr<const DecoderWeights>> prepared = state_->decoder.Prepare(weights);
+  if (!prepared.ok()) return prepared.status();
+  const MutexLock lock(state_->mutex);
+  if (state_->stopped) return Unavailable("sync to version ", version, ": the engine has stopped");
+  if (state_->newest && version <= *state_->newest) {
+    return InvalidArgument("sync to version ", version, ": ", *state_->newest,
+                           " was asked for before (versions must grow)");
+  }
+  state_->newest = version;
+  state_->commands.emplace_back(SyncCommand{version, std::move(prepared).value()});
+  state_->asked.NotifyOne();
+  return Status::Ok();
+}
+
+std::vector<RolloutEvent> RolloutEngine::Wait(SteadyClock::time_point deadline) {
+  const MutexLock lock(state_->mutex);
+  while (state_->events.empty() && !state_->stopped) {
+    if (!state_->happened.WaitUntil(state_->mutex, deadline)) break;
+  }
+  return std::exchange(state_->events, {});
+}
+
+std::vector<GroupRequest> RolloutEngine::Pause() {
+  return state_->PauseAndTake(/*stop=*/false);
+}
+
+void RolloutEngine::Resume() {
+  state_->Post(ResumeCommand{});
+}
+
+std::vector<GroupRequest> RolloutEngine::Stop() {
+  return state_->PauseAndTake(/*stop=*/true);
+}
+
+RolloutStats RolloutEngine::stats() const {
+  const MutexLock lock(state_->mutex);
+  return state_->stats;
+}
+
+}  // namespace pace

@@ -1,0 +1,329 @@
+#include "rollout/engine_core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/check.h"
+#include "rollout/response_table.h"
+#include "rollout/scheduler.h"
+
+namespace pace {
+namespace {
+
+// Context lengths of rows [start, start + n): start + 1, ..., start + n.
+int64_t SumOfContexts(int64_t start, int64_t n) {
+  return n * start + n * (n + 1) / 2;
+}
+
+}  // namespace
+
+Status RolloutOptions::Validate() const {
+  if (min_scored < 1) return InvalidArgument("min_scored = ", min_scored, ": must be >= 1");
+  if (max_scored < 1) return InvalidArgument("max_scored = ", max_scored, ": must be >= 1");
+  return SchedulerOptions{
+      .num_blocks = 1, .max_pass_tokens = max_pass_tokens, .max_running = max_running}
+      .Validate();
+}
+
+struct EngineCore::State {
+  struct PendingSync {
+    PolicyVersion version;
+    std::shared_ptr<const DecoderWeights> weights;
+  };
+  // Scores asked of the present pass for one response.
+  struct ScoredPart {
+    MemberSlot slot = 0;
+    PrefixScorer::Range tokens;
+  };
+
+  State(std::unique_ptr<Decoder> given_decoder, std::optional<Tokenizer> given_tokenizer,
+        const RolloutOptions& given_options)
+      : decoder(std::move(given_decoder)),
+        tokenizer(std::move(given_tokenizer)),
+        options(given_options),
+        scheduler({.num_blocks = decoder->num_blocks(),
+                   .max_pass_tokens = options.max_pass_tokens,
+                   .max_running = options.max_running}),
+        table(tokenizer ? &*tokenizer : nullptr) {}
+
+  GroupRequest Cancel(const LiveGroup& group, const std::vector<MemberSlot>& slots);
+  void Apply(PolicyVersion new_version, std::shared_ptr<const DecoderWeights> weights);
+  void Interrupt(LiveResponse& live) const;
+  void WantScore(LiveResponse& live) const;
+  void BuildPass(const PassPlan& plan, StepReport& report);
+  void AddChunk(const PlannedChunk& chunk, StepReport& report);
+  void AddScores(const PlannedChunk& chunk, int64_t first_row);
+  void TakeScores(const std::vector<float>& logprobs);
+  void TakeSamples(const std::vector<Sampled>& samples, StepReport& report);
+
+  const std::unique_ptr<Decoder> decoder;
+  const std::optional<Tokenizer> tokenizer;
+  const RolloutOptions options;
+  Scheduler scheduler;
+  ResponseTable table;
+  std::optional<PolicyVersion> version;
+  std::optional<PendingSync> pending;
+
+  // Of one pass, kept for their memory.
+  Pass pass;
+  std::vector<MemberSlot> sampled;
+  std::vector<ScoredPart> scored;
+  std::vector<bool> finished;
+};
+
+EngineCore::EngineCore(std::unique_ptr<Decoder> decoder, std::optional<Tokenizer> tokenizer,
+                       const RolloutOptions& options) {
+  const Status status = options.Validate();
+  PACE_CHECK(status.ok(), status.message());
+  state_ = std::make_unique<State>(std::move(decoder), std::move(tokenizer), options);
+}
+
+EngineCore::~EngineCore() = default;
+
+Status EngineCore::Sync(PolicyVersion version, std::shared_ptr<const DecoderWeights> weights) {
+  State& s = *state_;
+  PACE_CHECK(weights != nullptr, "a sync without weights");
+  const std::optional<PolicyVersion> newest = s.pending ? s.pending->version : s.version;
+  if (newest && version <= *newest) {
+    return InvalidArgument("sync to version ", version, ": the engine has ", *newest,
+                           " (versions must grow)");
+  }
+  const bool must_wait = s.options.sync_mode == SyncMode::kDrain && s.version.has_value() &&
+                         s.scheduler.num_begun() > 0;
+  if (must_wait) {
+    s.pending = {version, std::move(weights)};
+    s.scheduler.set_hold_new(true);
+  } else {
+    s.Apply(version, std::move(weights));
+  }
+  return Status::Ok();
+}
+
+void EngineCore::State::Apply(PolicyVersion new_version,
+                              std::shared_ptr<const DecoderWeights> weights) {
+  decoder->Install(std::move(weights));
+  const bool is_first = !version.has_value();
+  version = new_version;
+  pending.reset();
+  scheduler.set_hold_new(false);
+  if (is_first) return;
+  if (options.sync_mode != SyncMode::kDrain) {
+    for (const std::unique_ptr<LiveResponse>& live : table.responses()) {
+      if (live != nullptr && live->num_tokens() > 0) Interrupt(*live);
+    }
+  }
+  if (options.sync_mode != SyncMode::kKeep) scheduler.InvalidateCache();
+}
+
+void EngineCore::State::Interrupt(LiveResponse& live) const {
+  ++live.response.num_interrupts;
+  const bool is_scored = options.sync_mode == SyncMode::kRebuild && options.score_prefixes &&
+                         live.num_tokens() >= options.min_scored;
+  if (is_scored) WantScore(live);
+}
+
+void EngineCore::State::WantScore(LiveResponse& live) const {
+  live.response.awaits_score = true;
+  live.scorer.Want(std::min(live.num_tokens(), options.max_scored));
+}
+
+std::optional<PolicyVersion> EngineCore::version() const {
+  return state_->version;
+}
+
+const Decoder& EngineCore::decoder() const {
+  return *state_->decoder;
+}
+
+Status EngineCore::Submit(GroupRequest request) {
+  State& s = *state_;
+  const std::string name = Concat("group ", request.group);
+  if (s.table.Find(request.group) != nullptr) {
+    return InvalidArgument(name, ": is in the engine already");
+  }
+  const Status valid = CheckRequest(request, s.decoder->config(), s.tokenizer.has_value());
+  if (!valid.ok()) return valid.At(name);
+  std::vector<PartialResponse> resumed = std::exchange(request.resumed, {});
+  resumed.resize(static_cast<size_t>(request.num_members()));
+  std::vector<int64_t> num_generated;
+  for (const PartialResponse& response : resumed) {
+    num_generated.push_back(static_cast<int64_t>(response.tokens.size()));
+  }
+  const auto slots = s.scheduler.Add(static_cast<int64_t>(request.prompt_tokens.size()),
+                                     request.stop.max_tokens, num_generated);
+  if (!slots.ok()) return slots.status().At(name);
+  s.table.Add(std::move(request), std::move(resumed), *slots);
+  for (const MemberSlot slot : *slots) {
+    LiveResponse& live = s.table.At(slot);
+    if (!std::exchange(live.response.awaits_score, false)) continue;
+    if (s.options.score_prefixes) s.WantScore(live);
+  }
+  return Status::Ok();
+}
+
+GroupRequest EngineCore::State::Cancel(const LiveGroup& group,
+                                       const std::vector<MemberSlot>& slots) {
+  GroupRequest request = table.Resumable(group, slots);
+  for (const MemberSlot slot : slots) {
+    scheduler.Cancel(slot);
+    table.Remove(slot);
+  }
+  return request;
+}
+
+std::optional<GroupRequest> EngineCore::Cancel(GroupId group) {
+  const LiveGroup* live = state_->table.Find(group);
+  if (live == nullptr) return std::nullopt;
+  return state_->Cancel(*live, std::vector(live->slots));
+}
+
+std::optional<GroupRequest> EngineCore::Cancel(MemberId id) {
+  const std::optional<MemberSlot> slot = state_->table.Find(id);
+  if (!slot) return std::nullopt;
+  return state_->Cancel(*state_->table.At(*slot).group, {*slot});
+}
+
+Result<StepReport> EngineCore::Step() {
+  State& s = *state_;
+  StepReport report;
+  if (!s.version) return Unavailable("the engine has no weights: sync before the first step");
+  if (s.pending && s.scheduler.num_begun() == 0) {
+    report.synced = s.pending->version;
+    s.Apply(s.pending->version, std::move(s.pending->weights));
+  }
+  const PassPlan& plan = s.scheduler.Next();
+  report.num_preempted = static_cast<int64_t>(plan.preempted.size());
+  if (plan.empty()) return report;
+  s.BuildPass(plan, report);
+  if (!plan.copies.empty()) s.decoder->CopyBlocks(plan.copies);
+  const Result<PassResult> result = s.decoder->Run(s.pass);
+  if (!result.ok()) {
+    s.scheduler.Abandon();
+    return result.status();
+  }
+  s.TakeScores(result->logprobs);
+  s.TakeSamples(result->samples, report);
+  return report;
+}
+
+void EngineCore::State::BuildPass(const PassPlan& plan, StepReport& report) {
+  pass.tokens.clear();
+  pass.chunks.clear();
+  pass.samples.clear();
+  pass.scores.clear();
+  sampled.clear();
+  scored.clear();
+  for (const PlannedChunk& chunk : plan.chunks) AddChunk(chunk, report);
+  report.num_scored_rows = static_cast<int64_t>(pass.scores.size());
+}
+
+void EngineCore::State::AddChunk(const PlannedChunk& chunk, StepReport& report) {
+  const LiveResponse& live = table.At(chunk.slot);
+  const auto first_row = static_cast<int64_t>(pass.tokens.size());
+  for (int64_t i = 0; i < chunk.num_tokens; ++i) {
+    pass.tokens.push_back(live.TokenAt(chunk.start + i));
+  }
+  pass.chunks.push_back(
+      {.start = chunk.start, .num_tokens = chunk.num_tokens, .blocks = chunk.blocks});
+  const bool decodes = chunk.num_tokens == 1 && chunk.reaches_end && chunk.num_rebuilt == 0;
+  (decodes ? report.num_decode_rows : report.num_prefill_rows) += chunk.num_tokens;
+  report.num_rebuilt_rows += chunk.num_rebuilt;
+  report.num_context_tokens += SumOfContexts(chunk.start, chunk.num_tokens);
+  if (chunk.reaches_end) {
+    const GroupRequest& request = live.group->request;
+    sampled.push_back(chunk.slot);
+    pass.samples.push_back({.row = first_row + chunk.num_tokens - 1,
+                            .options = request.sampling,
+                            .key = {.seed = request.seed,
+                                    .prompt = request.prompt.value(),
+                                    .response = live.member,
+                                    .token = live.num_tokens()}});
+  }
+  if (!chunk.is_prefix && live.scorer.wanted()) AddScores(chunk, first_row);
+}
+
+void EngineCore::State::AddScores(const PlannedChunk& chunk, int64_t first_row) {
+  const LiveResponse& live = table.At(chunk.slot);
+  const int64_t num_prompt = live.num_prompt_tokens();
+  const PrefixScorer::Range tokens =
+      live.scorer.TokensIn(chunk.start, chunk.num_tokens, num_prompt);
+  if (tokens.size() == 0) return;
+  scored.push_back({chunk.slot, tokens});
+  for (int64_t t = tokens.begin; t < tokens.end; ++t) {
+    pass.scores.push_back({.row = first_row + num_prompt - 1 + t - chunk.start,
+                           .target = live.response.tokens[static_cast<size_t>(t)].id,
+                           .scale = live.group->request.sampling.scale()});
+  }
+}
+
+void EngineCore::State::TakeScores(const std::vector<float>& logprobs) {
+  PACE_CHECK(logprobs.size() == pass.scores.size(), logprobs.size(), " scores");
+  size_t next = 0;
+  for (const ScoredPart& part : scored) {
+    LiveResponse& live = table.At(part.slot);
+    for (int64_t t = part.tokens.begin; t < part.tokens.end; ++t) {
+      const double recorded = live.response.tokens[static_cast<size_t>(t)].logprob;
+      const double difference = std::abs(static_cast<double>(logprobs[next++]) - recorded);
+      const std::optional<double> score = live.scorer.Add(t, difference);
+      if (!score) continue;
+      live.response.prefix_score = score;
+      live.response.awaits_score = false;
+    }
+  }
+}
+
+void EngineCore::State::TakeSamples(const std::vector<Sampled>& samples, StepReport& report) {
+  PACE_CHECK(samples.size() == sampled.size(), samples.size(), " samples");
+  finished.assign(samples.size(), false);
+  report.sampled.reserve(samples.size());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    LiveResponse& live = table.At(sampled[i]);
+    PACE_CHECK(!live.response.awaits_score, "a token is sampled before the prefix is scored");
+    live.response.tokens.push_back({.id = samples[i].token,
+                                    .version = *version,
+                                    .logprob = samples[i].logprob,
+                                    .sampled_logprob = samples[i].sampled_logprob});
+    report.sampled.push_back(live.id());
+    const std::optional<FinishReason> reason = live.matcher.Feed(samples[i].token);
+    if (!reason) continue;
+    finished[i] = true;
+    report.finished.push_back({live.id(), std::move(live.response), *reason});
+    table.Remove(sampled[i]);
+  }
+  scheduler.Commit(finished);
+}
+
+bool EngineCore::busy() const {
+  return state_->scheduler.num_unfinished() > 0 || state_->pending.has_value();
+}
+
+std::vector<GroupRequest> EngineCore::Unfinished() const {
+  return state_->table.Unfinished();
+}
+
+const PartialResponse* EngineCore::Peek(MemberId id) const {
+  const std::optional<MemberSlot> slot = state_->table.Find(id);
+  return slot ? &state_->table.At(*slot).response : nullptr;
+}
+
+int64_t EngineCore::num_unfinished() const {
+  return state_->scheduler.num_unfinished();
+}
+
+int64_t EngineCore::num_running() const {
+  return state_->scheduler.num_running();
+}
+
+int64_t EngineCore::num_free_blocks() const {
+  return state_->scheduler.num_free_blocks();
+}
+
+void EngineCore::CheckInvariants() const {
+  state_->scheduler.CheckInvariants();
+  const int64_t num_responses = state_->table.CheckInvariants();
+  PACE_CHECK(num_responses == num_unfinished(), num_responses, " responses, ", num_unfinished(),
+             " unfinished");
+}
+
+}  // namespace pace

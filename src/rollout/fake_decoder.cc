@@ -1,0 +1,95 @@
+#include "rollout/fake_decoder.h"
+
+#include <set>
+#include <string>
+
+#include "core/check.h"
+#include "rollout/block_pool.h"
+
+namespace pace {
+namespace {
+
+Status Defect(const std::string& what) {
+  return DataLoss("fake decoder: ", what);
+}
+
+}  // namespace
+
+Result<PassResult> FakeDecoder::Run(const Pass& pass) {
+  on_pass_(num_passes_++);
+  PACE_RETURN_IF_ERROR(CheckWriters(pass));
+  std::vector<uint64_t> hashes;  // by row
+  for (const Chunk& chunk : pass.chunks) PACE_RETURN_IF_ERROR(RunChunk(pass, chunk, hashes));
+  if (hashes.size() != pass.tokens.size()) return Defect("tokens without a chunk");
+  if (std::exchange(fails_next_, false)) {
+    for (const Chunk& chunk : pass.chunks) {
+      for (const BlockId block : chunk.blocks) At(block, 0) = {};
+    }
+    return Unavailable("the device failed");
+  }
+  PassResult result;
+  for (const SampleRequest& sample : pass.samples) {
+    result.samples.push_back(network_.Draw(hashes.at(static_cast<size_t>(sample.row)), weights_,
+                                           sample.options, sample.key));
+  }
+  for (const ScoreRequest& score : pass.scores) {
+    result.logprobs.push_back(FakeNetwork::LogProb(hashes.at(static_cast<size_t>(score.row)),
+                                                   weights_, score.scale, score.target));
+  }
+  return result;
+}
+
+void FakeDecoder::CopyBlocks(std::span<const BlockCopy> copies) {
+  std::set<BlockId> targets;
+  for (const BlockCopy& copy : copies) {
+    PACE_CHECK(targets.insert(copy.to).second, "block ", copy.to, " is copied to twice");
+  }
+  for (const BlockCopy& copy : copies) {
+    PACE_CHECK(!targets.contains(copy.from), "block ", copy.from, " is source and target");
+    for (int64_t i = 0; i < kBlockTokens; ++i) At(copy.to, i) = At(copy.from, i);
+  }
+}
+
+// A block that a chunk writes may be named by no other chunk.
+Status FakeDecoder::CheckWriters(const Pass& pass) {
+  uses_.assign(uses_.size(), {});
+  for (const Chunk& chunk : pass.chunks) {
+    if (chunk.num_tokens < 1 ||
+        static_cast<int64_t>(chunk.blocks.size()) != BlocksOf(chunk.start + chunk.num_tokens)) {
+      return Defect(Concat("a chunk of ", chunk.num_tokens, " tokens after ", chunk.start, " with ",
+                           chunk.blocks.size(), " blocks"));
+    }
+    for (size_t i = 0; i < chunk.blocks.size(); ++i) {
+      Use& use = uses_.at(static_cast<size_t>(chunk.blocks[i]));
+      ++use.num_chunks;
+      use.written = use.written || static_cast<int64_t>(i) >= chunk.start / kBlockTokens;
+      if (use.written && use.num_chunks > 1) {
+        return Defect(Concat("block ", chunk.blocks[i], " is shared and written"));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+Status FakeDecoder::RunChunk(const Pass& pass, const Chunk& chunk, std::vector<uint64_t>& hashes) {
+  uint64_t hash = 0;
+  for (int64_t position = 0; position < chunk.start; ++position) {
+    const Cell& cell = At(chunk, position);
+    hash = FakeNetwork::Extend(hash, cell.token);
+    const bool is_stale = options_.check_weights && cell.weights != weights_;
+    if (cell.position != position || cell.hash != hash || is_stale) {
+      return Defect(Concat("position ", position, " of ", chunk.start, " is ",
+                           cell.position == position ? "here" : "elsewhere", " under weights ",
+                           cell.weights, ", not ", weights_));
+    }
+  }
+  for (int64_t i = 0; i < chunk.num_tokens; ++i) {
+    const TokenId token = pass.tokens.at(hashes.size());
+    hash = FakeNetwork::Extend(hash, token);
+    At(chunk, chunk.start + i) = {chunk.start + i, token, hash, weights_};
+    hashes.push_back(hash);
+  }
+  return Status::Ok();
+}
+
+}  // namespace pace

@@ -1,0 +1,105 @@
+// FakeDecoder, for tests: a decoder whose "network" is a hash of the weights and
+// of the exact tokens that it finds in the cache.
+//
+// Every cached position holds the hash of the sequence up to it. A pass reads
+// its context back through the block table and refuses, with an error, what the
+// sequence did not put there itself: a wrong, stale or overwritten block, a copy
+// that came too early, a block that two sequences write. So a mistake of the
+// scheduler is either caught here or changes a token.
+// Thread-safety: as Decoder.
+#ifndef PACE_ROLLOUT_FAKE_DECODER_H_
+#define PACE_ROLLOUT_FAKE_DECODER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/status.h"
+#include "model/decoder.h"
+#include "rollout/fake_network.h"
+
+namespace pace {
+
+class FakeDecoder final : public Decoder {
+ public:
+  struct Options {
+    int64_t vocab_size = 13;
+    int64_t max_positions = 1 << 20;
+    int64_t num_blocks = 64;
+    bool check_weights = true;  // off for SyncMode::kKeep
+  };
+  struct Weights final : DecoderWeights {
+    explicit Weights(uint64_t given) : number(given) {}
+    uint64_t number;
+  };
+
+  explicit FakeDecoder(const Options& options)
+      : options_(options),
+        network_(options.vocab_size),
+        cells_(static_cast<size_t>(options.num_blocks * kBlockTokens)),
+        uses_(static_cast<size_t>(options.num_blocks)) {
+    config_.vocab_size = options.vocab_size;
+    config_.max_positions = options.max_positions;
+  }
+
+  const ModelConfig& config() const override { return config_; }
+  int64_t num_blocks() const override { return options_.num_blocks; }
+  bool deterministic() const override { return true; }
+  // Numbers them 0, 1, 2, ... as they come.
+  Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet&) const override {
+    return std::shared_ptr<const DecoderWeights>(std::make_shared<Weights>(num_prepared_++));
+  }
+  void Install(std::shared_ptr<const DecoderWeights> weights) override {
+    weights_ = static_cast<const Weights&>(*weights).number;
+  }
+  // The next pass fails and ruins the blocks it names.
+  void FailNext() { fails_next_ = true; }
+  // Called at the start of every pass with its number, 0 first.
+  void OnPass(std::function<void(int64_t)> hook) { on_pass_ = std::move(hook); }
+
+  Result<PassResult> Run(const Pass& pass) override;
+  void CopyBlocks(std::span<const BlockCopy> copies) override;
+
+ private:
+  struct Cell {
+    std::optional<int64_t> position;
+    TokenId token = 0;
+    uint64_t hash = 0;
+    uint64_t weights = 0;
+  };
+
+  struct Use {
+    int64_t num_chunks = 0;
+    bool written = false;
+  };
+
+  Cell& At(BlockId block, int64_t offset) {
+    return cells_.at(static_cast<size_t>(block * kBlockTokens + offset));
+  }
+  Cell& At(const Chunk& chunk, int64_t position) {
+    return At(chunk.blocks[static_cast<size_t>(position / kBlockTokens)], position % kBlockTokens);
+  }
+
+  Status CheckWriters(const Pass& pass);
+  Status RunChunk(const Pass& pass, const Chunk& chunk, std::vector<uint64_t>& hashes);
+
+  const Options options_;
+  const FakeNetwork network_;
+  ModelConfig config_;
+  std::vector<Cell> cells_;
+  std::vector<Use> uses_;  // of the present pass, by block
+  uint64_t weights_ = 0;
+  bool fails_next_ = false;
+  int64_t num_passes_ = 0;
+  std::function<void(int64_t)> on_pass_ = [](int64_t) {};
+  mutable std::atomic<uint64_t> num_prepared_{0};
+};
+
+}  // namespace pace
+
+#endif  // PACE_ROLLOUT_FAKE_DECODER_H_

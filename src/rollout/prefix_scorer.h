@@ -1,0 +1,73 @@
+// PrefixScorer: one response's prefix score, gathered while its cache is rebuilt.
+//
+// The score is the mean |new - recorded log-probability| of the response's
+// first tokens. Row P - 1 + t of the sequence (P prompt tokens) predicts token
+// t, so the rows are among those that the rebuild computes anyway. They come in
+// order, over one or more chunks; a rebuild that begins again (a preemption, a
+// newer sync) begins the score again.
+//
+//   scorer.Want(std::min(num_tokens, max_scored));
+//   for each chunk: range = scorer.TokensIn(start, size, P);
+//                   for t in range: score = scorer.Add(t, difference of token t);
+//
+// Thread-safety: none.
+#ifndef PACE_ROLLOUT_PREFIX_SCORER_H_
+#define PACE_ROLLOUT_PREFIX_SCORER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "core/check.h"
+
+namespace pace {
+
+class PrefixScorer {
+ public:
+  struct Range {
+    int64_t begin = 0;
+    int64_t end = 0;
+    int64_t size() const { return end - begin; }
+  };
+
+  // The rebuild to come is to score this many tokens.
+  void Want(int64_t num_tokens) {
+    PACE_CHECK(num_tokens > 0, "an empty prefix");
+    num_wanted_ = num_tokens;
+    num_added_ = 0;
+    sum_ = 0;
+  }
+  bool wanted() const { return num_wanted_ > 0; }
+
+  // Response tokens that rows [start, start + num_rows) of the sequence predict
+  // and the score reads; empty when none is wanted.
+  Range TokensIn(int64_t start, int64_t num_rows, int64_t num_prompt_tokens) const {
+    const int64_t first_row = num_prompt_tokens - 1;
+    const int64_t begin = std::clamp<int64_t>(start - first_row, 0, num_wanted_);
+    const int64_t end = std::clamp<int64_t>(start + num_rows - first_row, begin, num_wanted_);
+    return {begin, end};
+  }
+
+  // |new - recorded| of token t. The score, with its last token.
+  // REQUIRES: wanted; t follows the token before, or is 0.
+  std::optional<double> Add(int64_t t, double difference) {
+    if (t == 0) {
+      num_added_ = 0;
+      sum_ = 0;
+    }
+    PACE_CHECK(t == num_added_ && t < num_wanted_, "token ", t, " scored after ", num_added_);
+    sum_ += difference;
+    if (++num_added_ < num_wanted_) return std::nullopt;
+    num_wanted_ = 0;
+    return sum_ / static_cast<double>(num_added_);
+  }
+
+ private:
+  int64_t num_wanted_ = 0;  // 0: none
+  int64_t num_added_ = 0;
+  double sum_ = 0;
+};
+
+}  // namespace pace
+
+#endif  // PACE_ROLLOUT_PREFIX_SCORER_H_

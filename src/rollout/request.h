@@ -1,0 +1,100 @@
+// What goes into a rollout engine and what comes out of it.
+#ifndef PACE_ROLLOUT_REQUEST_H_
+#define PACE_ROLLOUT_REQUEST_H_
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/status.h"
+#include "core/token_id.h"
+#include "core/version.h"
+#include "model/model_config.h"
+#include "model/sampling.h"
+
+namespace pace {
+
+// One generated token, with the policy that sampled it.
+struct TokenRecord {
+  TokenId id = 0;
+  PolicyVersion version{};
+  float logprob = 0;          // under the full distribution of that policy
+  float sampled_logprob = 0;  // under the truncated one; equal where nothing is cut
+
+  friend bool operator==(const TokenRecord&, const TokenRecord&) = default;
+};
+
+// When a response ends. Where one token meets several rules, the first of stop
+// token, stop string, max_tokens is the reason.
+struct StopRules {
+  int64_t max_tokens = 0;              // of the whole response, at least 1
+  std::vector<TokenId> stop_tokens{};  // the token that ends it is part of it
+  // In the response's decoded text, special tokens included as they are
+  // written; the token that completes one is the last.
+  std::vector<std::string> stop_strings{};
+};
+
+enum class FinishReason { kStopToken, kStopString, kMaxTokens };
+
+// "stop_token", "stop_string", "max_tokens".
+std::string_view FinishReasonName(FinishReason reason);
+
+// A response as far as it got: what a checkpoint keeps of it, and what a resumed
+// request starts from.
+struct PartialResponse {
+  std::vector<TokenRecord> tokens{};
+  // mean |log-prob under the newest version it was scored for - recorded one|.
+  std::optional<double> prefix_score{};
+  // A sync interrupted it and its new prefix score is still to come.
+  bool awaits_score = false;
+  // Syncs that found it unfinished with at least one token.
+  int64_t num_interrupts = 0;
+
+  friend bool operator==(const PartialResponse&, const PartialResponse&) = default;
+};
+
+// The n responses to one prompt; they share the prompt's prefill.
+struct GroupRequest {
+  GroupId group{};
+  PromptIndex prompt{};  // with the seed, keys the random numbers
+  uint64_t seed = 0;
+  std::vector<TokenId> prompt_tokens{};  // at least 1
+  int64_t num_responses = 1;
+  SamplingOptions sampling{};
+  StopRules stop{};
+  // Which of the n to generate, in rising order; empty = all.
+  std::vector<int64_t> members{};
+  // Empty, or one for each of these: where it goes on from.
+  std::vector<PartialResponse> resumed{};
+
+  // How many responses it asks for, and the number of the i-th in its group.
+  int64_t num_members() const {
+    return members.empty() ? num_responses : static_cast<int64_t>(members.size());
+  }
+  int64_t member(int64_t i) const { return members.empty() ? i : members[static_cast<size_t>(i)]; }
+};
+
+// What a request must satisfy for a network of this shape: ids in the
+// vocabulary, prompt and max_tokens within the positions, numbers that random
+// keys can hold. Stop strings need a tokenizer.
+Status CheckRequest(const GroupRequest& request, const ModelConfig& config, bool has_tokenizer);
+
+struct MemberId {
+  GroupId group{};
+  int64_t member = 0;
+  friend auto operator<=>(const MemberId&, const MemberId&) = default;
+};
+
+struct FinishedResponse {
+  MemberId id{};
+  PartialResponse response{};
+  FinishReason reason = FinishReason::kMaxTokens;
+};
+
+}  // namespace pace
+
+#endif  // PACE_ROLLOUT_REQUEST_H_

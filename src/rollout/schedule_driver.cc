@@ -1,0 +1,291 @@
+#include "rollout/schedule_driver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/check.h"
+#include "rollout/block_pool.h"
+
+namespace pace {
+namespace {
+
+// After so many steps nothing disturbs the engine any more: syncs that come
+// faster than a cache is rebuilt would keep it from ever sampling.
+constexpr int64_t kWildSteps = 1000;
+
+}  // namespace
+
+ScheduleDriver::ScheduleDriver(ScheduleWorld& world, const ScheduleOptions& options, uint64_t seed)
+    : world_(world), options_(options), random_(seed) {
+  NewEngine();
+}
+
+void ScheduleDriver::Fail(const std::string& what) {
+  if (failure_.empty()) failure_ = Concat("after ", num_steps_, " steps: ", what);
+}
+
+bool ScheduleDriver::Run() {
+  const auto all_came = [this] { return num_submitted_ == options_.num_groups; };
+  while (failure_.empty() && (engine_->busy() || !all_came() || !set_aside_.empty())) {
+    if (!all_came() && (random_.Chance(0.1) || !engine_->busy())) Submit(RandomRequest());
+    if (random_.Chance(0.1) || !engine_->busy()) BringBack();
+    if (num_steps_ < kWildSteps) Disturb();
+    Step();
+    engine_->CheckInvariants();
+    if (num_steps_ > 50 * kWildSteps) Fail("no end in sight");
+  }
+  if (!failure_.empty()) return false;
+  if (!books_.empty()) Fail(Concat(books_.size(), " responses were lost"));
+  if (engine_->num_free_blocks() != num_blocks_) {
+    Fail(Concat(num_blocks_ - engine_->num_free_blocks(), " blocks leaked"));
+  }
+  return failure_.empty();
+}
+
+void ScheduleDriver::Disturb() {
+  if (random_.Chance(options_.sync_chance)) Sync();
+  if (random_.Chance(options_.cancel_chance)) Cancel();
+  if (random_.Chance(options_.restart_chance)) Restart();
+  if (random_.Chance(options_.failure_chance)) world_.FailSoon();
+}
+
+void ScheduleDriver::NewEngine() {
+  const int64_t least = BlocksOf(options_.max_prompt + options_.max_tokens) + 1;
+  num_blocks_ = least + random_.Below(options_.max_spare_blocks + 1);
+  const RolloutOptions options{.sync_mode = options_.sync_mode,
+                               .score_prefixes = true,
+                               .min_scored = options_.min_scored,
+                               .max_scored = options_.max_scored,
+                               .max_pass_tokens = random_.Between(1, options_.max_pass_tokens),
+                               .max_running = random_.Chance(0.2) ? random_.Between(1, 4) : 0};
+  engine_ = std::make_unique<EngineCore>(world_.MakeDecoder(num_blocks_, options_.sync_mode),
+                                         options_.tokenizer, options);
+  const Status status = engine_->Sync(version_, world_.Weights(version_));
+  if (!status.ok()) Fail(status.message());
+}
+
+GroupRequest ScheduleDriver::RandomRequest() {
+  GroupRequest request;
+  request.group = GroupId(100 + num_submitted_);
+  request.prompt = PromptIndex(random_.Below(1000));
+  request.seed = static_cast<uint64_t>(random_.Below(1 << 20));
+  const int64_t vocab = world_.config().vocab_size;
+  for (int64_t i = random_.Between(1, options_.max_prompt); i > 0; --i) {
+    request.prompt_tokens.push_back(static_cast<TokenId>(random_.Below(vocab)));
+  }
+  request.num_responses = random_.Between(1, options_.max_responses);
+  switch (random_.Below(4)) {
+    case 0:
+      request.sampling = {.temperature = 0};
+      break;
+    case 1:
+      request.sampling = {.temperature = 0.7, .top_k = 5, .top_p = 0.9};
+      break;
+    default:
+      request.sampling = {.temperature = random_.Chance(0.5) ? 1.0 : 1.3};
+  }
+  request.stop.max_tokens = random_.Between(1, options_.max_tokens);
+  if (random_.Chance(0.3)) {
+    request.stop.stop_tokens = {static_cast<TokenId>(random_.Below(vocab))};
+  }
+  if (options_.tokenizer && random_.Chance(0.3)) {
+    std::vector<TokenId> ids;
+    for (int64_t i = random_.Between(1, 3); i > 0; --i) {
+      ids.push_back(static_cast<TokenId>(random_.Below(vocab)));
+    }
+    request.stop.stop_strings = {options_.tokenizer->Decode(ids)};
+  }
+  ++num_submitted_;
+  return request;
+}
+
+void ScheduleDriver::Submit(GroupRequest request) {
+  const bool is_first = requests_.emplace(request.group, request).second;
+  for (int64_t i = 0; i < request.num_members(); ++i) {
+    Book& book = books_[{request.group, request.member(i)}];
+    if (is_first || !request.resumed[static_cast<size_t>(i)].awaits_score) continue;
+    const auto num_tokens = static_cast<int64_t>(book.tokens.size());
+    book.score = {*engine_->version(), std::min(num_tokens, options_.max_scored)};
+  }
+  const Status status = engine_->Submit(std::move(request));
+  if (!status.ok()) Fail(status.message());
+}
+
+void ScheduleDriver::Sync() {
+  version_ = PolicyVersion(version_.step() + random_.Between(1, 2));
+  const Status status = engine_->Sync(version_, world_.Weights(version_));
+  if (!status.ok()) Fail(status.message());
+  if (engine_->version() == version_) OnSynced(version_);
+}
+
+void ScheduleDriver::OnSynced(PolicyVersion version) {
+  if (options_.sync_mode == SyncMode::kDrain) return;
+  for (auto& [id, book] : books_) {
+    const auto num_tokens = static_cast<int64_t>(book.tokens.size());
+    if (engine_->Peek(id) == nullptr || num_tokens == 0) continue;
+    ++book.num_interrupts;
+    ++num_interrupted_;
+    if (options_.sync_mode == SyncMode::kKeep || num_tokens < options_.min_scored) continue;
+    book.score = {version, std::min(num_tokens, options_.max_scored)};
+  }
+}
+
+void ScheduleDriver::Cancel() {
+  if (books_.empty()) return;
+  const auto chosen = std::next(books_.begin(), random_.Below(static_cast<int64_t>(books_.size())));
+  const MemberId id = chosen->first;
+  const bool is_live = engine_->Peek(id) != nullptr;
+  std::optional<GroupRequest> request =
+      random_.Chance(0.5) ? engine_->Cancel(id.group) : engine_->Cancel(id);
+  if (!request) {
+    if (is_live) Fail("a live response was not cancelled");
+    return;
+  }
+  engine_->CheckInvariants();
+  CheckCancelled(*request);
+  if (random_.Chance(0.5)) {
+    set_aside_.push_back(*std::move(request));
+    return;
+  }
+  for (const int64_t member : request->members) books_.erase({id.group, member});
+}
+
+void ScheduleDriver::BringBack() {
+  if (set_aside_.empty()) return;
+  // While others of the group are in the engine its name is taken.
+  const GroupId group = set_aside_.back().group;
+  for (int64_t i = 0; i < requests_.at(group).num_responses; ++i) {
+    if (engine_->Peek({group, i}) != nullptr) return;
+  }
+  GroupRequest request = std::move(set_aside_.back());
+  set_aside_.pop_back();
+  Submit(std::move(request));
+}
+
+void ScheduleDriver::CheckCancelled(const GroupRequest& request) {
+  for (size_t i = 0; i < request.members.size(); ++i) {
+    const Book& book = books_.at({request.group, request.members[i]});
+    if (request.resumed[i].tokens != book.tokens) Fail("cancelling lost tokens");
+    if (request.resumed[i].num_interrupts != book.num_interrupts) Fail("lost interrupts");
+  }
+}
+
+void ScheduleDriver::Restart() {
+  std::vector<GroupRequest> unfinished = engine_->Unfinished();
+  // A sync that was still draining is asked of the new engine from the start.
+  NewEngine();
+  for (GroupRequest& request : unfinished) {
+    CheckCancelled(request);
+    Submit(std::move(request));
+  }
+}
+
+void ScheduleDriver::Step() {
+  ++num_steps_;
+  const Result<StepReport> report = engine_->Step();
+  if (!report.ok()) {
+    if (report.status().message() != "the device failed") Fail(report.status().message());
+    return;
+  }
+  if (report->synced) OnSynced(*report->synced);
+  num_preempted_ += report->num_preempted;
+  CheckSampled(*report);
+  for (const FinishedResponse& finished : report->finished) CheckFinished(finished);
+}
+
+void ScheduleDriver::CheckSampled(const StepReport& report) {
+  for (const MemberId id : report.sampled) {
+    const PartialResponse* response = engine_->Peek(id);
+    for (const FinishedResponse& finished : report.finished) {
+      if (finished.id == id) response = &finished.response;
+    }
+    if (response == nullptr || !books_.contains(id)) return Fail("a token for no response");
+    Book& book = books_.at(id);
+    if (response->tokens.size() != book.tokens.size() + 1) return Fail("not one token more");
+    if (response->tokens.back().version != *engine_->version()) return Fail("a wrong version");
+    book.tokens.push_back(response->tokens.back());
+  }
+}
+
+void ScheduleDriver::CheckFinished(const FinishedResponse& finished) {
+  ++num_finished_;
+  const Book& book = books_.at(finished.id);
+  const PartialResponse& response = finished.response;
+  const GroupRequest& request = requests_.at(finished.id.group);
+  if (response.tokens != book.tokens) Fail("the response is not what was sampled");
+  if (response.num_interrupts != book.num_interrupts) {
+    Fail(Concat(response.num_interrupts, " interrupts, not ", book.num_interrupts));
+  }
+  if (response.awaits_score) Fail("finished before it was scored");
+  if (response.prefix_score.has_value() != book.score.has_value()) {
+    Fail("scored when it should not be, or not when it should");
+  } else if (book.score) {
+    ++num_scored_;
+    const double expected = ReferenceScore(request, response.tokens, *book.score);
+    if (*response.prefix_score != expected) {
+      Fail(Concat("prefix score ", *response.prefix_score, ", not ", expected));
+    }
+  }
+  CheckReason(request, finished);
+  CheckAgainstReference(request, finished);
+  books_.erase(finished.id);
+}
+
+double ScheduleDriver::ReferenceScore(const GroupRequest& request,
+                                      const std::vector<TokenRecord>& tokens, const DueScore& due) {
+  const std::vector<float> logprobs = world_.Rescore(request, tokens, due.num_tokens, due.version);
+  double sum = 0;
+  for (int64_t t = 0; t < due.num_tokens; ++t) {
+    const auto at = static_cast<size_t>(t);
+    sum += std::abs(static_cast<double>(logprobs[at]) - static_cast<double>(tokens[at].logprob));
+  }
+  return sum / static_cast<double>(due.num_tokens);
+}
+
+void ScheduleDriver::CheckReason(const GroupRequest& request, const FinishedResponse& finished) {
+  const StopRules& stop = request.stop;
+  std::vector<TokenId> ids;
+  for (const TokenRecord& token : finished.response.tokens) {
+    ids.push_back(token.id);
+    std::optional<FinishReason> reason;
+    if (static_cast<int64_t>(ids.size()) == stop.max_tokens) reason = FinishReason::kMaxTokens;
+    for (const std::string& text : stop.stop_strings) {
+      const bool found = options_.tokenizer->Decode(ids).find(text) != std::string::npos;
+      if (found) reason = FinishReason::kStopString;
+    }
+    for (const TokenId id : stop.stop_tokens) {
+      if (id == token.id) reason = FinishReason::kStopToken;
+    }
+    const bool is_last = ids.size() == finished.response.tokens.size();
+    if (reason.has_value() != is_last || (is_last && *reason != finished.reason)) {
+      Fail(Concat("ended after ", finished.response.tokens.size(), " tokens for ",
+                  FinishReasonName(finished.reason)));
+      return;
+    }
+  }
+}
+
+void ScheduleDriver::CheckAgainstReference(const GroupRequest& request,
+                                           const FinishedResponse& finished) {
+  const std::vector<TokenRecord>& tokens = finished.response.tokens;
+  const auto num_tokens = static_cast<int64_t>(tokens.size());
+  for (int64_t first = 0, end = 0; first < num_tokens; first = end) {
+    const PolicyVersion version = tokens[static_cast<size_t>(first)].version;
+    while (end < num_tokens && tokens[static_cast<size_t>(end)].version == version) ++end;
+    const std::vector<Sampled> expected =
+        world_.Resample(request, finished.id.member, tokens, first, end, version);
+    for (int64_t t = first; t < end; ++t) {
+      const TokenRecord& token = tokens[static_cast<size_t>(t)];
+      const Sampled& same = expected[static_cast<size_t>(t - first)];
+      if (token.id != same.token || token.logprob != same.logprob ||
+          token.sampled_logprob != same.sampled_logprob) {
+        Fail(Concat("token ", t, " of member ", finished.id.member, " is ", token.id, " at ",
+                    token.logprob, ", not ", same.token, " at ", same.logprob));
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace pace

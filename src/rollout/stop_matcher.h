@@ -1,0 +1,53 @@
+// StopMatcher: has a response come to its end?
+//
+// Stop strings are looked for in the bytes of the tokens, as they come and before
+// a decoder tidies them up (see Tokenizer::AppendBytes). They are well-formed
+// UTF-8, so ill-formed bytes around them do not matter, and one may span tokens.
+// Only a tail shorter than the longest stop string is kept.
+//
+//   StopMatcher matcher(&rules, &tokenizer);
+//   matcher.Skip(resumed tokens);
+//   while (!(reason = matcher.Feed(sampled))) ...
+//
+// Thread-safety: none.
+#ifndef PACE_ROLLOUT_STOP_MATCHER_H_
+#define PACE_ROLLOUT_STOP_MATCHER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/token_id.h"
+#include "rollout/request.h"
+#include "text/tokenizer.h"
+
+namespace pace {
+
+class StopMatcher {
+ public:
+  // Rules and tokenizer outlive it. REQUIRES: a tokenizer where there are stop
+  // strings; rules valid.
+  StopMatcher(const StopRules* rules, const Tokenizer* tokenizer);
+
+  // A token that the response had before: it ends nothing.
+  void Skip(TokenId id);
+  // A new token. The reason, if it is the last.
+  std::optional<FinishReason> Feed(TokenId id);
+
+ private:
+  // Appends the token's bytes; returns how many bytes were there before.
+  size_t Append(TokenId id);
+  void CutTail();
+
+  const StopRules* rules_;
+  const Tokenizer* tokenizer_;
+  size_t max_tail_ = 0;  // bytes that a stop string may have begun in
+  std::string tail_;
+  bool is_first_ = true;
+  int64_t num_tokens_ = 0;
+};
+
+}  // namespace pace
+
+#endif  // PACE_ROLLOUT_STOP_MATCHER_H_
