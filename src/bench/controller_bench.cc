@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "bench/admission_loops.h"
+#include "bench/bench_report.h"
 #include "bench/coordinator_loop.h"
-#include "bench/machine.h"
 #include "bench/measurement.h"
 #include "bench/pool_loop.h"
 #include "bench/python_peer.h"
 #include "core/json_writer.h"
-#include "record/build_info.h"
 
 namespace pace {
 namespace {
@@ -237,29 +236,12 @@ Result<std::string> RunControllerBench(const BenchOptions& options) {
   }
   const std::vector<Measurement> all = Derive(benchmarks, loops);
 
-  std::string out;
-  JsonWriter json(out);
-  json.BeginObject();
-  json.Put("bench", "controller");
-  json.Put("version", PaceVersion());
-  json.Put("commit", PaceCommit());
-  json.Key("machine");
-  WriteMachine(json);
-  json.Key("settings");
-  WriteSettings(json, options);
-  bool ok = true;
-  json.Key("measurements");
-  json.BeginArray();
-  for (const Measurement& measurement : all) {
-    measurement.Write(json);
-    ok = ok && measurement.WithinLimit();
-  }
-  json.EndArray();
-  json.Key("peer");
-  WritePeer(json, benchmarks, peer);
-  json.Put("ok", ok);
-  json.EndObject();
-  return out;
+  return BenchReport(
+      "controller", all, [&](JsonWriter& json) { WriteSettings(json, options); },
+      [&](JsonWriter& json) {
+        json.Key("peer");
+        WritePeer(json, benchmarks, peer);
+      });
 }
 
 }  // namespace pace

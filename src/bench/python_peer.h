@@ -1,12 +1,11 @@
 // The naive controller in Python, run as a child process.
 //
-// Its source, naive_controller.py, is compiled into the program,
-// so a benchmark needs nothing but a python3 on the path.
+// Its source is compiled into the program, so a benchmark needs nothing but a
+// python3 on the path.
 #ifndef PACE_BENCH_PYTHON_PEER_H_
 #define PACE_BENCH_PYTHON_PEER_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/clock.h"
@@ -14,10 +13,8 @@
 
 namespace pace {
 
-std::string_view NaiveControllerSource();
-
 // What the script prints for these arguments. It reads `input_path` as its
-// standard input; its standard error is discarded. kUnavailable where there is
+// standard input. kUnavailable where there is
 // no python3, the script fails or does not end in time.
 Result<std::string> RunNaiveController(const std::vector<std::string>& arguments,
                                        const std::string& input_path, Seconds timeout);

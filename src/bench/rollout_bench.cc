@@ -1,0 +1,323 @@
+#include "bench/rollout_bench.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "bench/bench_report.h"
+#include "bench/flops.h"
+#include "bench/measurement.h"
+#include "bench/rollout_loop.h"
+#include "bench/transformers_peer.h"
+#include "core/random.h"
+
+namespace pace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kSeed = 20261115;
+constexpr double kMaxSyncFactor = 1.3;  // sync with scores <= 1 + this * f without
+
+// The limits that this project sets itself, as ratios to the peer.
+double RequiredSpeedup(int64_t batch, Dtype dtype) {
+  return dtype == Dtype::kF32 && batch > 8 ? 2 : 3;
+}
+
+std::string_view Label(Dtype dtype) {
+  return dtype == Dtype::kBF16 ? "bf16" : "float32";
+}
+
+// Hugging Face weights that both sides read; a folder of our own goes again.
+struct Weights {
+  ModelConfig config;
+  WeightSet weights;
+  std::string folder;
+  std::optional<fs::path> scratch;
+
+  Weights() = default;
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
+  ~Weights() {
+    std::error_code ignored;
+    if (scratch) fs::remove_all(*scratch, ignored);
+  }
+};
+
+Result<std::unique_ptr<Weights>> LoadModel(const std::string& folder) {
+  auto loaded = std::make_unique<Weights>();
+  loaded->folder = folder;
+  if (folder.empty()) {
+    loaded->config = RolloutBenchShape();
+    loaded->weights = RandomWeights(loaded->config, kSeed);
+    loaded->scratch = fs::temp_directory_path() / Concat("pace-bench-", getpid());
+    loaded->folder = loaded->scratch->string();
+    PACE_RETURN_IF_ERROR(
+        SaveModel(loaded->folder, loaded->config, loaded->weights, Dtype::kF32, int64_t{1} << 32));
+    return loaded;
+  }
+  Result<ModelConfig> config = ReadModelConfig(folder);
+  if (!config.ok()) return config.status();
+  Result<WeightSet> weights = WeightSet::Load(*config, folder);
+  if (!weights.ok()) return weights.status();
+  loaded->config = std::move(config).value();
+  loaded->weights = std::move(weights).value();
+  return loaded;
+}
+
+TokenRows Prompts(const ModelConfig& config, int64_t batch, int64_t num_tokens) {
+  const CounterRandom random(kSeed, 0);
+  TokenRows prompts(static_cast<size_t>(batch));
+  for (size_t row = 0; row < prompts.size(); ++row) {
+    for (int64_t token = 0; token < num_tokens; ++token) {
+      const double u = random.Uniform(row, static_cast<uint64_t>(token));
+      prompts[row].push_back(static_cast<TokenId>(u * static_cast<double>(config.vocab_size)));
+    }
+  }
+  return prompts;
+}
+
+// One batch size in one dtype, on both sides.
+struct Row {
+  int64_t batch = 0;
+  Dtype dtype = Dtype::kF32;
+  Measurement ours;
+  Measurement theirs;
+  double equal_share = 0;  // of greedy tokens; ties break differently
+};
+
+double EqualShare(const TokenRows& a, const TokenRows& b) {
+  int64_t equal = 0;
+  int64_t total = 0;
+  for (size_t row = 0; row < std::min(a.size(), b.size()); ++row) {
+    for (size_t i = 0; i < std::min(a[row].size(), b[row].size()); ++i) {
+      equal += a[row][i] == b[row][i] ? 1 : 0;
+      ++total;
+    }
+  }
+  return total == 0 ? 0 : static_cast<double>(equal) / static_cast<double>(total);
+}
+
+class RolloutBench {
+ public:
+  RolloutBench(const RolloutBenchOptions& options, std::unique_ptr<Weights> model)
+      : options_(options), model_(std::move(model)) {
+    const auto add = [&](int64_t batch, Dtype dtype) {
+      const std::string name = Concat("generate_", Label(dtype), "_batch_", batch);
+      const auto speed = [&](const std::string& suffix) {
+        return Measurement{.name = name + suffix,
+                           .unit = "tokens/s",
+                           .limit = std::nullopt,
+                           .limit_kind = Limit::kAtLeast};
+      };
+      rows_.push_back(
+          {.batch = batch, .dtype = dtype, .ours = speed(""), .theirs = speed("_transformers")});
+    };
+    for (const int64_t batch : options.batches) add(batch, Dtype::kF32);
+    add(LargestBatch(), Dtype::kBF16);
+  }
+
+  Status Run() {
+    PACE_RETURN_IF_ERROR(MakeLoops());
+    if (options_.python) peer_ = TransformersPeer::Start(model_->folder, options_.num_threads);
+    for (int64_t round = 0; round <= options_.repetitions; ++round) {
+      // The first round warms both sides up and is not counted.
+      PACE_RETURN_IF_ERROR(RunRound(round > 0));
+    }
+    return Status::Ok();
+  }
+
+  std::string Report() const {
+    return BenchReport(
+        "rollout", Measurements(), [&](JsonWriter& json) { WriteSettings(json); },
+        [&](JsonWriter& json) {
+          json.Put("peer", peer_.ok() ? (*peer_)->version() : peer_.status().message());
+          json.Key("greedy_tokens_equal_to_the_peer");
+          json.BeginObject();
+          for (const Row& row : rows_) json.Put(row.ours.name, row.equal_share);
+          json.EndObject();
+        });
+  }
+
+ private:
+  int64_t LargestBatch() const {
+    return *std::max_element(options_.batches.begin(), options_.batches.end());
+  }
+
+  Status MakeLoops() {
+    const int64_t tokens = LargestBatch() * (options_.prompt_tokens + options_.new_tokens);
+    const auto make = [&](Dtype dtype, bool score) {
+      return RolloutLoop::Create(model_->config, model_->weights,
+                                 {.dtype = dtype,
+                                  .num_threads = options_.num_threads,
+                                  .max_tokens = tokens,
+                                  .score_prefixes = score});
+    };
+    for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
+      Result<std::unique_ptr<RolloutLoop>> loop = make(dtype, false);
+      if (!loop.ok()) return loop.status();
+      loops_[dtype] = std::move(loop).value();
+    }
+    Result<std::unique_ptr<RolloutLoop>> loop = make(Dtype::kF32, true);
+    if (!loop.ok()) return loop.status();
+    scoring_loop_ = std::move(loop).value();
+    return Status::Ok();
+  }
+
+  Status RunRound(bool count) {
+    for (Row& row : rows_) {
+      const TokenRows prompts = Prompts(model_->config, row.batch, options_.prompt_tokens);
+      const auto rate = [&](const Generation& generation) {
+        return static_cast<double>(row.batch * options_.new_tokens) / generation.seconds;
+      };
+      Result<Generation> ours = loops_[row.dtype]->Generate(prompts, options_.new_tokens);
+      if (!ours.ok()) return ours.status();
+      if (count) row.ours.repetitions.push_back(rate(*ours));
+      if (!peer_.ok()) continue;
+      Result<Generation> theirs = (*peer_)->Generate(prompts, options_.new_tokens, row.dtype);
+      if (!theirs.ok()) return theirs.status();
+      if (count) row.theirs.repetitions.push_back(rate(*theirs));
+      row.equal_share = EqualShare(ours->ids, theirs->ids);
+    }
+    PACE_RETURN_IF_ERROR(RunSync(count));
+    return count ? MeasureLimit() : Status::Ok();
+  }
+
+  Status RunSync(bool count) {
+    const TokenRows prompts = Prompts(model_->config, LargestBatch(), options_.prompt_tokens);
+    const int64_t tokens = options_.new_tokens - 2;
+    const Result<SyncCost> plain = loops_[Dtype::kF32]->Sync(prompts, tokens);
+    if (!plain.ok()) return plain.status();
+    const Result<SyncCost> scored = scoring_loop_->Sync(prompts, tokens);
+    if (!scored.ok()) return scored.status();
+    if (!count) return Status::Ok();
+    sync_.repetitions.push_back(1e3 * plain->seconds);
+    scored_sync_.repetitions.push_back(1e3 * scored->seconds);
+    const double context = 0.5 * static_cast<double>(options_.prompt_tokens + options_.new_tokens);
+    head_share_ =
+        static_cast<double>(scored->num_scored_rows) * HeadFlops(model_->config) /
+        (static_cast<double>(scored->num_rebuilt_rows) * LayerFlops(model_->config, context));
+    return Status::Ok();
+  }
+
+  Status MeasureLimit() {
+    if (!peer_.ok()) return Status::Ok();
+    for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
+      const Result<double> limit = (*peer_)->GemmGigaflops(dtype);
+      if (!limit.ok()) return limit.status();
+      gemm_[dtype].repetitions.push_back(*limit);
+    }
+    return Status::Ok();
+  }
+
+  std::vector<Measurement> Measurements() const {
+    std::vector<Measurement> all;
+    for (const Row& row : rows_) {
+      all.push_back(row.ours);
+      if (!peer_.ok()) continue;
+      all.push_back(row.theirs);
+      all.push_back(RatioOf(row.ours, row.theirs, row.ours.name + "_times_transformers",
+                            RequiredSpeedup(row.batch, row.dtype)));
+      all.back().limit_kind = Limit::kAtLeast;
+      all.push_back(ShareOfLimit(row));
+    }
+    all.push_back(sync_);
+    all.push_back(scored_sync_);
+    all.push_back(RatioOf(scored_sync_, sync_, "sync_with_scores_over_without",
+                          1 + kMaxSyncFactor * head_share_));
+    for (const auto& [dtype, limit] : gemm_) {
+      if (limit.repetitions.empty()) continue;
+      all.push_back(limit);
+      all.back().name = Concat("gemm_limit_", Label(dtype));
+      all.back().unit = "GFLOP/s";
+    }
+    return all;
+  }
+
+  // Floating-point operations of the generation per second, of the limit.
+  Measurement ShareOfLimit(const Row& row) const {
+    const auto prompt = static_cast<double>(options_.prompt_tokens);
+    const auto generated = static_cast<double>(options_.new_tokens);
+    const double tokens = prompt + generated;
+    const double per_token = 1e-9 *
+                             (tokens * LayerFlops(model_->config, 0.5 * tokens) +
+                              generated * HeadFlops(model_->config)) /
+                             generated;
+    Measurement share{
+        .name = row.ours.name + "_share_of_gemm_limit", .unit = "ratio", .limit = std::nullopt};
+    const std::vector<double>& limits = gemm_.at(row.dtype).repetitions;
+    for (size_t i = 0; i < row.ours.repetitions.size(); ++i) {
+      share.repetitions.push_back(row.ours.repetitions[i] * per_token / limits[i]);
+    }
+    return share;
+  }
+
+  void WriteSettings(JsonWriter& json) const {
+    json.BeginObject();
+    json.Put("model",
+             options_.model.empty() ? std::string("qwen3 shape, random weights") : options_.model);
+    json.Put("num_parameters", model_->config.num_parameters());
+    json.Put("repetitions", options_.repetitions);
+    json.Put("threads", options_.num_threads);
+    json.Put("prompt_tokens", options_.prompt_tokens);
+    json.Put("new_tokens", options_.new_tokens);
+    json.Put("sync_head_over_rebuild_flops", head_share_);
+    json.EndObject();
+  }
+
+  RolloutBenchOptions options_;
+  std::unique_ptr<Weights> model_;
+  std::vector<Row> rows_;
+  std::map<Dtype, std::unique_ptr<RolloutLoop>> loops_;
+  std::unique_ptr<RolloutLoop> scoring_loop_;
+  Result<std::unique_ptr<TransformersPeer>> peer_ = Unavailable("not asked for");
+  Measurement sync_{.name = "sync", .unit = "ms", .limit = std::nullopt};
+  Measurement scored_sync_{.name = "sync_with_scores", .unit = "ms", .limit = std::nullopt};
+  double head_share_ = 0;
+  std::map<Dtype, Measurement> gemm_;
+};
+
+}  // namespace
+
+Status RolloutBenchOptions::Validate() const {
+  if (repetitions < 1 || repetitions > 1000) {
+    return InvalidArgument("repetitions = ", repetitions, ": must be in [1, 1000]");
+  }
+  if (num_threads < 1 || prompt_tokens < 1 || new_tokens < 4 || batches.empty()) {
+    return InvalidArgument("threads and prompt tokens must be at least 1, new tokens at least 4");
+  }
+  return Status::Ok();
+}
+
+ModelConfig RolloutBenchShape() {
+  ModelConfig config;
+  config.architecture = Architecture::kQwen3;
+  config.vocab_size = 4096;
+  config.hidden_size = 384;
+  config.intermediate_size = 1024;
+  config.num_layers = 8;
+  config.num_heads = 6;
+  config.num_kv_heads = 2;
+  config.head_dim = 64;
+  config.max_positions = 4096;
+  config.rope.theta = 1e6;
+  config.tied = true;
+  config.qk_norm = true;
+  return config;
+}
+
+Result<std::string> RunRolloutBench(const RolloutBenchOptions& options) {
+  PACE_RETURN_IF_ERROR(options.Validate());
+  Result<std::unique_ptr<Weights>> model = LoadModel(options.model);
+  if (!model.ok()) return model.status();
+  RolloutBench bench(options, std::move(model).value());
+  PACE_RETURN_IF_ERROR(bench.Run());
+  return bench.Report();
+}
+
+}  // namespace pace
