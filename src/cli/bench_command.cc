@@ -2,15 +2,37 @@
 #include <cstdio>
 
 #include "bench/controller_bench.h"
+#include "bench/rollout_bench.h"
+#include "bench/tokenizer_bench.h"
 #include "cli/commands.h"
 
 namespace pace {
+namespace {
+
+Result<std::string> Run(const BenchArguments& arguments) {
+  const bool python = !arguments.no_python;
+  if (arguments.what == "rollout") {
+    return RunRolloutBench({.model = arguments.model,
+                            .repetitions = arguments.repetitions,
+                            .python = python,
+                            .num_threads = arguments.num_threads});
+  }
+  if (arguments.what == "tokenizer") {
+    if (arguments.tokenizer.empty() || arguments.texts.empty()) {
+      return InvalidArgument("bench tokenizer: --tokenizer DIR and --texts PATH must be given");
+    }
+    return RunTokenizerBench({.tokenizer = arguments.tokenizer,
+                              .texts = arguments.texts,
+                              .repetitions = arguments.repetitions,
+                              .python = python});
+  }
+  return RunControllerBench({.repetitions = arguments.repetitions, .python = python});
+}
+
+}  // namespace
 
 int RunBenchCommand(const BenchArguments& arguments) {
-  BenchOptions options;
-  options.repetitions = arguments.repetitions;
-  options.python = !arguments.no_python;
-  const Result<std::string> json = RunControllerBench(options);
+  const Result<std::string> json = Run(arguments);
   if (!json.ok()) return Fail(json.status());
   std::printf("%s\n", json->c_str());
   return 0;

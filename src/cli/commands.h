@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/inference_options.h"
 #include "core/status.h"
 
 namespace pace {
@@ -50,6 +51,10 @@ struct BenchArguments {
   std::string what = "controller";
   int64_t repetitions = 7;
   bool no_python = false;
+  int64_t num_threads = 2;  // rollout
+  std::string model;        // rollout; empty = random weights
+  std::string tokenizer;    // tokenizer: the folder of tokenizer.json
+  std::string texts;        // tokenizer: .jsonl files
 };
 int RunBenchCommand(const BenchArguments& arguments);
 
@@ -59,6 +64,39 @@ struct TokenizeArguments {
   bool skip_special = false;
 };
 int RunTokenizeCommand(const TokenizeArguments& arguments);
+
+struct ImportArguments {
+  std::string file;       // GGUF or llama2.c
+  std::string to;         // the folder to make
+  std::string tokenizer;  // tokenizer.json or its folder; llama2.c's tok*.bin
+  std::string dtype;      // f32, bf16, f16; empty = f32, but for large models bf16
+};
+int RunImportCommand(const ImportArguments& arguments);
+
+struct ExportArguments {
+  std::string model;
+  std::string to;
+  std::string format = "hf";  // hf, gguf, llama2c
+  std::string dtype;          // empty = as stored
+  std::string max_shard_size = "5GB";
+  bool no_tokenizer = false;  // gguf
+};
+int RunExportCommand(const ExportArguments& arguments);
+
+struct ScoreArguments {
+  InferenceArguments inference;
+  std::string file;  // empty = stdin
+};
+int RunScoreCommand(const ScoreArguments& arguments);
+
+struct GenerateArguments {
+  InferenceArguments inference;
+  GenerationOptions generation;
+  std::string file;  // empty = stdin
+  bool chat = false;
+  std::string system;
+};
+int RunGenerateCommand(const GenerateArguments& arguments);
 
 // Prints "pace: MESSAGE" on stderr and returns 2.
 int Fail(const Status& status);

@@ -1,10 +1,10 @@
 // pace tokenize
 #include <cstdio>
 #include <iostream>
-#include <limits>
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/prompt_line.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 #include "text/tokenizer.h"
@@ -38,13 +38,7 @@ Status ReadIdsLine(std::string_view line, std::vector<TokenId>& ids) {
       continue;
     }
     found = true;
-    ids.clear();
-    scan.EnterArray();
-    while (scan.NextItem()) {
-      int64_t id = 0;
-      scan.Integer(0, std::numeric_limits<TokenId>::max(), "", id);
-      ids.push_back(static_cast<TokenId>(id));
-    }
+    ScanTokenIds(scan, ids);
   }
   scan.End();
   if (scan.ok() && !found) return InvalidArgument("needs 'ids'");

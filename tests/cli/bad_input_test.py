@@ -154,7 +154,8 @@ class BadInputTest(unittest.TestCase):
                 self.assertIn("--help", done.stderr)
 
     def test_every_command_has_help_with_an_example(self):
-        for command in ("sim", "replay", "report", "config", "bench", "tokenize"):
+        for command in ("sim", "replay", "report", "config", "bench", "tokenize", "import",
+                        "export", "score", "generate"):
             with self.subTest(command):
                 done = pace_process.run(command, "--help")
                 self.assertEqual(done.returncode, 0)

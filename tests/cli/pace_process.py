@@ -10,11 +10,16 @@ BINARY = pathlib.Path(os.environ.get("PACE_BINARY_DIR", SOURCE / "build")) / "pa
 SHARED = pathlib.Path(os.environ.get("PACE_SHARED_DATA", SOURCE / ".." / "shared" / "data"))
 
 
-def run(*arguments, cwd=None, timeout=300):
+def run(*arguments, cwd=None, timeout=300, lines=None):
+    """Runs a command; `lines` go to its stdin as JSON, or as they are if they are texts."""
+    stdin = {"stdin": subprocess.DEVNULL}
+    if lines is not None:
+        stdin = {"input": "".join(
+            (line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)}
     return subprocess.run(
         [str(BINARY), *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, errors="replace", timeout=timeout,
-        stdin=subprocess.DEVNULL)
+        cwd=cwd, capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
+        **stdin)
 
 
 def json_lines(text):

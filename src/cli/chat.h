@@ -1,0 +1,25 @@
+// A chat in the terminal: lines from stdin, replies on stdout as they come.
+//
+// Ctrl-C stops a reply and not the program; Ctrl-D ends. Words, and the speed
+// after each reply, go to stderr.
+#ifndef PACE_CLI_CHAT_H_
+#define PACE_CLI_CHAT_H_
+
+#include <string>
+
+#include "cli/generation.h"
+#include "cli/ready_model.h"
+#include "core/status.h"
+
+namespace pace {
+
+struct ChatOptions {
+  GenerationOptions generation;
+  std::string system;  // empty = none
+};
+
+Status RunChat(const ChatOptions& options, ModelTexts& texts, ReadyModel model);
+
+}  // namespace pace
+
+#endif  // PACE_CLI_CHAT_H_

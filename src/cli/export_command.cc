@@ -1,0 +1,81 @@
+// pace export
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/byte_size.h"
+#include "cli/commands.h"
+#include "cli/export_gguf.h"
+#include "cli/export_llama2c.h"
+#include "cli/model_dtype.h"
+#include "cli/model_source.h"
+#include "cli/progress.h"
+
+namespace pace {
+namespace {
+
+Status ExportFolder(const ExportArguments& arguments, const ModelSource& source,
+                    Progress& progress) {
+  ModelFolderOptions options;
+  options.dtype = source.config.dtype;
+  if (!arguments.dtype.empty()) {
+    const Result<Dtype> dtype = ParseModelDtype(arguments.dtype);
+    if (!dtype.ok()) return dtype.status();
+    options.dtype = *dtype;
+  }
+  const Result<int64_t> shard = ParseByteSize("--max-shard-size", arguments.max_shard_size);
+  if (!shard.ok()) return shard.status();
+  options.max_shard_bytes = *shard;
+  options.progress = [&](int64_t done, int64_t total) { progress.Update(0, done, total); };
+  return WriteModelFolder(arguments.to, source, options);
+}
+
+Result<uint32_t> GgufTypeOf(const ExportArguments& arguments, Dtype stored) {
+  if (arguments.dtype == "q8_0") return kGgmlQ8_0;
+  const Result<Dtype> dtype =
+      arguments.dtype.empty() ? Result<Dtype>(stored) : ParseModelDtype(arguments.dtype);
+  if (!dtype.ok()) {
+    return InvalidArgument("--dtype ", arguments.dtype, ": must be f32, f16, bf16 or q8_0");
+  }
+  if (*dtype == Dtype::kF16) return kGgmlF16;
+  return *dtype == Dtype::kBF16 ? kGgmlBF16 : kGgmlF32;
+}
+
+// A file that is there is not overwritten by mistake.
+Status CheckNewFile(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return InvalidArgument(path, ": is there already");
+  return Status::Ok();
+}
+
+Status Export(const ExportArguments& arguments) {
+  if (arguments.format != "hf") PACE_RETURN_IF_ERROR(CheckNewFile(arguments.to));
+  const Result<ModelSource> source = OpenModelFolder(arguments.model);
+  if (!source.ok()) return source.status();
+  Progress progress(arguments.to, "tensors", 1);
+  if (arguments.format == "hf") return ExportFolder(arguments, *source, progress);
+  if (arguments.format == "llama2c") {
+    if (!arguments.dtype.empty() && arguments.dtype != "f32") {
+      return InvalidArgument("--dtype ", arguments.dtype, ": llama2.c has f32 alone");
+    }
+    return ExportLlama2c(arguments.to, *source);
+  }
+  const Result<uint32_t> type = GgufTypeOf(arguments, source->config.dtype);
+  if (!type.ok()) return type.status();
+  GgufExportOptions options;
+  options.type = *type;
+  options.tokenizer = !arguments.no_tokenizer;
+  const std::filesystem::path folder =
+      std::filesystem::absolute(arguments.model).lexically_normal();
+  options.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  options.progress = [&](int64_t done, int64_t total) { progress.Update(0, done, total); };
+  return ExportGguf(arguments.to, *source, options);
+}
+
+}  // namespace
+
+int RunExportCommand(const ExportArguments& arguments) {
+  const Status status = Export(arguments);
+  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace pace

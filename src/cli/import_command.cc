@@ -1,0 +1,97 @@
+// pace import
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "cli/commands.h"
+#include "cli/import_gguf.h"
+#include "cli/import_llama2c.h"
+#include "cli/model_dtype.h"
+#include "cli/progress.h"
+#include "text/tokenizer.h"
+
+namespace pace {
+namespace {
+
+// Above this, float32 is more than most want on their disk.
+constexpr int64_t kMaxF32Parameters = 1'000'000'000;
+
+bool IsGguf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char magic[4] = {};
+  file.read(magic, sizeof(magic));
+  return file && std::string_view(magic, sizeof(magic)) == "GGUF";
+}
+
+// A folder with tokenizer.json, or that file.
+bool IsTokenizerJson(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error) || path.extension() == ".json";
+}
+
+Status TakeTokenizerFiles(const std::string& given, ModelSource& source) {
+  std::error_code error;
+  std::filesystem::path folder = given;
+  if (!std::filesystem::is_directory(folder, error)) {
+    if (folder.filename() != "tokenizer.json") {
+      return InvalidArgument("--tokenizer ", given, ": must be a tokenizer.json or its folder");
+    }
+    folder = folder.has_parent_path() ? folder.parent_path() : ".";
+  }
+  const Result<Tokenizer> tokenizer = Tokenizer::Load(folder.string());
+  if (!tokenizer.ok()) return tokenizer.status();
+  Result<std::vector<FolderText>> texts = ReadTokenizerFiles(folder.string());
+  if (!texts.ok()) return texts.status();
+  source.texts = std::move(texts).value();
+  return Status::Ok();
+}
+
+Result<ModelSource> OpenSource(const ImportArguments& arguments) {
+  const bool takes_files = !arguments.tokenizer.empty() && IsTokenizerJson(arguments.tokenizer);
+  const bool is_gguf = IsGguf(arguments.file);
+  if (is_gguf && !arguments.tokenizer.empty() && !takes_files) {
+    return InvalidArgument("--tokenizer ", arguments.tokenizer,
+                           ": must be a tokenizer.json or its folder");
+  }
+  Result<ModelSource> source =
+      is_gguf ? OpenGguf(arguments.file, takes_files)
+              : OpenLlama2c(arguments.file, takes_files ? "" : arguments.tokenizer);
+  if (!source.ok()) return source.status();
+  if (takes_files) PACE_RETURN_IF_ERROR(TakeTokenizerFiles(arguments.tokenizer, *source));
+  return source;
+}
+
+Status Import(const ImportArguments& arguments) {
+  const Result<ModelSource> source = OpenSource(arguments);
+  if (!source.ok()) return source.status();
+  ModelFolderOptions options;
+  const int64_t num_parameters = source->config.num_parameters();
+  options.dtype = num_parameters > kMaxF32Parameters ? Dtype::kBF16 : Dtype::kF32;
+  if (!arguments.dtype.empty()) {
+    const Result<Dtype> dtype = ParseModelDtype(arguments.dtype);
+    if (!dtype.ok()) return dtype.status();
+    options.dtype = *dtype;
+  }
+  {
+    Progress progress(arguments.to, "tensors", 1);
+    options.progress = [&](int64_t done, int64_t total) { progress.Update(0, done, total); };
+    PACE_RETURN_IF_ERROR(WriteModelFolder(arguments.to, *source, options));
+  }
+  std::fprintf(stderr, "%s: %s, %lld parameters as %s, %s\n", arguments.to.c_str(),
+               std::string(ArchitectureName(source->config.architecture)).c_str(),
+               static_cast<long long>(num_parameters),
+               std::string(DtypeName(options.dtype)).c_str(),
+               source->texts.empty() ? "without a tokenizer (give one with --tokenizer)"
+                                     : "with its tokenizer");
+  return Status::Ok();
+}
+
+}  // namespace
+
+int RunImportCommand(const ImportArguments& arguments) {
+  const Status status = Import(arguments);
+  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace pace

@@ -1,0 +1,84 @@
+// pace score
+#include <cstdio>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/line_input.h"
+#include "cli/ready_model.h"
+#include "cli/sequence_scorer.h"
+#include "core/json_writer.h"
+
+namespace pace {
+namespace {
+
+constexpr int64_t kPassTokens = 512;
+// Lines are read ahead until this many tokens wait: enough to fill passes.
+constexpr int64_t kMaxWaitingTokens = 8 * kPassTokens;
+constexpr int64_t kNumSequences = 64;
+
+// Submits lines until enough wait or none is there. False at the end of input.
+Result<bool> ReadAhead(LineInput& input, ModelTexts& texts, SequenceScorer& scorer) {
+  std::string line;
+  while (scorer.num_waiting_tokens() < kMaxWaitingTokens) {
+    const Result<LineInput::Read> read = input.Next(/*wait=*/!scorer.busy(), line);
+    if (!read.ok()) return read.status();
+    if (*read == LineInput::Read::kEnd) return false;
+    if (*read == LineInput::Read::kNotYet) return true;
+    if (line.empty()) continue;
+    const Result<PromptLine> prompt = ParsePromptLine(line);
+    if (!prompt.ok()) return prompt.status().At(input.where());
+    Result<std::vector<TokenId>> ids = texts.TokensOf(*prompt);
+    if (!ids.ok()) return ids.status().At(input.where());
+    PACE_RETURN_IF_ERROR(scorer.Submit(std::move(ids).value()).At(input.where()));
+  }
+  return true;
+}
+
+Status Print(const std::vector<std::vector<float>>& completed) {
+  std::string out;
+  for (const std::vector<float>& logprobs : completed) {
+    JsonWriter json(out);
+    json.BeginObject();
+    json.Key("logprobs");
+    json.BeginArray();
+    for (const float logprob : logprobs) json.Value(logprob);
+    json.EndArray();
+    json.EndObject();
+    out += '\n';
+  }
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  if (std::fflush(stdout) != 0) return Unavailable("stdout: cannot be written");
+  return Status::Ok();
+}
+
+Status Score(const ScoreArguments& arguments) {
+  Result<LineInput> input = LineInput::Open(arguments.file);
+  if (!input.ok()) return input.status();
+  ModelTexts texts(arguments.inference.model);
+  const Result<ReadyModel> model = LoadReadyModel(arguments.inference, kNumSequences);
+  if (!model.ok()) return model.status();
+  model->decoder->Install(model->weights);
+  SequenceScorer scorer(*model->decoder, kPassTokens);
+  // A bad line ends the reading; what came before it is still answered.
+  Status bad_line;
+  for (bool more = true; more || scorer.busy();) {
+    if (more) {
+      const Result<bool> read = ReadAhead(*input, texts, scorer);
+      bad_line = read.status();
+      more = read.ok() && *read;
+    }
+    const Result<std::vector<std::vector<float>>> completed = scorer.Step();
+    if (!completed.ok()) return completed.status();
+    PACE_RETURN_IF_ERROR(Print(*completed));
+  }
+  return bad_line;
+}
+
+}  // namespace
+
+int RunScoreCommand(const ScoreArguments& arguments) {
+  const Status status = Score(arguments);
+  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace pace
