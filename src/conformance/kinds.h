@@ -18,6 +18,7 @@ struct Tally {
   int64_t num_failed = 0;
   int64_t num_skipped = 0;
   std::vector<std::string> failures;  // "FILE: case: what differs", a line each
+  std::vector<std::string> notes;     // what a reader may want to know, for stderr
 
   void Pass() { ++num_passed; }
   void Skip() { ++num_skipped; }
@@ -43,6 +44,7 @@ Status CheckChat(const KindArguments& arguments, Tally& tally);
 Status CheckHermes(const KindArguments& arguments, Tally& tally);
 Status CheckTruncation(const KindArguments& arguments, Tally& tally);
 Status CheckSafetensors(const KindArguments& arguments, Tally& tally);
+Status CheckModels(const KindArguments& arguments, Tally& tally);
 
 }  // namespace pace
 

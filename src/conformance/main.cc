@@ -28,9 +28,12 @@ constexpr Kind kKinds[] = {
     {"hermes", "Tool calls in a model's text", "Case files", CheckHermes},
     {"truncation", "Tool responses cut to a length", "Case files", CheckTruncation},
     {"safetensors", "Reading and refusing safetensors files", "Folders", CheckSafetensors},
+    {"models", "Logits, gradients and continuations of checkpoints",
+     "Folders of a checkpoint with expected.json", CheckModels},
 };
 
 int Report(const Status& status, const Tally& tally) {
+  for (const std::string& line : tally.notes) std::fprintf(stderr, "%s\n", line.c_str());
   for (const std::string& line : tally.failures) std::printf("%s\n", line.c_str());
   if (!status.ok()) std::fprintf(stderr, "pace-conformance: %s\n", status.message().c_str());
   std::printf("%s\n", Concat(tally.num_passed, " passed, ", tally.num_failed, " failed, ",
@@ -61,6 +64,10 @@ int Main(int argc, char** argv) {
     if (name == "chat") {
       command->add_option("--template", arguments.chat_template,
                           "A Jinja file (default: the tokenizer's own template)");
+    }
+    if (name == "models") {
+      command->add_option("--config", arguments.config,
+                          "Name of the configuration in each folder (default: config.json)");
     }
   }
   try {
