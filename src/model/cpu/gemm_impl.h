@@ -27,7 +27,7 @@ void TileF32(const GemmTask& task, int64_t row, int64_t panel, const char* next,
   const float* x[kGroups];
 #pragma GCC unroll 4
   for (int g = 0; g < kGroups; ++g) {
-    x[g] = static_cast<const float*>(task.x) + (row + 4 * g) * stride;
+    x[g] = static_cast<const float*>(task.x) + (row + int64_t{4} * g) * stride;
   }
   Vec sum[R][kVecs];
 #pragma GCC unroll 16
@@ -86,7 +86,7 @@ void PanelF32(const GemmTask& task, int64_t panel) {
   const int64_t panel_bytes = task.depth * kPanelWidth * static_cast<int64_t>(sizeof(float));
   const char* const next = static_cast<const char*>(task.panels) + (panel + P) * panel_bytes;
   // A row of weights is 128 bytes.
-  const int64_t step = 128 * P / num_tiles;
+  const int64_t step = int64_t{128} * P / num_tiles;
   int64_t row = 0;
   for (int64_t t = 0; t < num_tiles; ++t) {
     const int64_t rows = height + (t < num_higher ? 1 : 0);

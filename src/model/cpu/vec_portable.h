@@ -119,8 +119,8 @@ struct Portable {
   }
   // Sixteen pairs of bf16: their first and second elements.
   static void LoadPairs(const uint16_t* from, Vec& even, Vec& odd) {
-    even = Each([from](int i) { return FromBf16(from[2 * i]); });
-    odd = Each([from](int i) { return FromBf16(from[2 * i + 1]); });
+    even = Each([from](int64_t i) { return FromBf16(from[2 * i]); });
+    odd = Each([from](int64_t i) { return FromBf16(from[2 * i + 1]); });
   }
 
  private:
