@@ -3,13 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "cli/conversation.h"
@@ -35,7 +32,9 @@ class Chat {
         conversation_(std::move(conversation)),
         engine_(std::move(engine)),
         input_(std::move(input)),
-        is_terminal_(isatty(STDIN_FILENO) != 0) {}
+        is_terminal_(isatty(STDIN_FILENO) != 0) {
+    input_.set_wake(interrupt_.descriptor());
+  }
 
   Status Run() {
     std::fputs("Type a message. /help shows the commands; Ctrl-C stops a reply, Ctrl-D ends.\n",
@@ -158,14 +157,9 @@ class Chat {
     return stopped;
   }
 
-  // Past the C library, which takes Ctrl-C during a write for an error.
-  static Status Write(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return Unavailable("stdout: cannot be written: ", std::strerror(errno));
-      text.remove_prefix(static_cast<size_t>(count));
-    }
+  static Status Write(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    if (std::fflush(stdout) != 0) return Unavailable("stdout: cannot be written");
     return Status::Ok();
   }
 

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace pace {
@@ -26,6 +27,7 @@ Result<LineInput> LineInput::Open(const std::string& path) {
 LineInput::LineInput(LineInput&& other) noexcept
     : name_(std::move(other.name_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
+      wake_(other.wake_),
       buffer_(std::move(other.buffer_)),
       begin_(other.begin_),
       scanned_(other.scanned_),
@@ -56,9 +58,10 @@ bool LineInput::TakeLine(std::string& line) {
 }
 
 Result<bool> LineInput::Fill(bool wait) {
-  pollfd ready = {descriptor_, POLLIN, 0};
   // Files are always ready.
-  if (!wait && ::poll(&ready, 1, 0) <= 0) return false;
+  pollfd ready[] = {{descriptor_, POLLIN, 0}, {wake_, POLLIN, 0}};
+  const int num_ready = ::poll(ready, std::size(ready), wait ? -1 : 0);
+  if (num_ready <= 0 || ready[1].revents != 0 || ready[0].revents == 0) return false;
   buffer_.erase(0, begin_);
   scanned_ -= begin_;
   begin_ = 0;

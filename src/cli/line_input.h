@@ -22,7 +22,7 @@ class LineInput {
  public:
   enum class Read {
     kLine,    // `line` holds the next one, without its end
-    kNotYet,  // nothing is there yet; with `wait`: a signal came
+    kNotYet,  // nothing is there yet; with `wait`: it was woken
     kEnd,
   };
 
@@ -35,17 +35,20 @@ class LineInput {
   // The last line may lack its end. An error: it cannot be read, or a line is
   // longer than 64 MiB.
   Result<Read> Next(bool wait, std::string& line);
+  // A wait also ends when this descriptor becomes readable.
+  void set_wake(int descriptor) { wake_ = descriptor; }
   // "stdin:3", of the line that Next gave last.
   std::string where() const;
 
  private:
   LineInput(std::string name, int descriptor) : name_(std::move(name)), descriptor_(descriptor) {}
   bool TakeLine(std::string& line);
-  // Reads some bytes. False: none, because of the end, a signal or no wait.
+  // Reads some bytes. False: none, at the end, or none yet.
   Result<bool> Fill(bool wait);
 
   std::string name_;
   int descriptor_;  // -1 once moved from
+  int wake_ = -1;   // poll passes over -1
   std::string buffer_;
   size_t begin_ = 0;    // of what was not handed out
   size_t scanned_ = 0;  // no line end before here

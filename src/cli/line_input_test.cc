@@ -1,5 +1,6 @@
 #include "cli/line_input.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +54,21 @@ TEST(LineInputTest, DoesNotWaitUnlessToldTo) {
   EXPECT_EQ(*input.Next(true, line), LineInput::Read::kLine);
   EXPECT_EQ(line, "half and half");
   EXPECT_EQ(*input.Next(false, line), LineInput::Read::kNotYet);
+}
+
+TEST(LineInputTest, AWaitEndsWhenItIsWoken) {
+  const auto path = Scratch("pipe");
+  const auto waker_path = Scratch("waker");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(waker_path.c_str(), 0600), 0);
+  std::fstream writer(path, std::ios::in | std::ios::out);
+  const int waker = ::open(waker_path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::write(waker, "x", 1), 1);
+  LineInput input = Open(path);
+  input.set_wake(waker);
+  std::string line;
+  EXPECT_EQ(*input.Next(true, line), LineInput::Read::kNotYet);
+  ::close(waker);
 }
 
 TEST(LineInputTest, AFileThatIsNotThereIsAnError) {
