@@ -22,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kSeed = 20261115;
+constexpr int64_t kSyncsPerRound = 3;
 constexpr double kMaxSyncFactor = 1.3;  // sync with scores <= 1 + this * f without
 
 // The limits that this project sets itself, as ratios to the peer.
@@ -188,21 +189,33 @@ class RolloutBench {
     return count ? MeasureLimit() : Status::Ok();
   }
 
+  // Both sides hold their responses at once, and sync in turn.
   Status RunSync(bool count) {
+    RolloutLoop& plain = *loops_[Dtype::kF32];
+    RolloutLoop& scoring = *scoring_loop_;
     const TokenRows prompts = Prompts(model_->config, LargestBatch(), options_.prompt_tokens);
     const int64_t tokens = options_.new_tokens - 2;
-    const Result<SyncCost> plain = loops_[Dtype::kF32]->Sync(prompts, tokens);
-    if (!plain.ok()) return plain.status();
-    const Result<SyncCost> scored = scoring_loop_->Sync(prompts, tokens);
-    if (!scored.ok()) return scored.status();
-    if (!count) return Status::Ok();
-    sync_.repetitions.push_back(1e3 * plain->seconds);
-    scored_sync_.repetitions.push_back(1e3 * scored->seconds);
+    PACE_RETURN_IF_ERROR(plain.Hold(prompts, tokens, kSyncsPerRound));
+    PACE_RETURN_IF_ERROR(scoring.Hold(prompts, tokens, kSyncsPerRound));
+    for (int64_t i = 0; i < kSyncsPerRound; ++i) {
+      const Result<SyncCost> without = plain.Sync();
+      if (!without.ok()) return without.status();
+      const Result<SyncCost> with = scoring.Sync();
+      if (!with.ok()) return with.status();
+      if (count) CountSync(*without, *with);
+    }
+    plain.Drop();
+    scoring.Drop();
+    return Status::Ok();
+  }
+
+  void CountSync(const SyncCost& without, const SyncCost& with) {
+    sync_.repetitions.push_back(1e3 * without.seconds);
+    scored_sync_.repetitions.push_back(1e3 * with.seconds);
     const double context = 0.5 * static_cast<double>(options_.prompt_tokens + options_.new_tokens);
     head_share_ =
-        static_cast<double>(scored->num_scored_rows) * HeadFlops(model_->config) /
-        (static_cast<double>(scored->num_rebuilt_rows) * LayerFlops(model_->config, context));
-    return Status::Ok();
+        static_cast<double>(with.num_scored_rows) * HeadFlops(model_->config) /
+        (static_cast<double>(with.num_rebuilt_rows) * LayerFlops(model_->config, context));
   }
 
   Status MeasureLimit() {

@@ -12,6 +12,8 @@ namespace {
 
 // Prefill and rebuild in large passes: nothing else waits here.
 constexpr int64_t kPassTokens = 2048;
+// What a response may generate while all others are rebuilt.
+constexpr int64_t kTokensPerSync = 16;
 
 }  // namespace
 
@@ -25,7 +27,7 @@ Result<std::unique_ptr<RolloutLoop>> RolloutLoop::Create(const ModelConfig& conf
   decoder_options.dtype = options.dtype;
   decoder_options.num_threads = options.num_threads;
   // Ample: a sequence leaves part of its last block unused.
-  decoder_options.num_blocks = 2 * options.max_tokens / kBlockTokens + 64;
+  decoder_options.num_blocks = 2 * options.max_tokens / kBlockTokens + 256;
   Result<std::unique_ptr<Decoder>> decoder = CreateCpuDecoder(config, decoder_options);
   if (!decoder.ok()) return decoder.status();
   Result<std::shared_ptr<const DecoderWeights>> prepared = (*decoder)->Prepare(weights);
@@ -70,31 +72,34 @@ Result<Generation> RolloutLoop::Generate(const TokenRows& prompts, int64_t new_t
   return generation;
 }
 
-Result<SyncCost> RolloutLoop::Sync(const TokenRows& prompts, int64_t new_tokens) {
-  const int64_t first = next_group_;
-  // Room for one token after the sync, and no response may end before it.
-  PACE_RETURN_IF_ERROR(Submit(prompts, new_tokens + 2));
-  const auto generated = [&](int64_t group) {
-    const PartialResponse* response = engine_.Peek({GroupId(first + group), 0});
+Status RolloutLoop::Hold(const TokenRows& prompts, int64_t new_tokens, int64_t num_syncs) {
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    held_.push_back({GroupId(next_group_ + static_cast<int64_t>(i)), 0});
+  }
+  // While the last one catches up the others go on, a token each pass; none may
+  // end before the last sync.
+  PACE_RETURN_IF_ERROR(Submit(prompts, new_tokens + num_syncs * kTokensPerSync));
+  for (size_t i = 0; i < held_.size();) {
+    const PartialResponse* response = engine_.Peek(held_[i]);
     PACE_CHECK(response != nullptr, "a response ended before the sync");
-    return static_cast<int64_t>(response->tokens.size());
-  };
-  const auto num_prompts = static_cast<int64_t>(prompts.size());
-  for (int64_t group = 0; group < num_prompts;) {
-    if (generated(group) >= new_tokens) {
-      ++group;
+    if (static_cast<int64_t>(response->tokens.size()) >= new_tokens) {
+      ++i;
       continue;
     }
     const Result<StepReport> step = engine_.Step();
     if (!step.ok()) return step.status();
   }
+  return Status::Ok();
+}
+
+Result<SyncCost> RolloutLoop::Sync() {
   SyncCost cost;
-  std::set<MemberId> waiting;
-  for (int64_t group = 0; group < num_prompts; ++group) waiting.insert({GroupId(first + group), 0});
+  std::set<MemberId> waiting(held_.begin(), held_.end());
   version_ = version_.Next();
   const WallClock clock;
   PACE_RETURN_IF_ERROR(engine_.Sync(version_, weights_));
   while (!waiting.empty()) {
+    PACE_CHECK(engine_.busy(), "a response ended before the sync");
     const Result<StepReport> step = engine_.Step();
     if (!step.ok()) return step.status();
     for (const MemberId& id : step->sampled) waiting.erase(id);
@@ -102,10 +107,12 @@ Result<SyncCost> RolloutLoop::Sync(const TokenRows& prompts, int64_t new_tokens)
     cost.num_scored_rows += step->num_scored_rows;
   }
   cost.seconds = clock.Now().count();
-  for (int64_t group = 0; group < num_prompts; ++group) {
-    (void)engine_.Cancel(GroupId(first + group));
-  }
   return cost;
+}
+
+void RolloutLoop::Drop() {
+  for (const MemberId& id : held_) (void)engine_.Cancel(id.group);
+  held_.clear();
 }
 
 }  // namespace pace

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "bench/transformers_peer.h"
 #include "core/status.h"
@@ -37,8 +38,11 @@ class RolloutLoop {
 
   // Greedy continuations, timed from the first request to the last token.
   Result<Generation> Generate(const TokenRows& prompts, int64_t new_tokens);
-  // Generates until every response has `new_tokens`, then syncs.
-  Result<SyncCost> Sync(const TokenRows& prompts, int64_t new_tokens);
+  // Generates until every response has `new_tokens` and room for `num_syncs` more.
+  Status Hold(const TokenRows& prompts, int64_t new_tokens, int64_t num_syncs);
+  // Syncs under the responses held; each generates one token.
+  Result<SyncCost> Sync();
+  void Drop();
 
  private:
   RolloutLoop(std::unique_ptr<Decoder> decoder, const RolloutOptions& options);
@@ -48,6 +52,7 @@ class RolloutLoop {
   std::shared_ptr<const DecoderWeights> weights_;
   PolicyVersion version_;
   int64_t next_group_ = 0;
+  std::vector<MemberId> held_;
 };
 
 }  // namespace pace

@@ -26,11 +26,13 @@ Attention::Attention(const ModelConfig& config, const Kernels& kernels, ThreadTe
 void Attention::Plan(std::span<const Chunk> chunks) {
   chunks_ = chunks;
   first_rows_.assign(1, 0);
-  chunk_of_.clear();
+  writes_.clear();
   int64_t most_keys = 0;
-  for (const Chunk& chunk : chunks) {
-    chunk_of_.insert(chunk_of_.end(), static_cast<size_t>(chunk.num_tokens),
-                     static_cast<int64_t>(first_rows_.size()) - 1);
+  for (size_t index = 0; index < chunks.size(); ++index) {
+    const Chunk& chunk = chunks[index];
+    for (int64_t token = 0; token < chunk.num_tokens && !WritesItself(chunk); ++token) {
+      writes_.push_back({.chunk = index, .token = token});
+    }
     first_rows_.push_back(first_rows_.back() + chunk.num_tokens);
     most_keys = std::max(most_keys, chunk.start + chunk.num_tokens);
   }
@@ -83,41 +85,45 @@ void Attention::FormSpans() {
   }
 }
 
-void Attention::Run(const float* qkv, int64_t qkv_stride, int64_t layer, KvCache& cache, void* out,
-                    int64_t out_stride, bool out_is_bf16) {
-  WriteRows(qkv, qkv_stride, layer, cache);
-  const Output output = {.data = static_cast<char*>(out),
-                         .row_bytes = out_stride * (out_is_bf16 ? 2 : 4),
-                         .is_bf16 = out_is_bf16};
+void Attention::Run(const Layer& layer, KvCache& cache) {
+  ForRows(team_, static_cast<int64_t>(writes_.size()), 4 * num_kv_heads_ * head_dim_,
+          [&](int64_t i, int64_t) {
+            const Write& write = writes_[static_cast<size_t>(i)];
+            for (int64_t h = 0; h < num_kv_heads_; ++h) {
+              WriteToken(write.chunk, write.token, h, layer, cache);
+            }
+          });
   team_.ParallelFor(static_cast<int64_t>(span_ends_.size()), [&](int64_t span, int64_t worker) {
     const auto s = static_cast<size_t>(span);
     float* const scratch = scratch_.As<float>() + worker * scratch_floats_;
     for (size_t i = s == 0 ? 0 : span_ends_[s - 1]; i < span_ends_[s]; ++i) {
-      RunUnit(units_[i], qkv, qkv_stride, layer, cache, output, scratch);
+      RunUnit(units_[i], layer, cache, scratch);
     }
   });
 }
 
-void Attention::WriteRows(const float* qkv, int64_t qkv_stride, int64_t layer,
-                          KvCache& cache) const {
-  const auto write = [&](int64_t row, int64_t) {
-    const auto index = static_cast<size_t>(chunk_of_[static_cast<size_t>(row)]);
-    const Chunk& chunk = chunks_[index];
-    const int64_t position = chunk.start + row - first_rows_[index];
-    const BlockId block = chunk.blocks[static_cast<size_t>(position / kBlockTokens)];
-    const float* const keys = qkv + row * qkv_stride + num_heads_ * head_dim_;
-    for (int64_t h = 0; h < num_kv_heads_; ++h) {
-      const float* const key = keys + h * head_dim_;
-      cache.Write(kernels_, layer, h, block, position % kBlockTokens, key,
-                  key + num_kv_heads_ * head_dim_);
-    }
-  };
-  ForRows(team_, first_rows_.back(), 4 * num_kv_heads_ * head_dim_, write);
+// In this pass, a single token is read by the unit that has its head alone; that
+// unit's stores then overlap with its loads.
+bool Attention::WritesItself(const Chunk& chunk) const {
+  return chunk.num_tokens == 1 && num_heads_ / num_kv_heads_ <= kMaxAttendRows;
 }
 
-void Attention::RunUnit(const Unit& unit, const float* qkv, int64_t qkv_stride, int64_t layer,
-                        const KvCache& cache, const Output& out, float* scratch) const {
+void Attention::WriteToken(size_t chunk_index, int64_t token, int64_t kv_head, const Layer& layer,
+                           KvCache& cache) const {
+  const Chunk& chunk = chunks_[chunk_index];
+  const int64_t position = chunk.start + token;
+  const BlockId block = chunk.blocks[static_cast<size_t>(position / kBlockTokens)];
+  const float* const key = layer.qkv + (first_rows_[chunk_index] + token) * layer.qkv_stride +
+                           (num_heads_ + kv_head) * head_dim_;
+  cache.Write(kernels_, layer.index, kv_head, block, position % kBlockTokens, key,
+              key + num_kv_heads_ * head_dim_);
+}
+
+void Attention::RunUnit(const Unit& unit, const Layer& layer, KvCache& cache,
+                        float* scratch) const {
   const Chunk& chunk = chunks_[unit.chunk];
+  if (WritesItself(chunk)) WriteToken(unit.chunk, 0, unit.kv_head, layer, cache);
+  const int64_t out_bytes = layer.out_is_bf16 ? 2 : 4;
   AttendTask task;
   task.num_rows = unit.num_queries * unit.num_heads;
   for (int64_t q = 0; q < unit.num_queries; ++q) {
@@ -125,15 +131,16 @@ void Attention::RunUnit(const Unit& unit, const float* qkv, int64_t qkv_stride, 
     for (int64_t h = 0; h < unit.num_heads; ++h) {
       const int64_t i = q * unit.num_heads + h;
       const int64_t column = (unit.first_head + h) * head_dim_;
-      task.queries[i] = qkv + row * qkv_stride + column;
+      task.queries[i] = layer.qkv + row * layer.qkv_stride + column;
       task.num_keys[i] = chunk.start + unit.first_query + q + 1;
-      task.outputs[i] = out.data + row * out.row_bytes + column * (out.is_bf16 ? 2 : 4);
+      task.outputs[i] =
+          static_cast<char*>(layer.out) + (row * layer.out_stride + column) * out_bytes;
     }
   }
-  task.out_is_bf16 = out.is_bf16;
+  task.out_is_bf16 = layer.out_is_bf16;
   task.blocks = chunk.blocks.data();
-  task.keys = cache.Keys(layer, unit.kv_head);
-  task.values = cache.Values(layer, unit.kv_head);
+  task.keys = cache.Keys(layer.index, unit.kv_head);
+  task.values = cache.Values(layer.index, unit.kv_head);
   task.block_stride = cache.block_stride();
   task.cache_is_bf16 = cache.is_bf16();
   task.head_dim = head_dim_;

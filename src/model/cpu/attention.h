@@ -25,10 +25,17 @@ class Attention {
   // Plans a pass over these chunks, whose rows lie one after the other.
   void Plan(std::span<const Chunk> chunks);
 
-  // Writes the rows' keys and values into the cache, then attends. A row of
-  // `qkv` holds all query heads, key heads and value heads.
-  void Run(const float* qkv, int64_t qkv_stride, int64_t layer, KvCache& cache, void* out,
-           int64_t out_stride, bool out_is_bf16);
+  // The rows of one layer.
+  struct Layer {
+    int64_t index = 0;
+    const float* qkv = nullptr;  // a row holds all query heads, key heads and value heads
+    int64_t qkv_stride = 0;
+    void* out = nullptr;
+    int64_t out_stride = 0;  // elements
+    bool out_is_bf16 = false;
+  };
+  // Writes the rows' keys and values into the cache, and attends.
+  void Run(const Layer& layer, KvCache& cache);
 
  private:
   struct Unit {
@@ -39,18 +46,19 @@ class Attention {
     int64_t first_head = 0;
     int64_t num_heads = 0;
   };
-  struct Output {
-    char* data = nullptr;
-    int64_t row_bytes = 0;
-    bool is_bf16 = false;
+  // A token whose keys and values are written before any unit runs.
+  struct Write {
+    size_t chunk = 0;
+    int64_t token = 0;  // within the chunk
   };
 
-  void WriteRows(const float* qkv, int64_t qkv_stride, int64_t layer, KvCache& cache) const;
   void AddUnits(size_t chunk, int64_t kv_head);
   // Gathers units into spans that are worth a task.
   void FormSpans();
-  void RunUnit(const Unit& unit, const float* qkv, int64_t qkv_stride, int64_t layer,
-               const KvCache& cache, const Output& out, float* scratch) const;
+  bool WritesItself(const Chunk& chunk) const;
+  void WriteToken(size_t chunk_index, int64_t token, int64_t kv_head, const Layer& layer,
+                  KvCache& cache) const;
+  void RunUnit(const Unit& unit, const Layer& layer, KvCache& cache, float* scratch) const;
 
   const int64_t num_heads_;
   const int64_t num_kv_heads_;
@@ -61,7 +69,7 @@ class Attention {
 
   std::span<const Chunk> chunks_;
   std::vector<int64_t> first_rows_;  // of each chunk, and the end
-  std::vector<int64_t> chunk_of_;    // of each row
+  std::vector<Write> writes_;
   std::vector<Unit> units_;
   std::vector<size_t> span_ends_;
   int64_t score_stride_ = 0;

@@ -74,7 +74,13 @@ class Sequence {
       attention.Plan({&chunk, 1});
       Activations out(out_width(), level.is_bf16);
       out.Reserve(num_tokens);
-      attention.Run(row(start), width(), 1, cache, out.data(), out.stride(), level.is_bf16);
+      attention.Run({.index = 1,
+                     .qkv = row(start),
+                     .qkv_stride = width(),
+                     .out = out.data(),
+                     .out_stride = out.stride(),
+                     .out_is_bf16 = level.is_bf16},
+                    cache);
       for (int64_t i = 0; i < num_tokens; ++i) AppendRow(out, i, result);
       start += num_tokens;
     }

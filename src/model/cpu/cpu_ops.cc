@@ -114,8 +114,13 @@ void CpuOps::Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) {
 }
 
 CpuOps::Rows CpuOps::Attend(const Rows& qkv, int64_t layer) {
-  attention_.Run(qkv.at->floats(0), qkv.at->stride(), layer, *cache_, attended_.data(),
-                 attended_.stride(), attended_.is_bf16());
+  attention_.Run({.index = layer,
+                  .qkv = qkv.at->floats(0),
+                  .qkv_stride = qkv.at->stride(),
+                  .out = attended_.data(),
+                  .out_stride = attended_.stride(),
+                  .out_is_bf16 = attended_.is_bf16()},
+                 *cache_);
   return {&attended_};
 }
 

@@ -1,16 +1,19 @@
 #include "model/cpu/gemm.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace pace {
 namespace {
 
-// A share should take at least some microseconds, or taking it costs too much.
-constexpr double kSecondsPerShare = 4e-6;
+// A share takes at least some microseconds, or taking it costs too much; longer
+// ones, where there is enough work, so that each thread has some to give away.
+constexpr double kLeastSeconds = 6e-6;
+constexpr double kSharesPerThread = 8;
 // Rough speed of one core, to choose shares by; results do not depend on it.
 constexpr double kBytesPerSecond = 20e9;
 constexpr double kFlopsPerSecond = 100e9;
-constexpr double kBf16FlopsPerSecond = 600e9;
+constexpr double kBf16FlopsPerSecond = 800e9;
 
 // Rows of a block: nearly equal blocks whose inputs stay in the second-level
 // cache beside the panels. A multiple of what AMX takes at a time.
@@ -32,17 +35,23 @@ double SecondsPerPanel(const PackedMatrix& matrix, int64_t num_rows) {
 }  // namespace
 
 void Gemm::Divide(std::span<const Product> products) {
-  shares_.clear();
   double total = 0;
+  for (const Product& product : products) {
+    total += SecondsPerPanel(*product.matrix, product.num_rows) *
+             static_cast<double>(product.matrix->num_panels);
+  }
+  const double shares = kSharesPerThread * static_cast<double>(team_.num_threads());
+  const double wanted = std::max(kLeastSeconds, total / shares);
+  is_small_ = total < kLeastSeconds;
+  shares_.clear();
   for (int64_t p = 0; const Product& product : products) {
     const PackedMatrix& matrix = *product.matrix;
     const int64_t row_block = RowBlock(matrix, product.num_rows);
     for (int64_t row = 0; row < product.num_rows; row += row_block) {
       const int64_t num_rows = std::min(row_block, product.num_rows - row);
-      const double seconds = SecondsPerPanel(matrix, num_rows);
-      total += seconds * static_cast<double>(matrix.num_panels);
       // Panels go in pairs, as kernels take them.
-      const int64_t step = 2 * static_cast<int64_t>(1 + kSecondsPerShare / (2 * seconds));
+      const double pair_seconds = 2 * SecondsPerPanel(matrix, num_rows);
+      const int64_t step = 2 * std::max<int64_t>(1, std::llround(wanted / pair_seconds));
       for (int64_t panel = 0; panel < matrix.num_panels; panel += step) {
         shares_.push_back({.product = p,
                            .row = row,
@@ -53,12 +62,11 @@ void Gemm::Divide(std::span<const Product> products) {
     }
     ++p;
   }
-  small_ = total < kSecondsPerShare;
 }
 
 void Gemm::Run(std::span<const Product> products) {
   Divide(products);
-  if (small_) {
+  if (is_small_) {
     for (const Share& share : shares_) RunShare(products, share);
     return;
   }

@@ -50,7 +50,7 @@ class Gemm {
   const Kernels& kernels_;
   ThreadTeam& team_;
   std::vector<Share> shares_;
-  bool small_ = false;  // too little work to share out
+  bool is_small_ = false;  // too little work to share out
 };
 
 }  // namespace pace

@@ -10,7 +10,7 @@ namespace pace {
 namespace {
 
 // Rows whose logits are there at once: enough to use each weight well.
-constexpr size_t kRowsAtOnce = 64;
+constexpr size_t kRowsAtOnce = 128;
 
 }  // namespace
 
