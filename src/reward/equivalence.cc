@@ -1,0 +1,111 @@
+#include "reward/equivalence.h"
+
+#include <algorithm>
+#include <string>
+
+#include "reward/answer_search.h"
+#include "reward/answer_text.h"
+#include "reward/boxed.h"
+#include "reward/math_comparer.h"
+#include "reward/units.h"
+
+namespace pace {
+namespace {
+
+constexpr size_t kNone = std::string_view::npos;
+// Longer answers are no words and no choice.
+constexpr size_t kMaxWordsBytes = 1000;
+
+// The end of a long text, which is where its answer stands; from the beginning of a
+// line where one is near, for a "$" must not be parted from its partner.
+std::string_view EndOf(std::string_view text) {
+  constexpr size_t kNear = 1024;
+  if (text.size() <= kMaxVerifiedBytes) return text;
+  text.remove_prefix(text.size() - kMaxVerifiedBytes);
+  const size_t line = text.substr(0, kNear).find('\n');
+  if (line != kNone) return text.substr(line + 1);
+  const auto is_continued = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  while (!text.empty() && is_continued(text[0])) text.remove_prefix(1);
+  return text;
+}
+
+std::string WithoutSpace(std::string_view text) {
+  std::string out;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(out),
+               [](char c) { return c != ' ' && c != '\t' && c != '\n' && c != '\r'; });
+  return out;
+}
+
+bool IsSameText(std::string_view answer, std::string_view ours) {
+  const std::string wanted = WithoutSpace(answer);
+  return !wanted.empty() && wanted == WithoutSpace(ours);
+}
+
+bool AnyReadingIsSame(const equiv::FoundAnswer& right, const equiv::FoundAnswer& ours) {
+  equiv::MathComparer comparer;
+  for (const equiv::MathNodePtr& wanted : right.readings) {
+    for (const equiv::MathNodePtr& given : ours.readings) {
+      if (comparer.IsSame(wanted, given)) return true;
+    }
+  }
+  return false;
+}
+
+// Where what the last "answer is" or "answer:" announces begins; 0 where the
+// text has neither.
+size_t BeginOfAnnounced(std::string_view response) {
+  size_t begin = 0;
+  for (const std::string_view phrase : {"answer is", "nswer:"}) {
+    const size_t at = response.rfind(phrase);
+    if (at != kNone) begin = std::max(begin, at + phrase.size());
+  }
+  return begin;
+}
+
+// For answers that are words: the same words, in the place where ours was found
+// or in the sentence that announces it.
+bool IsSameInWords(std::string_view answer, const equiv::FoundAnswer& ours,
+                   std::string_view response) {
+  if (answer.size() > kMaxWordsBytes) return false;
+  const std::string wanted = equiv::PlainWords(equiv::TidyAnswer(answer, true));
+  if (wanted.empty()) return false;
+  if (wanted == equiv::PlainWords(ours.text)) return true;
+  const std::string_view rest = response.substr(BeginOfAnnounced(response));
+  return wanted == equiv::PlainWords(rest.substr(0, rest.find_first_of(".\n")));
+}
+
+// For answers that are a choice, "C": the letter that begins the announced
+// answer, as in "Answer: (C) 12", or a response of one line, as in "C. 12". A box, where
+// there is one, has said it already.
+bool IsSameChoice(std::string_view answer, std::string_view response) {
+  if (answer.size() > kMaxWordsBytes) return false;
+  const std::string choice = equiv::PlainWords(equiv::TidyAnswer(answer, true));
+  if (choice.size() != 1 || choice[0] < 'a' || choice[0] > 'j') return false;
+  if (response.find("\\boxed") != kNone) return false;
+  const size_t begin = BeginOfAnnounced(response);
+  if (begin == 0 && response.find_first_of("$\\\n") != kNone) return false;
+  const size_t letter = response.find_first_not_of(" \t\n*(:", begin);
+  if (letter == kNone || response[letter] != choice[0] - 32) return false;
+  if (letter + 1 == response.size()) return true;
+  const std::string_view followers = begin > 0 ? ".,:;)* \n" : ".,:;)*";
+  return followers.find(response[letter + 1]) != kNone;
+}
+
+}  // namespace
+
+Verification VerifyEquivalence(std::string_view whole_response, std::string_view whole_answer) {
+  const std::string_view response = EndOf(whole_response);
+  const std::string_view answer = EndOf(whole_answer);
+  const equiv::FoundAnswer right = equiv::FindAnswer(answer);
+  const equiv::FoundAnswer ours = equiv::FindAnswer(response);
+  const bool one_is_unread = right.readings.empty() || ours.readings.empty();
+  const bool correct =
+      (IsSameText(right.first_text, ours.first_text) || AnyReadingIsSame(right, ours) ||
+       (one_is_unread && IsSameInWords(answer, ours, response)) ||
+       IsSameChoice(answer, response)) &&
+      !equiv::EndInOpposites(JoinBoxes(answer, true), JoinBoxes(response, true));
+  if (ours.text.empty()) return ZeroOrOne(correct, std::nullopt);
+  return ZeroOrOne(correct, ours.text);
+}
+
+}  // namespace pace

@@ -1,0 +1,38 @@
+// Text as Python's str sees it: by code points, with its notions of space and
+// digit (Unicode 14). Rules that were written in Python are kept by these.
+//
+// Thread-safety: functions of their arguments.
+#ifndef PACE_REWARD_PYTHON_CHARACTERS_H_
+#define PACE_REWARD_PYTHON_CHARACTERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pace {
+
+// str.isspace, which is also what `\s` matches.
+bool IsPythonSpaceCode(uint32_t code);
+// str.isdigit of one character: decimal digits and superscripts, circled and
+// the like.
+bool IsPythonDigitCode(uint32_t code);
+// The value of a decimal digit of any script (`\d`); none for the rest.
+std::optional<int> DecimalDigitValue(uint32_t code);
+
+// text[-count:]
+std::string_view LastCharacters(std::string_view text, size_t count);
+// text.strip()
+std::string_view StripSpace(std::string_view text);
+// text.isdigit(): false for the empty text.
+bool IsAllDigits(std::string_view text);
+// text.replace(before, after). REQUIRES: before is not empty
+std::string ReplaceAll(std::string_view text, std::string_view before, std::string_view after);
+// The bytes of the code point at `at`, at least one.
+// REQUIRES: at < text.size()
+size_t CharacterBytes(std::string_view text, size_t at);
+
+}  // namespace pace
+
+#endif  // PACE_REWARD_PYTHON_CHARACTERS_H_

@@ -1,0 +1,48 @@
+// Verify: the reward of one response to one problem.
+//
+// A mode says how an answer is found in the response and when it counts as the
+// problem's answer. Rules never look outside the two texts, use no Python and
+// end in bounded time on any input.
+//
+//   Result<VerifierMode> mode = VerifierModeFromName("dapo");
+//   const Verification seen = Verify(*mode, "... Answer: 34", "34");
+//   seen.correct == true; seen.score == 1; seen.extracted == "34"
+//
+// Thread-safety: functions of their arguments.
+#ifndef PACE_REWARD_VERIFIER_H_
+#define PACE_REWARD_VERIFIER_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/status.h"
+#include "reward/verification.h"
+
+namespace pace {
+
+enum class VerifierMode {
+  kDapo,         // the last "Answer:" line, normalised, as verl compares it
+  kDapoStrict,   // the last \boxed{...}, letter for letter, as verl compares it
+  kDapoInteger,  // kDapo, and integers by their value: "-1,234" is "-1234"
+  kMath,         // the last \boxed{...} under the normaliser of the MATH dataset
+  kEquivalence,  // mathematical equivalence: "\frac12", "0.5" and "x = 1/2" agree
+  kGsm8k,        // the number behind "####", else the last number
+  kExact,        // the whole response, but for space around it
+  kRetool,       // kDapoStrict with a score that grows with the turns taken
+};
+
+// "dapo", "dapo-strict", "dapo-int", "math", "equiv", "gsm8k", "exact", "retool".
+Result<VerifierMode> VerifierModeFromName(std::string_view name);
+std::string_view Name(VerifierMode mode);
+
+// What a ReTool response without any tool call counts: question and answer.
+inline constexpr int64_t kDefaultNumTurns = 2;
+
+// `answer` is the problem's answer, `num_turns` the turns of the conversation
+// (used by kRetool alone).
+Verification Verify(VerifierMode mode, std::string_view response, std::string_view answer,
+                    int64_t num_turns = kDefaultNumTurns);
+
+}  // namespace pace
+
+#endif  // PACE_REWARD_VERIFIER_H_
