@@ -1,0 +1,126 @@
+#include "config/task_options.h"
+
+#include <array>
+#include <string_view>
+
+#include "core/printable.h"
+
+namespace pace {
+namespace {
+
+constexpr std::array<std::string_view, 3> kKindNames = {"list_sum", "arithmetic", "dataset"};
+constexpr std::array<std::string_view, 2> kChatNames = {"auto", "never"};
+constexpr std::array<std::string_view, 3> kThinkingNames = {"auto", "on", "off"};
+constexpr std::array<std::string_view, 2> kLongPromptNames = {"refuse", "skip"};
+
+}  // namespace
+
+std::vector<Field> TaskOptions::Fields() {
+  return {
+      Field::Enum("kind", kind, kKindNames, "Generated problems, or those of a file."),
+      Field::Int("min_numbers", min_numbers, "list_sum: fewest numbers of a list.")
+          .AtLeast(2)
+          .AtMost(200),
+      Field::Int("max_numbers", max_numbers, "list_sum: most numbers of a list.")
+          .AtLeast(2)
+          .AtMost(200),
+      Field::Real("length_scale", length_scale,
+                  "list_sum: P(n numbers) falls as exp(-n / length_scale).")
+          .Above(0)
+          .AtMost(1e6),
+      Field::Int("modulus", modulus, "list_sum: numbers and sums are below it.")
+          .AtLeast(2)
+          .AtMost(1e6),
+      Field::Text("operations", operations, "arithmetic: any of + - *."),
+      Field::Int("min_digits", min_digits, "arithmetic: fewest digits of an operand.")
+          .AtLeast(1)
+          .AtMost(9),
+      Field::Int("max_digits", max_digits, "arithmetic: most digits of an operand.")
+          .AtLeast(1)
+          .AtMost(9),
+      Field::Real("worked_share", worked_share,
+                  "Supervised data: share of examples that show the steps.")
+          .AtLeast(0)
+          .AtMost(1),
+      Field::Int("held_out_problems", held_out_problems,
+                 "Generated tasks: problems of the evaluation set held_out.")
+          .AtLeast(1)
+          .AtMost(1e6),
+      Field::Int("held_out_seed", held_out_seed, "Generated tasks: its seed, for every run alike.")
+          .AtLeast(0),
+      Field::Text("file", file,
+                  "dataset: JSON lines of {id, problem, answer} or in verl's schema."),
+      Field::Text("prompt_template", prompt_template,
+                  "Prompt of a row that holds a problem; {problem} stands for its text."),
+      Field::Text("verifier", verifier,
+                  "Verifier mode of a dataset and of benchmark files; auto = dapo-int."),
+      Field::TextList("benchmarks", benchmarks,
+                      "held_out, or files (FILE or FILE@MODE); empty = held_out for a generated "
+                      "task, nothing for a dataset."),
+  };
+}
+
+Status TaskOptions::Validate() const {
+  if (min_numbers > max_numbers) {
+    return InvalidArgument("task.min_numbers = ", min_numbers,
+                           ": must be <= task.max_numbers = ", max_numbers);
+  }
+  if (min_digits > max_digits) {
+    return InvalidArgument("task.min_digits = ", min_digits,
+                           ": must be <= task.max_digits = ", max_digits);
+  }
+  const bool repeats = operations.find_first_of(operations.substr(0, 1), 1) != std::string::npos ||
+                       (operations.size() == 3 && operations[1] == operations[2]);
+  if (operations.empty() || operations.size() > 3 || repeats ||
+      operations.find_first_not_of("+-*") != std::string::npos) {
+    return InvalidArgument("task.operations = \"", Printable(operations),
+                           "\": must be some of + - *, each once");
+  }
+  if (prompt_template.find("{problem}") == std::string::npos) {
+    return InvalidArgument("task.prompt_template = \"", Printable(prompt_template),
+                           "\": must contain {problem}");
+  }
+  if (kind != TaskKind::kDataset) return Status::Ok();
+  if (file.empty()) {
+    return InvalidArgument("task.file = \"\": must name a file where task.kind is dataset");
+  }
+  for (const std::string& benchmark : benchmarks) {
+    if (benchmark == "held_out") {
+      return InvalidArgument("task.benchmarks = held_out: only generated tasks have one");
+    }
+  }
+  return Status::Ok();
+}
+
+std::vector<Field> PromptOptions::Fields() {
+  return {
+      Field::Enum("chat", chat, kChatNames,
+                  "Whether the model's chat template is used where it has one."),
+      Field::Text("system", system,
+                  "System message of conversations that do not begin with one; empty = none."),
+      Field::Enum("thinking", thinking, kThinkingNames,
+                  "The chat template's variable enable_thinking; auto = undefined."),
+      Field::TextList("template_variables", template_variables,
+                      "Further variables of the chat template, name=value (JSON, else text)."),
+      Field::Int("max_tokens", max_tokens, "Longest prompt.").AtLeast(1).AtMost(1e7),
+      Field::Enum("too_long", too_long, kLongPromptNames,
+                  "A longer prompt stops the run before it starts, or its problem is left out."),
+  };
+}
+
+Status PromptOptions::Validate() const {
+  for (const std::string& variable : template_variables) {
+    const size_t equals = variable.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return InvalidArgument("prompt.template_variables = ", Printable(variable),
+                             ": must be name=value");
+    }
+    if (thinking != Thinking::kAuto && variable.substr(0, equals) == "enable_thinking") {
+      return InvalidArgument("prompt.template_variables = ", Printable(variable),
+                             ": prompt.thinking sets it already");
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace pace

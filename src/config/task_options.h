@@ -1,0 +1,89 @@
+// Settings of what a run learns and is measured on: the task, and how its
+// problems become prompts.
+#ifndef PACE_CONFIG_TASK_OPTIONS_H_
+#define PACE_CONFIG_TASK_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/field.h"
+#include "core/status.h"
+
+namespace pace {
+
+enum class TaskKind { kListSum, kArithmetic, kDataset };
+
+// Generated tasks need no file and never repeat by design; a dataset is gone
+// through epoch by epoch, each in an order of its own.
+struct TaskOptions {
+  TaskKind kind = TaskKind::kListSum;
+
+  // list_sum: P(n numbers) falls as exp(-n / length_scale) between the bounds.
+  // Larger: more long lists, which are the hard ones.
+  int64_t min_numbers = 2;
+  int64_t max_numbers = 18;
+  double length_scale = 8;
+  int64_t modulus = 100;
+
+  // arithmetic: any of + - *; each operand's number of digits is uniform.
+  std::string operations = "+-*";
+  int64_t min_digits = 1;
+  int64_t max_digits = 4;
+
+  // Generated tasks, supervised data: share of examples that show the steps;
+  // the others give the bare answer.
+  double worked_share = 0.3;
+
+  // Generated tasks: the evaluation set `held_out`. Its seed is not the run's,
+  // so that runs with different seeds are measured on the same problems.
+  int64_t held_out_problems = 1000;
+  int64_t held_out_seed = 1;
+
+  // dataset: JSON lines of {id, problem, answer}, of {question, answer}, or in
+  // verl's schema.
+  std::string file;
+  // The prompt of a row that holds a problem; {problem} stands for its text.
+  // Rows that hold messages are used as they are. Benchmark files likewise.
+  std::string prompt_template = "{problem}";
+  // Verifier mode of a dataset and of benchmark files; auto = dapo-int.
+  // Generated tasks bring their own.
+  std::string verifier = "auto";
+
+  // What evaluation runs on: `held_out`, or files, each with its own verifier
+  // mode where one is given as in "math500.jsonl@math". Empty: held_out for a
+  // generated task, nothing for a dataset.
+  std::vector<std::string> benchmarks;
+
+  [[nodiscard]] std::vector<Field> Fields();
+  [[nodiscard]] Status Validate() const;
+};
+
+enum class ChatUse { kAuto, kNever };
+enum class Thinking { kAuto, kOn, kOff };
+enum class LongPrompts { kRefuse, kSkip };
+
+// How a problem becomes the tokens that a response continues.
+struct PromptOptions {
+  // auto: the model's chat template where it has one; a problem's text is then
+  // one user message. never: the text as it stands.
+  ChatUse chat = ChatUse::kAuto;
+  // In front of conversations that do not begin with a system message.
+  std::string system = {};
+  // The template's variable enable_thinking; auto leaves it undefined.
+  Thinking thinking = Thinking::kAuto;
+  // Further variables, "name=value"; the value is JSON, else text.
+  std::vector<std::string> template_variables = {};
+
+  int64_t max_tokens = 2048;
+  // A longer prompt: refuse = the run does not start; skip = its problem is
+  // left out, and how many were is reported.
+  LongPrompts too_long = LongPrompts::kRefuse;
+
+  [[nodiscard]] std::vector<Field> Fields();
+  [[nodiscard]] Status Validate() const;
+};
+
+}  // namespace pace
+
+#endif  // PACE_CONFIG_TASK_OPTIONS_H_

@@ -1,0 +1,97 @@
+// Dataset: the problems of a JSON Lines file, and the endless stream over them.
+//
+// Lines are checked when they are read and kept as they are written, sixteen
+// bytes more each; a problem is put together when it is asked for.
+//
+//   Result<Dataset> data = Dataset::Load("train.jsonl", {.verifier = mode});
+//   DatasetSource problems(std::move(*data), seed);
+//
+// Thread-safety: immutable but for Keep.
+#ifndef PACE_TASK_DATASET_H_
+#define PACE_TASK_DATASET_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/task_options.h"
+#include "core/status.h"
+#include "task/problem.h"
+#include "task/problem_source.h"
+
+namespace pace {
+
+// How the rows of a file become problems.
+struct DatasetForm {
+  // The prompt of a row that holds a problem; every "{problem}" in it stands for
+  // the problem's text, other braces for themselves.
+  std::string prompt_template = "{problem}";
+  VerifierMode verifier = VerifierMode::kDapoInteger;
+};
+
+// What the options say of files.
+Result<DatasetForm> DatasetFormOf(const TaskOptions& options);
+
+class Dataset {
+ public:
+  // Longer lines are refused.
+  static constexpr size_t kMaxLineBytes = size_t{16} << 20;
+
+  // A bad line is an error "FILE:LINE: what"; blank lines are passed over, but
+  // a file without any problem is an error. For lines, see dataset_line.h.
+  static Result<Dataset> Load(const std::string& path, DatasetForm form = {});
+  // The same from the file's content.
+  static Result<Dataset> Parse(std::string_view text, const std::string& name,
+                               DatasetForm form = {});
+
+  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+  // The file's name without folder and ending: "aime2024".
+  const std::string& name() const { return name_; }
+
+  // Row number `row` in the order of the file. A row without an id is called
+  // NAME/NUMBER, counted from 0 as the file was read.
+  // REQUIRES: 0 <= row < size()
+  Problem Row(int64_t row) const;
+
+  // Leaves out the rows that `keep` refuses; the others keep order and id.
+  // Stops at the first error and is then unchanged.
+  Status Keep(const std::function<Result<bool>(const Problem&)>& keep);
+
+ private:
+  struct Span {
+    uint64_t begin;
+    uint32_t num_bytes;
+    uint32_t number;
+  };
+
+  Dataset(std::string path, DatasetForm form);
+  // Takes in line number `line_number` of the file.
+  Status Add(std::string_view line, int64_t line_number);
+  Status CheckNotEmpty() const;
+
+  std::string path_;
+  std::string name_;
+  DatasetForm form_;
+  std::string text_;  // the lines, one behind the other
+  std::vector<Span> rows_;
+};
+
+// Epoch after epoch over a dataset, each in an order of its own that depends on
+// (seed, epoch) alone; every problem comes once in each.
+class DatasetSource final : public ProblemSource {
+ public:
+  // REQUIRES: data.size() >= 1
+  DatasetSource(Dataset data, uint64_t seed);
+
+  Problem At(PromptIndex index) const override;
+  std::optional<int64_t> epoch_size() const override { return data_.size(); }
+
+ private:
+  Dataset data_;
+  uint64_t seed_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_TASK_DATASET_H_

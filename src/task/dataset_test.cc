@@ -1,0 +1,181 @@
+#include "task/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "task/dataset_line.h"
+#include "task/test_data.h"
+
+namespace pace {
+namespace {
+
+std::string ErrorOf(std::string_view line) {
+  const Result<DatasetLine> parsed = ParseDatasetLine(line);
+  return parsed.ok() ? "accepted" : parsed.status().message();
+}
+
+Dataset Parse(std::string_view text, DatasetForm form = {}) {
+  Result<Dataset> data = Dataset::Parse(text, "folder/toy.jsonl", std::move(form));
+  EXPECT_TRUE(data.ok()) << data.status().message();
+  return *std::move(data);
+}
+
+constexpr std::string_view kVerl =
+    R"({"data_source": "math_dapo", "prompt": [{"role": "system", "content": "S", "name": null},)"
+    R"( {"content": "What is 7+5?", "role": "user"}], "ability": "MATH", "answer": [1],)"
+    R"( "reward_model": {"style": "rule", "ground_truth": "12"},)"
+    R"( "extra_info": {"split": "train", "index": 7}})";
+
+TEST(DatasetLineTest, ReadsProblemAndAnswer) {
+  const auto line = ParseDatasetLine(
+      R"({"id": "a/0", "problem": "Find $x$.", "answer": "204", "level": {"deep": [1]}})");
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->id, "a/0");
+  EXPECT_EQ(line->prompt, Prompt("Find $x$."));
+  EXPECT_EQ(line->answer, "204");
+}
+
+TEST(DatasetLineTest, IdsAndAnswersMayBeNumbers) {
+  const auto answer = [](const std::string& number) {
+    const auto line = ParseDatasetLine(R"({"id": 17, "problem": "p", "answer": )" + number + "}");
+    EXPECT_EQ(line.ok() ? line->id.value_or("") : "", "17");
+    return line.ok() ? line->answer : line.status().message();
+  };
+  EXPECT_EQ(answer("72"), "72");
+  EXPECT_EQ(answer("-3"), "-3");
+  EXPECT_EQ(answer("72.0"), "72");
+  EXPECT_EQ(answer("0.25"), "0.25");
+  EXPECT_EQ(answer("9007199254740992"), "9007199254740992");
+  EXPECT_EQ(ErrorOf(R"({"problem": "p", "answer": 1e17})"),
+            "answer = 1e17: must be <= 9007199254740992 (write longer numbers as text)");
+}
+
+TEST(DatasetLineTest, ReadsVerlsSchema) {
+  const auto line = ParseDatasetLine(kVerl);
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_EQ(line->id, "7");
+  EXPECT_EQ(line->answer, "12");
+  EXPECT_EQ(line->data_source, "math_dapo");
+  EXPECT_EQ(line->ability, "MATH");
+  EXPECT_EQ(line->prompt,
+            Prompt(std::vector<ChatMessage>{{"system", "S"}, {"user", "What is 7+5?"}}));
+}
+
+TEST(DatasetLineTest, ReadsGsm8kAsPublished) {
+  const auto line = ParseDatasetLine(
+      R"({"question": "How many?", "answer": "He has 5 #### bags.\nSo <<2*5=10>>10.\n#### 2,125 "})");
+  ASSERT_TRUE(line.ok());
+  EXPECT_EQ(line->answer, "2125");
+  EXPECT_EQ(line->prompt, Prompt("How many?"));
+  EXPECT_FALSE(line->id.has_value());
+}
+
+TEST(DatasetLineTest, ErrorsSayWhatIsWrong) {
+  EXPECT_EQ(ErrorOf("[1]"), "must be an object in braces");
+  EXPECT_EQ(ErrorOf(R"({"problem": "p"})"), "needs 'answer', text or a number");
+  EXPECT_EQ(ErrorOf(R"({"problem": "p", "answer": null})"), "needs 'answer', text or a number");
+  EXPECT_EQ(ErrorOf(R"({"problem": "p", "answer": ""})"), "the answer is empty: must be given");
+  EXPECT_EQ(ErrorOf(R"({"problem": "", "answer": "1"})"), "problem = \"\": must not be empty");
+  EXPECT_EQ(ErrorOf(R"({"prompt": "p", "reward_model": {"ground_truth": "1"}})"),
+            "needs 'problem' and 'answer', or 'prompt' (a list of messages) and 'reward_model'");
+  EXPECT_EQ(ErrorOf(R"({"prompt": [{"role": "user"}], "reward_model": {"ground_truth": "1"}})"),
+            "prompt[0]: needs 'role' and 'content', both text");
+  EXPECT_EQ(ErrorOf(R"({"prompt": [], "reward_model": {"ground_truth": "1"}})"),
+            "prompt: must hold at least one message");
+  EXPECT_EQ(ErrorOf(R"({"prompt": [{"role": "u", "content": "c"}], "reward_model": {}})"),
+            "reward_model: needs 'ground_truth', text or a number");
+  EXPECT_EQ(ErrorOf(R"({"problem": "p", "answer": "1"} x)"),
+            "column 33: not JSON: text after the end of the value");
+}
+
+TEST(DatasetTest, ABadLineIsNamedByFileAndLine) {
+  const std::string path = WriteScratchFile(
+      "bad.jsonl", "{\"problem\": \"p\", \"answer\": 1}\n\n{\"problem\": 3, \"answer\": 1}\n");
+  const auto data = Dataset::Load(path);
+  ASSERT_FALSE(data.ok());
+  EXPECT_EQ(data.status().message(),
+            path +
+                ":3: needs 'problem' and 'answer', or 'prompt' (a list of messages) and "
+                "'reward_model'");
+  EXPECT_EQ(Dataset::Parse("\n \n", "empty.jsonl").status().message(),
+            "empty.jsonl: must hold at least one problem");
+  EXPECT_EQ(Dataset::Load("nowhere.jsonl").status().message(), "nowhere.jsonl: cannot be read");
+  EXPECT_NE(Dataset::Load("x.parquet").status().message().find("parquet_to_jsonl.py"),
+            std::string::npos);
+}
+
+TEST(DatasetTest, TheTemplateIsFilledAndOtherBracesStay) {
+  const std::string text = R"({"problem": "Find {problem}.", "answer": 1})"
+                           "\n";
+  const Dataset data = Parse(text, {.prompt_template = "{problem}\nUse \\boxed{'x'}; {problem}"});
+  EXPECT_EQ(data.Row(0).prompt, Prompt("Find {problem}.\nUse \\boxed{'x'}; Find {problem}."));
+}
+
+TEST(DatasetTest, ConversationsAreUsedAsTheyAre) {
+  const Dataset data =
+      Parse(kVerl, {.prompt_template = "Q: {problem}", .verifier = VerifierMode::kMath});
+  const Problem problem = data.Row(0);
+  EXPECT_EQ(std::get<std::vector<ChatMessage>>(problem.prompt).size(), 2U);
+  EXPECT_EQ(problem.verifier, VerifierMode::kMath);
+  EXPECT_EQ(problem.data_source, "math_dapo");
+}
+
+TEST(DatasetTest, RowsWithoutIdAreNumbered) {
+  std::string text = "\n";
+  for (int i = 0; i < 3; ++i)
+    text += R"({"problem": "p", "answer": 1})"
+            "\r\n";
+  Dataset data = Parse(text);
+  EXPECT_EQ(data.name(), "toy");
+  EXPECT_EQ(data.Row(2).id, "toy/2");
+  const auto keep = [](const Problem& problem) -> Result<bool> { return problem.id != "toy/1"; };
+  ASSERT_TRUE(data.Keep(keep).ok());
+  ASSERT_EQ(data.size(), 2);
+  EXPECT_EQ(data.Row(1).id, "toy/2");
+}
+
+// Blocks are a megabyte: lines lie across their edges, and the last one has no
+// newline.
+TEST(DatasetTest, LargeFilesAreCutIntoTheirLines) {
+  std::string text;
+  for (int i = 0; i < 30000; ++i) {
+    text +=
+        Concat("{\"id\": ", i, ", \"problem\": \"", std::string(static_cast<size_t>(i % 97), 'x'),
+               "?\", \"answer\": ", i * 3, "}", i < 29999 ? "\n" : "");
+  }
+  const auto data = Dataset::Load(WriteScratchFile("large.jsonl", text));
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  ASSERT_EQ(data->size(), 30000);
+  for (int64_t i = 0; i < data->size(); i += 7) {
+    const Problem problem = data->Row(i);
+    ASSERT_EQ(problem.id, Concat(i));
+    ASSERT_EQ(problem.answer, Concat(i * 3));
+  }
+}
+
+TEST(DatasetTest, AnEndlessLineIsRefused) {
+  const auto data = Dataset::Parse(std::string(Dataset::kMaxLineBytes + 1, 'x'), "x.jsonl");
+  ASSERT_FALSE(data.ok());
+  EXPECT_EQ(data.status().message(), "x.jsonl:1: a line of more than 16777216 bytes");
+}
+
+TEST(DatasetSourceTest, EveryEpochHasEachProblemOnceInItsOwnOrder) {
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += Concat("{\"problem\": \"", i, "?\", \"answer\": ", i, "}\n");
+  const DatasetSource source(Parse(text), 9);
+  ASSERT_EQ(source.epoch_size(), 50);
+  std::set<std::vector<std::string>> orders;
+  for (int64_t epoch = 0; epoch < 4; ++epoch) {
+    std::vector<std::string> order;
+    for (int64_t i = 0; i < 50; ++i) order.push_back(source.At(PromptIndex(epoch * 50 + i)).id);
+    EXPECT_EQ(std::set<std::string>(order.begin(), order.end()).size(), 50U);
+    orders.insert(order);
+  }
+  EXPECT_EQ(orders.size(), 4U);
+  EXPECT_EQ(source.At(PromptIndex(33)), DatasetSource(Parse(text), 9).At(PromptIndex(33)));
+  EXPECT_NE(source.At(PromptIndex(33)), DatasetSource(Parse(text), 10).At(PromptIndex(33)));
+}
+
+}  // namespace
+}  // namespace pace

@@ -1,0 +1,30 @@
+#include "task/synthetic_source.h"
+
+#include "core/check.h"
+#include "task/streams.h"
+
+namespace pace {
+
+Problem ToProblem(const Exercise& exercise, std::string id) {
+  return {.id = std::move(id),
+          .prompt = exercise.prompt,
+          .answer = exercise.answer,
+          .verifier = kSyntheticVerifier};
+}
+
+Problem SyntheticSource::At(PromptIndex index) const {
+  PACE_CHECK(index.value() >= 0, "index ", index);
+  return ToProblem(task_->At(Purpose::kTraining, seed_, static_cast<uint64_t>(index.value())),
+                   Concat(task_->name(), "/", index));
+}
+
+SftExample SftSource::At(int64_t index) const {
+  PACE_CHECK(index >= 0, "index ", index);
+  const auto at = static_cast<uint64_t>(index);
+  const Exercise exercise = task_->At(Purpose::kSupervised, seed_, at);
+  const CounterRandom style(seed_, static_cast<uint32_t>(TaskStream::kSupervisedStyle));
+  const bool worked = style.Uniform(at) < worked_share_;
+  return {.prompt = exercise.prompt, .completion = worked ? exercise.Worked() : exercise.Bare()};
+}
+
+}  // namespace pace

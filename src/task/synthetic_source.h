@@ -1,0 +1,60 @@
+// Generated problems as a stream for training, and as examples for supervised
+// training.
+//
+// Thread-safety: immutable.
+#ifndef PACE_TASK_SYNTHETIC_SOURCE_H_
+#define PACE_TASK_SYNTHETIC_SOURCE_H_
+
+#include <memory>
+#include <string>
+
+#include "task/problem_source.h"
+#include "task/synthetic_task.h"
+
+namespace pace {
+
+Problem ToProblem(const Exercise& exercise, std::string id);
+
+class SyntheticSource final : public ProblemSource {
+ public:
+  SyntheticSource(std::shared_ptr<const SyntheticTask> task, uint64_t seed)
+      : task_(std::move(task)), seed_(seed) {}
+
+  Problem At(PromptIndex index) const override;
+  std::optional<int64_t> epoch_size() const override { return std::nullopt; }
+
+ private:
+  std::shared_ptr<const SyntheticTask> task_;
+  uint64_t seed_;
+};
+
+// What a model is shown: it learns to continue the prompt by the completion and
+// the end token, which is the tokenizer's to name.
+struct SftExample {
+  std::string prompt;
+  std::string completion;
+
+  friend bool operator==(const SftExample&, const SftExample&) = default;
+};
+
+// The endless stream of supervised examples: a share of worked solutions, the
+// rest bare answers. A pure function of (seed, index), and apart from the
+// problems that SyntheticSource draws under the same seed.
+class SftSource {
+ public:
+  // REQUIRES: 0 <= worked_share <= 1
+  SftSource(std::shared_ptr<const SyntheticTask> task, uint64_t seed, double worked_share)
+      : task_(std::move(task)), seed_(seed), worked_share_(worked_share) {}
+
+  // REQUIRES: index >= 0
+  SftExample At(int64_t index) const;
+
+ private:
+  std::shared_ptr<const SyntheticTask> task_;
+  uint64_t seed_;
+  double worked_share_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_TASK_SYNTHETIC_SOURCE_H_
