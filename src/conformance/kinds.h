@@ -45,6 +45,9 @@ Status CheckHermes(const KindArguments& arguments, Tally& tally);
 Status CheckTruncation(const KindArguments& arguments, Tally& tally);
 Status CheckSafetensors(const KindArguments& arguments, Tally& tally);
 Status CheckModels(const KindArguments& arguments, Tally& tally);
+Status CheckNumerics(const KindArguments& arguments, Tally& tally);
+Status CheckDapo(const KindArguments& arguments, Tally& tally);
+Status CheckEquivalence(const KindArguments& arguments, Tally& tally);
 
 }  // namespace pace
 

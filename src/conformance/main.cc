@@ -30,6 +30,10 @@ constexpr Kind kKinds[] = {
     {"safetensors", "Reading and refusing safetensors files", "Folders", CheckSafetensors},
     {"models", "Logits, gradients and continuations of checkpoints",
      "Folders of a checkpoint with expected.json", CheckModels},
+    {"numerics", "Advantages, losses, corrections and optimizer steps",
+     "Case files, each named after its family", CheckNumerics},
+    {"dapo", "Verdicts and scores of DAPO's verifier", "Case files", CheckDapo},
+    {"equivalence", "Answers that say the same", "Case files", CheckEquivalence},
 };
 
 int Report(const Status& status, const Tally& tally) {

@@ -1,0 +1,97 @@
+#include "train/adamw.h"
+
+#include <cmath>
+
+namespace pace {
+
+Status AdamWOptions::Validate() const {
+  if (!(beta1 >= 0 && beta1 < 1)) return InvalidArgument("beta1 = ", beta1, ": must be in [0, 1)");
+  if (!(beta2 >= 0 && beta2 < 1)) return InvalidArgument("beta2 = ", beta2, ": must be in [0, 1)");
+  if (!(epsilon > 0)) return InvalidArgument("epsilon = ", epsilon, ": must be > 0");
+  if (!(weight_decay >= 0)) {
+    return InvalidArgument("weight_decay = ", weight_decay, ": must be >= 0");
+  }
+  return Status::Ok();
+}
+
+AdamW::AdamW(const NamedTensors& parameters, const AdamWOptions& options) : options_(options) {
+  for (const auto& [name, parameter] : parameters) {
+    names_.push_back(name);
+    parameters_.push_back(parameter);
+    first_.push_back(at::zeros_like(parameter, at::MemoryFormat::Contiguous));
+    second_.push_back(at::zeros_like(parameter, at::MemoryFormat::Contiguous));
+    counts_.push_back(at::zeros({}, parameter.options().dtype(at::kFloat)));
+  }
+}
+
+void AdamW::Step(double learning_rate) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> parameters;
+  std::vector<at::Tensor> gradients;
+  std::vector<at::Tensor> first;
+  std::vector<at::Tensor> second;
+  std::vector<at::Tensor> counts;
+  ++num_updates_;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    // Time passes for every parameter, also for an expert that saw no token.
+    counts_[i].fill_(static_cast<double>(num_updates_));
+    if (!parameters_[i].grad().defined()) continue;
+    parameters.push_back(parameters_[i].detach());
+    gradients.push_back(parameters_[i].grad());
+    first.push_back(first_[i]);
+    second.push_back(second_[i]);
+    counts.push_back(counts_[i]);
+  }
+  if (parameters.empty()) return;
+  at::_fused_adamw_(parameters, gradients, first, second, /*max_exp_avg_sqs=*/{}, counts,
+                    learning_rate, options_.beta1, options_.beta2, options_.weight_decay,
+                    options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
+}
+
+void AdamW::ZeroGrad() {
+  for (at::Tensor& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
+}
+
+NamedTensors AdamW::State() const {
+  NamedTensors state;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    state.emplace(names_[i] + ".m", first_[i]);
+    state.emplace(names_[i] + ".v", second_[i]);
+  }
+  return state;
+}
+
+Status AdamW::Restore(const NamedTensors& state, int64_t num_updates) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, own] : State()) {
+    const auto found = state.find(name);
+    if (found == state.end()) return NotFound("optimizer state: ", name, " is missing");
+    if (found->second.sizes() != own.sizes()) {
+      return InvalidArgument("optimizer state: ", name, " has another shape than its parameter");
+    }
+    // State() shares storage: this writes into the moments.
+    at::Tensor(own).copy_(found->second);
+  }
+  num_updates_ = num_updates;
+  return Status::Ok();
+}
+
+double ClipGradients(const NamedTensors& parameters, double max_norm) {
+  const at::NoGradGuard no_grad;
+  double sum = 0;
+  for (const auto& [name, parameter] : parameters) {
+    if (!parameter.grad().defined()) continue;
+    const double norm =
+        at::linalg_vector_norm(parameter.grad(), 2, {}, false, at::kDouble).item<double>();
+    sum += norm * norm;
+  }
+  const double norm = std::sqrt(sum);
+  if (max_norm > 0 && std::isfinite(norm) && norm > max_norm) {
+    for (const auto& [name, parameter] : parameters) {
+      if (parameter.grad().defined()) at::Tensor(parameter.grad()).mul_(max_norm / (norm + 1e-6));
+    }
+  }
+  return norm;
+}
+
+}  // namespace pace

@@ -1,0 +1,64 @@
+// AdamW over named float32 parameters, with LibTorch's fused kernel.
+//
+// Decoupled weight decay, bias-corrected moments, as Loshchilov and Hutter;
+// adamw_reference.h is the same in plain C++. The state is tensors by name, so
+// that a checkpoint can hold it.
+// Thread-safety: none.
+#ifndef PACE_TRAIN_ADAMW_H_
+#define PACE_TRAIN_ADAMW_H_
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+
+namespace pace {
+
+struct AdamWOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;
+
+  [[nodiscard]] Status Validate() const;
+};
+
+using NamedTensors = std::map<std::string, at::Tensor>;
+
+class AdamW {
+ public:
+  // Shares the parameters: updates happen in place.
+  AdamW(const NamedTensors& parameters, const AdamWOptions& options);
+
+  // One update by the parameters' .grad(); a parameter without one stays.
+  void Step(double learning_rate);
+  // Frees all gradients.
+  void ZeroGrad();
+
+  int64_t num_updates() const { return num_updates_; }
+  // First and second moments, as NAME.m and NAME.v.
+  NamedTensors State() const;
+  // Copies a state back; every tensor must be there in its shape.
+  Status Restore(const NamedTensors& state, int64_t num_updates);
+
+ private:
+  AdamWOptions options_;
+  std::vector<std::string> names_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> first_;
+  std::vector<at::Tensor> second_;
+  std::vector<at::Tensor> counts_;  // updates so far, as the kernel wants them
+  int64_t num_updates_ = 0;
+};
+
+// The Euclidean norm over all gradients; scales them down to `max_norm` where it
+// is larger (0 = never). A norm that is not finite is returned and nothing scaled.
+double ClipGradients(const NamedTensors& parameters, double max_norm);
+
+}  // namespace pace
+
+#endif  // PACE_TRAIN_ADAMW_H_

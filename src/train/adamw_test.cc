@@ -1,0 +1,83 @@
+#include "train/adamw.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "train/adamw_reference.h"
+
+namespace pace {
+namespace {
+
+at::Tensor Wave(int64_t size, double phase) {
+  return (at::arange(size, at::kDouble) * 1.3 + phase).sin().to(at::kFloat);
+}
+
+std::vector<float> ToVector(const at::Tensor& tensor) {
+  const at::Tensor values = tensor.detach().contiguous();
+  return {values.data_ptr<float>(), values.data_ptr<float>() + values.numel()};
+}
+
+TEST(AdamWTest, FollowsTheReferenceOverManyUpdates) {
+  const NamedTensors parameters = {{"a", Wave(7, 0.1).set_requires_grad(true)},
+                                   {"b", Wave(3, 2.0).set_requires_grad(true)}};
+  AdamW adamw(parameters, {.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.2});
+  std::vector<std::vector<float>> expected = {ToVector(parameters.at("a")),
+                                              ToVector(parameters.at("b"))};
+  AdamWReference<float> reference(
+      {.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.2}, expected);
+  for (int update = 0; update < 30; ++update) {
+    std::vector<std::vector<float>> gradients;
+    for (const auto& [name, parameter] : parameters) {
+      at::Tensor(parameter).mutable_grad() = Wave(parameter.numel(), update + 0.5);
+      gradients.push_back(ToVector(parameter.grad()));
+    }
+    adamw.Step(0.01);
+    reference.Update(0.01, gradients, expected);
+  }
+  for (size_t tensor = 0; tensor < 2; ++tensor) {
+    const std::vector<float> got = ToVector(parameters.at(tensor == 0 ? "a" : "b"));
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[tensor][i], 2e-6);
+  }
+}
+
+TEST(AdamWTest, ARestoredOptimizerGoesOnToTheBit) {
+  const auto fresh = [] { return NamedTensors{{"a", Wave(9, 0.4).set_requires_grad(true)}}; };
+  const NamedTensors straight = fresh();
+  AdamW one(straight, {});
+  const auto update = [](const NamedTensors& parameters, AdamW& adamw, int number) {
+    at::Tensor(parameters.at("a")).mutable_grad() = Wave(9, number);
+    adamw.Step(0.05);
+  };
+  for (int i = 0; i < 3; ++i) update(straight, one, i);
+  const NamedTensors resumed = {
+      {"a", straight.at("a").detach().clone().set_requires_grad(true)}};
+  AdamW two(resumed, {});
+  NamedTensors state;
+  for (const auto& [name, tensor] : one.State()) state.emplace(name, tensor.clone());
+  ASSERT_TRUE(two.Restore(state, one.num_updates()).ok());
+  for (int i = 3; i < 6; ++i) {
+    update(straight, one, i);
+    update(resumed, two, i);
+  }
+  EXPECT_TRUE(at::equal(straight.at("a"), resumed.at("a")));
+  EXPECT_FALSE(two.Restore({}, 1).ok());
+  state["a.m"] = at::zeros({2});
+  EXPECT_FALSE(two.Restore(state, 1).ok());
+}
+
+TEST(AdamWTest, GradientsAreScaledDownToTheirLargestNormAndNeverUp) {
+  const NamedTensors parameters = {{"a", at::zeros({2}).set_requires_grad(true)},
+                                   {"b", at::zeros({1}).set_requires_grad(true)}};
+  at::Tensor(parameters.at("a")).mutable_grad() = at::tensor({3.0F, 0.0F});
+  EXPECT_DOUBLE_EQ(ClipGradients(parameters, 10), 3);
+  EXPECT_EQ(parameters.at("a").grad()[0].item<float>(), 3);
+  at::Tensor(parameters.at("b")).mutable_grad() = at::tensor({4.0F});
+  EXPECT_DOUBLE_EQ(ClipGradients(parameters, 1), 5);
+  EXPECT_NEAR(parameters.at("b").grad().item<double>(), 0.8, 1e-6);
+  at::Tensor(parameters.at("b")).mutable_grad() = at::tensor({NAN});
+  EXPECT_FALSE(std::isfinite(ClipGradients(parameters, 1)));
+}
+
+}  // namespace
+}  // namespace pace

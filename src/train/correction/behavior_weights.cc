@@ -1,0 +1,144 @@
+#include "train/correction/behavior_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace pace {
+namespace {
+
+using Options = BehaviorOptions;
+
+double MeasureOf(double log_ratio, Options::Measure measure) {
+  switch (measure) {
+    case Options::Measure::kRatio:
+      return std::exp(log_ratio);
+    case Options::Measure::kK1:
+      return log_ratio;
+    case Options::Measure::kK2:
+      return log_ratio * log_ratio / 2;
+    case Options::Measure::kK3:
+      return std::expm1(-log_ratio) + log_ratio;
+  }
+  return 0;
+}
+
+bool InBounds(double measure, const Options& options) {
+  return measure <= options.upper && (!options.lower.has_value() || measure >= *options.lower);
+}
+
+double ClampWeight(double weight, const Options& options) {
+  return std::clamp(weight, options.lower.value_or(0), options.upper);
+}
+
+// What the bounds apply to, and the weight of all tokens where they share one.
+struct SequenceMeasure {
+  bool in_bounds = true;
+  std::optional<double> weight = std::nullopt;
+};
+
+SequenceMeasure MeasureSequence(const SequenceLayout& layout, size_t sequence,
+                                std::span<const double> log_ratios, const Options& options) {
+  const bool is_ratio = options.measure == Options::Measure::kRatio;
+  double sum = 0;
+  double sum_of_logs = 0;
+  double largest = -std::numeric_limits<double>::infinity();
+  double count = 0;
+  for (size_t token = layout.begin(sequence); token < layout.end(sequence); ++token) {
+    if (layout.mask[token] == 0 || !std::isfinite(log_ratios[token])) continue;
+    // Ratios multiply: their logarithms add up.
+    const double value =
+        is_ratio ? log_ratios[token] : MeasureOf(log_ratios[token], options.measure);
+    sum += value;
+    sum_of_logs += log_ratios[token];
+    largest = std::max(largest, value);
+    count += 1;
+  }
+  SequenceMeasure result;
+  if (count == 0) return result;
+  double measure = sum / count;
+  if (options.aggregation == Options::Aggregation::kSum) measure = sum;
+  if (options.aggregation == Options::Aggregation::kMax) measure = largest;
+  result.in_bounds = InBounds(is_ratio ? std::exp(measure) : measure, options);
+  if (is_ratio) result.weight = std::exp(sum_of_logs / count);
+  return result;
+}
+
+}  // namespace
+
+void BehaviorOptions::Read(OptionReader& reader) {
+  reader.Choice("behavior_level",
+                {{"token", RatioLevel::kToken}, {"sequence", RatioLevel::kSequence}}, level);
+  reader.Choice("behavior_action", {{"mask", Action::kMask}, {"clamp", Action::kClamp}}, action);
+  reader.Choice("behavior_measure",
+                {{"ratio", Measure::kRatio},
+                 {"k1", Measure::kK1},
+                 {"k2", Measure::kK2},
+                 {"k3", Measure::kK3}},
+                measure);
+  reader.Choice(
+      "behavior_aggregation",
+      {{"mean", Aggregation::kMean}, {"sum", Aggregation::kSum}, {"max", Aggregation::kMax}},
+      aggregation);
+  reader.Real("behavior_upper", upper);
+  reader.OptionalReal("behavior_lower", lower);
+}
+
+Status BehaviorOptions::Validate() const {
+  if (lower.has_value() && *lower > upper) {
+    return InvalidArgument("behavior_lower = ", *lower, ": must be <= behavior_upper = ", upper);
+  }
+  const bool bounds_weights = measure == Measure::kRatio || action == Action::kClamp;
+  if (bounds_weights && !(upper > 0)) {
+    return InvalidArgument("behavior_upper = ", upper, ": must be positive (it bounds a ratio)");
+  }
+  return Status::Ok();
+}
+
+BehaviorWeights WeighBehavior(const SequenceLayout& layout,
+                              std::span<const double> proximal_logprobs,
+                              std::span<const double> rollout_logprobs,
+                              const BehaviorOptions& options) {
+  const size_t num_tokens = layout.num_tokens();
+  const bool masks = options.action == Options::Action::kMask;
+  std::vector<double> log_ratios(num_tokens);
+  for (size_t token = 0; token < num_tokens; ++token) {
+    log_ratios[token] = proximal_logprobs[token] - rollout_logprobs[token];
+  }
+  BehaviorWeights result;
+  result.weights.assign(num_tokens, 0.0);
+  result.kept.assign(num_tokens, 0);
+  int64_t num_filtered = 0;
+  int64_t num_policy_tokens = 0;
+  for (size_t sequence = 0; sequence < layout.num_sequences(); ++sequence) {
+    SequenceMeasure whole;
+    if (options.level == RatioLevel::kSequence) {
+      whole = MeasureSequence(layout, sequence, log_ratios, options);
+    }
+    for (size_t token = layout.begin(sequence); token < layout.end(sequence); ++token) {
+      if (layout.mask[token] == 0) continue;
+      ++num_policy_tokens;
+      const double log_ratio = log_ratios[token];
+      const double weight = whole.weight.value_or(std::exp(log_ratio));
+      bool in_bounds = whole.in_bounds;
+      if (options.level == RatioLevel::kToken) {
+        // Clamping bounds the weight itself, whatever the measure.
+        in_bounds = masks ? InBounds(MeasureOf(log_ratio, options.measure), options)
+                          : ClampWeight(weight, options) == weight;
+      }
+      const bool left_out = !std::isfinite(log_ratio) || (masks && !in_bounds);
+      const double used = in_bounds || masks ? weight : ClampWeight(weight, options);
+      num_filtered += left_out || used != weight;
+      if (left_out) continue;
+      result.kept[token] = 1;
+      result.weights[token] = used;
+    }
+  }
+  if (num_policy_tokens > 0) {
+    result.filtered_fraction =
+        static_cast<double>(num_filtered) / static_cast<double>(num_policy_tokens);
+  }
+  return result;
+}
+
+}  // namespace pace

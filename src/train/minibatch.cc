@@ -1,0 +1,97 @@
+#include "train/minibatch.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/check.h"
+
+namespace pace {
+namespace {
+
+// Appends the entries of one sequence, where the array is there at all.
+template <typename T>
+void AppendRange(const std::vector<T>& from, size_t begin, size_t end, std::vector<T>& to) {
+  if (from.empty()) return;
+  to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(begin),
+            from.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+}  // namespace
+
+Status TrainSequence::Validate(int64_t vocab_size) const {
+  if (num_prompt_tokens < 1) return InvalidArgument("num_prompt_tokens: must be at least 1");
+  const auto num_tokens = static_cast<int64_t>(tokens.size());
+  if (num_tokens <= num_prompt_tokens) {
+    return InvalidArgument("num_prompt_tokens = ", num_prompt_tokens, " of ", num_tokens,
+                           ": the response must hold at least one token");
+  }
+  const size_t expected = num_response_tokens();
+  PACE_RETURN_IF_ERROR(CheckLength("mask", mask.size(), "response token", expected, false));
+  PACE_RETURN_IF_ERROR(
+      CheckLength("rollout_logprobs", rollout_logprobs.size(), "response token", expected, false));
+  PACE_RETURN_IF_ERROR(CheckLength("versions", versions.size(), "response token", expected, false));
+  for (const TokenId id : tokens) {
+    if (id < 0 || id >= vocab_size) {
+      return InvalidArgument("token ", id, ": the vocabulary has ", vocab_size, " ids");
+    }
+  }
+  return Status::Ok();
+}
+
+Minibatch::Minibatch(std::vector<const TrainSequence*> members) : sequences(std::move(members)) {
+  offsets.push_back(0);
+  for (const TrainSequence* sequence : sequences) {
+    offsets.push_back(offsets.back() + static_cast<int64_t>(sequence->num_response_tokens()));
+    groups.push_back(sequence->group);
+    rewards.push_back(sequence->reward);
+    mask.insert(mask.end(), sequence->mask.begin(), sequence->mask.end());
+    rollout_logprobs.insert(rollout_logprobs.end(), sequence->rollout_logprobs.begin(),
+                            sequence->rollout_logprobs.end());
+    versions.insert(versions.end(), sequence->versions.begin(), sequence->versions.end());
+  }
+}
+
+Minibatch Minibatch::Part(std::span<const size_t> indices) const {
+  std::vector<const TrainSequence*> members;
+  for (const size_t index : indices) members.push_back(sequences[index]);
+  Minibatch part(std::move(members));
+  // What was made of the sequences since: masks may have shrunk.
+  part.mask.clear();
+  for (const size_t index : indices) {
+    const auto begin = static_cast<size_t>(offsets[index]);
+    const auto end = static_cast<size_t>(offsets[index + 1]);
+    AppendRange(mask, begin, end, part.mask);
+    AppendRange(advantages, begin, end, part.advantages);
+    AppendRange(proximal_logprobs, begin, end, part.proximal_logprobs);
+    AppendRange(importance_weights, begin, end, part.importance_weights);
+  }
+  return part;
+}
+
+std::vector<int64_t> Minibatch::ForwardLengths() const {
+  std::vector<int64_t> lengths;
+  for (const TrainSequence* sequence : sequences) {
+    lengths.push_back(static_cast<int64_t>(sequence->tokens.size()) - 1);
+  }
+  return lengths;
+}
+
+std::vector<std::vector<size_t>> SplitByGroups(std::span<const TrainSequence> sequences,
+                                               int64_t count) {
+  PACE_CHECK(count > 0, "count = ", count);
+  std::map<int64_t, int64_t> order;  // of first appearance
+  for (const TrainSequence& sequence : sequences) {
+    order.try_emplace(sequence.group, static_cast<int64_t>(order.size()));
+  }
+  const auto num_groups = static_cast<int64_t>(order.size());
+  const int64_t num_parts = std::min(count, num_groups);
+  std::vector<std::vector<size_t>> parts(static_cast<size_t>(num_parts));
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const int64_t part = order[sequences[i].group] * num_parts / num_groups;
+    parts[static_cast<size_t>(part)].push_back(i);
+  }
+  return parts;
+}
+
+}  // namespace pace

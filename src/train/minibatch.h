@@ -1,0 +1,66 @@
+// Minibatch: trajectories as the flat arrays that losses and estimators read.
+//
+// It owns the arrays behind SequenceLayout and TokenBatch (token_batch.h), over
+// response tokens alone: prompts are context.
+// Thread-safety: plain data.
+#ifndef PACE_TRAIN_MINIBATCH_H_
+#define PACE_TRAIN_MINIBATCH_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/status.h"
+#include "core/token_id.h"
+#include "train/token_batch.h"
+
+namespace pace {
+
+// One trajectory, as a trainer sees it.
+struct TrainSequence {
+  std::vector<TokenId> tokens;          // the prompt, then the response
+  int64_t num_prompt_tokens = 0;        // at least 1
+  std::vector<uint8_t> mask;            // per response token: 1 = the policy sampled it
+  std::vector<float> rollout_logprobs;  // per response token; what stands at 0s is not read
+  std::vector<int64_t> versions;        // per response token: the step of its policy
+  int64_t group = 0;
+  double reward = 0;
+
+  size_t num_response_tokens() const {
+    return tokens.size() - static_cast<size_t>(num_prompt_tokens);
+  }
+  // Lengths agree, ids are inside the vocabulary, the response is not empty.
+  [[nodiscard]] Status Validate(int64_t vocab_size) const;
+};
+
+struct Minibatch {
+  std::vector<const TrainSequence*> sequences;  // borrowed
+  std::vector<int64_t> offsets;
+  std::vector<int64_t> groups;
+  std::vector<uint8_t> mask;
+  std::vector<double> rollout_logprobs;
+  std::vector<int64_t> versions;
+  std::vector<double> rewards;
+  // Filled by the trainer where the loss asks for them.
+  std::vector<double> advantages;
+  std::vector<double> proximal_logprobs;
+  std::vector<double> importance_weights;
+
+  // REQUIRES: every sequence valid
+  explicit Minibatch(std::vector<const TrainSequence*> members);
+
+  SequenceLayout layout() const { return {.offsets = offsets, .groups = groups, .mask = mask}; }
+  // The same arrays for some of the sequences, in that order.
+  Minibatch Part(std::span<const size_t> indices) const;
+  // Lengths in tokens that a forward pass reads: all but the last.
+  std::vector<int64_t> ForwardLengths() const;
+};
+
+// Cuts a step's sequences into `count` minibatches of whole groups, as equal in
+// groups as can be, in order. Fewer groups than `count`: one group each.
+std::vector<std::vector<size_t>> SplitByGroups(std::span<const TrainSequence> sequences,
+                                               int64_t count);
+
+}  // namespace pace
+
+#endif  // PACE_TRAIN_MINIBATCH_H_
