@@ -114,22 +114,33 @@ NetworkWeights<Ops> LoadNetwork(const ModelConfig& config, Loader& loader) {
   return weights;
 }
 
+// One layer, in place.
+template <typename Ops>
+void RunLayer(const LayerWeights<Ops>& layer, int64_t index, Ops& ops, typename Ops::Rows& x) {
+  auto qkv = ops.Linear(ops.Norm(x, layer.attention_norm), layer.qkv);
+  ops.Rotate(qkv, layer.q_norm ? &*layer.q_norm : nullptr, layer.k_norm ? &*layer.k_norm : nullptr);
+  ops.AddLinear(x, ops.Attend(qkv, index), layer.output);
+
+  const auto h = ops.Norm(x, layer.mlp_norm);
+  if (layer.router) {
+    ops.AddExperts(x, h, ops.Route(h, *layer.router), layer.experts);
+  } else {
+    const Expert<Ops>& mlp = layer.experts.front();
+    ops.AddLinear(x, ops.Gated(h, mlp.gate_up), mlp.down);
+  }
+}
+
 // The last hidden state of every token, normed: Linear with `head` gives logits.
+// An Ops may have a Layer(weights, index, x) of its own, that runs RunLayer in
+// its own way: computing it again in the backward pass, say.
 template <typename Ops>
 typename Ops::Rows RunNetwork(const NetworkWeights<Ops>& weights, Ops& ops) {
   auto x = ops.Embed(weights.embedding);
   for (int64_t index = 0; const LayerWeights<Ops>& layer : weights.layers) {
-    auto qkv = ops.Linear(ops.Norm(x, layer.attention_norm), layer.qkv);
-    ops.Rotate(qkv, layer.q_norm ? &*layer.q_norm : nullptr,
-               layer.k_norm ? &*layer.k_norm : nullptr);
-    ops.AddLinear(x, ops.Attend(qkv, index), layer.output);
-
-    const auto h = ops.Norm(x, layer.mlp_norm);
-    if (layer.router) {
-      ops.AddExperts(x, h, ops.Route(h, *layer.router), layer.experts);
+    if constexpr (requires { ops.Layer(layer, index, x); }) {
+      ops.Layer(layer, index, x);
     } else {
-      const Expert<Ops>& mlp = layer.experts.front();
-      ops.AddLinear(x, ops.Gated(h, mlp.gate_up), mlp.down);
+      RunLayer(layer, index, ops, x);
     }
     ++index;
   }

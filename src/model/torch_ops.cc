@@ -1,6 +1,11 @@
 #include "model/torch_ops.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/check.h"
+#include "model/recompute.h"
+#include "model/row_functions.h"
 
 namespace pace {
 namespace {
@@ -10,9 +15,11 @@ at::Tensor Wide(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
 }
 
+// Weights may be wider than the computation.
 at::Tensor Apply(const at::Tensor& x, const TorchOps::Projection& linear) {
-  return linear.bias.defined() ? at::linear(x, linear.weight, linear.bias)
-                               : at::linear(x, linear.weight);
+  const at::Tensor weight = linear.weight.to(x.scalar_type());
+  return linear.bias.defined() ? at::linear(x, weight, linear.bias.to(x.scalar_type()))
+                               : at::linear(x, weight);
 }
 
 // silu(gate) * up.
@@ -34,8 +41,8 @@ at::Tensor PositionsOf(const std::vector<int64_t>& lengths) {
 }  // namespace
 
 TorchOps::TorchOps(const ModelConfig& config, const PackedTokens& batch,
-                   const at::Tensor& frequencies, Record* record)
-    : config_(config), lengths_(batch.lengths), record_(record) {
+                   const at::Tensor& frequencies, const Options& options, Record* record)
+    : config_(config), lengths_(batch.lengths), options_(options), record_(record) {
   int64_t sum = 0;
   for (const int64_t length : lengths_) sum += length;
   PACE_CHECK(sum > 0 && static_cast<size_t>(sum) == batch.tokens.size(), "lengths sum to ", sum,
@@ -44,23 +51,37 @@ TorchOps::TorchOps(const ModelConfig& config, const PackedTokens& batch,
   tokens_ = at::tensor(batch.tokens, at::kInt).to(device, at::kLong);
   const at::Tensor angles =
       PositionsOf(lengths_).to(device).unsqueeze(1) * frequencies.unsqueeze(0);
+  FormClasses(device);
   cos_T1D_ = at::cos(angles).unsqueeze(1);
   sin_T1D_ = at::sin(angles).unsqueeze(1);
 }
 
-TorchOps::Rows TorchOps::Embed(const Matrix& embedding) const {
-  // transformers does not train the padding row through the embedding.
-  return {{at::embedding(embedding.front().weight, tokens_, config_.pad.value_or(-1))}};
+void TorchOps::Layer(const LayerWeights<TorchOps>& weights, int64_t index, Rows& x) {
+  if (!options_.recompute_layers || !at::GradMode::is_enabled()) {
+    RunLayer(weights, index, *this, x);
+    return;
+  }
+  // Routing is recorded the first time only.
+  Record* const record = std::exchange(record_, nullptr);
+  const auto body = [self = shared_from_this(), &weights, index, record](const at::Tensor& input,
+                                                                         bool again) {
+    Rows rows{{input}};
+    self->record_ = again ? nullptr : record;
+    RunLayer(weights, index, *self, rows);
+    return Only(rows);
+  };
+  x.parts.front() = Recomputed(Only(x), body);
+  record_ = record;
 }
 
-at::Tensor TorchOps::RmsNorm(const at::Tensor& x, const at::Tensor& weight) const {
-  const at::Tensor wide = Wide(x);
-  const at::Tensor scale = at::rsqrt(wide.pow(2).mean(-1, /*keepdim=*/true) + config_.norm_epsilon);
-  return weight * (wide * scale).to(x.scalar_type());
+TorchOps::Rows TorchOps::Embed(const Matrix& embedding) const {
+  // transformers does not train the padding row through the embedding.
+  return {{at::embedding(embedding.front().weight, tokens_, config_.pad.value_or(-1))
+               .to(options_.dtype)}};
 }
 
 TorchOps::Rows TorchOps::Norm(const Rows& x, const Vector& weight) const {
-  return {{RmsNorm(Only(x), weight)}};
+  return {{RmsNormRows(Only(x), weight, config_.norm_epsilon)}};
 }
 
 TorchOps::Rows TorchOps::Linear(const Rows& x, const Matrix& matrix) const {
@@ -79,12 +100,8 @@ void TorchOps::AddLinear(Rows& x, const Rows& y, const Matrix& matrix) const {
 
 at::Tensor TorchOps::Rotated(const at::Tensor& x, const Vector* norm) const {
   at::Tensor x_THD = x.view({x.size(0), -1, config_.head_dim});
-  if (norm != nullptr) x_THD = RmsNorm(x_THD, *norm);
-  const std::vector<at::Tensor> halves = Wide(x_THD).chunk(2, -1);
-  const at::Tensor turned = at::cat(
-      {halves[0] * cos_T1D_ - halves[1] * sin_T1D_, halves[1] * cos_T1D_ + halves[0] * sin_T1D_},
-      -1);
-  return turned.to(x.scalar_type());
+  if (norm != nullptr) x_THD = RmsNormRows(x_THD, *norm, config_.norm_epsilon);
+  return RotateRows(x_THD, cos_T1D_, sin_T1D_);
 }
 
 void TorchOps::Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) const {
@@ -92,25 +109,61 @@ void TorchOps::Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) con
   qkv.parts[1] = Rotated(qkv.parts[1], k_norm);
 }
 
+// Nearly equal lengths share a class: at most a quarter of it is padding.
+void TorchOps::FormClasses(at::Device device) {
+  std::vector<int64_t> begins;
+  std::vector<size_t> order;
+  int64_t num_rows = 0;
+  for (size_t i = 0; i < lengths_.size(); ++i) {
+    order.push_back(i);
+    begins.push_back(num_rows);
+    num_rows += lengths_[i];
+  }
+  std::sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+    return lengths_[a] != lengths_[b] ? lengths_[a] > lengths_[b] : a < b;
+  });
+  std::vector<int64_t> places(static_cast<size_t>(num_rows));
+  int64_t num_places = 0;
+  for (size_t first = 0; first < order.size();) {
+    LengthClass same;
+    same.max_length = lengths_[order[first]];
+    std::vector<int64_t> rows;
+    for (; first < order.size() && 4 * lengths_[order[first]] >= 3 * same.max_length; ++first) {
+      const size_t sequence = order[first];
+      ++same.num_sequences;
+      for (int64_t t = 0; t < same.max_length; ++t) {
+        const bool padding = t >= lengths_[sequence];
+        rows.push_back(begins[sequence] + (padding ? 0 : t));
+        if (!padding) places[static_cast<size_t>(begins[sequence] + t)] = num_places;
+        ++num_places;
+      }
+    }
+    same.rows = at::tensor(rows, at::kLong).to(device);
+    classes_.push_back(std::move(same));
+  }
+  places_ = at::tensor(places, at::kLong).to(device);
+}
+
+// A class is one causal attention: padding stands behind every sequence's end,
+// where none of its rows looks.
 TorchOps::Rows TorchOps::Attend(const Rows& qkv, int64_t layer) {
   layer_ = layer;
-  const auto heads_1HTD = [this](const at::Tensor& x) {
-    return x.view({1, x.size(0), -1, config_.head_dim}).transpose(1, 2);
-  };
-  const at::Tensor q = heads_1HTD(qkv.parts[0]);
-  const at::Tensor k = heads_1HTD(qkv.parts[1]);
-  const at::Tensor v = heads_1HTD(qkv.parts[2]);
   std::vector<at::Tensor> outputs;
-  int64_t begin = 0;
-  for (const int64_t length : lengths_) {
-    const auto own = [&](const at::Tensor& x) { return x.narrow(2, begin, length); };
-    const at::Tensor out_1HTD = at::scaled_dot_product_attention(
-        own(q), own(k), own(v), /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true,
-        /*scale=*/{}, /*enable_gqa=*/config_.num_heads != config_.num_kv_heads);
-    outputs.push_back(out_1HTD.transpose(1, 2).reshape({length, -1}));
-    begin += length;
+  for (const LengthClass& same : classes_) {
+    const auto heads_BHTD = [&](const at::Tensor& x) {
+      const at::Tensor rows = same.rows.numel() == x.size(0) && same.num_sequences == 1
+                                  ? x
+                                  : x.index_select(0, same.rows);
+      return rows.view({same.num_sequences, same.max_length, -1, config_.head_dim}).transpose(1, 2);
+    };
+    const at::Tensor out_BHTD = at::scaled_dot_product_attention(
+        heads_BHTD(qkv.parts[0]), heads_BHTD(qkv.parts[1]), heads_BHTD(qkv.parts[2]),
+        /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true, /*scale=*/{},
+        /*enable_gqa=*/config_.num_heads != config_.num_kv_heads);
+    outputs.push_back(out_BHTD.transpose(1, 2).reshape({same.num_sequences * same.max_length, -1}));
   }
-  return {{outputs.size() == 1 ? outputs.front() : at::cat(outputs)}};
+  const at::Tensor all = outputs.size() == 1 ? outputs.front() : at::cat(outputs);
+  return {{all.index_select(0, places_)}};
 }
 
 TorchOps::Routing TorchOps::Route(const Rows& x, const Matrix& router) {

@@ -1,6 +1,7 @@
 // TorchOps: the pieces of network.h as differentiable tensor operations.
 //
-// One object computes one packed batch. Norms, rotation, softmax and routing
+// One object computes one packed batch. It is held by shared_ptr: where layers are
+// computed again, the backward pass keeps it. Norms, rotation, softmax and routing
 // are float32 whatever the dtype of the network (double stays double). No
 // operation is bound to a device.
 // Thread-safety: none.
@@ -11,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,7 @@
 
 namespace pace {
 
-class TorchOps {
+class TorchOps : public std::enable_shared_from_this<TorchOps> {
  public:
   // A tensor per stacked matrix that made them: q, k and v stay apart.
   struct Rows {
@@ -38,10 +40,19 @@ class TorchOps {
   };
   using Record = std::vector<RoutingRecord>;
 
-  // `frequencies` lie on the device of the network. `record` may be null.
-  TorchOps(const ModelConfig& config, const PackedTokens& batch, const at::Tensor& frequencies,
-           Record* record);
+  struct Options {
+    // Of activations and of the weights as they are used.
+    at::ScalarType dtype = at::kFloat;
+    // Keep the input of each layer alone and compute the layer again in the
+    // backward pass.
+    bool recompute_layers = false;
+  };
 
+  // The config outlives it. `frequencies` lie on the device of the network. `record` may be null.
+  TorchOps(const ModelConfig& config, const PackedTokens& batch, const at::Tensor& frequencies,
+           const Options& options, Record* record);
+
+  void Layer(const LayerWeights<TorchOps>& weights, int64_t index, Rows& x);
   Rows Embed(const Matrix& embedding) const;
   Rows Norm(const Rows& x, const Vector& weight) const;
   Rows Linear(const Rows& x, const Matrix& matrix) const;
@@ -54,14 +65,24 @@ class TorchOps {
                   const std::vector<Expert<TorchOps>>& experts) const;
 
  private:
-  at::Tensor RmsNorm(const at::Tensor& x, const at::Tensor& weight) const;
+  // Sequences of similar lengths, attended to together, padded behind their ends.
+  struct LengthClass {
+    int64_t num_sequences = 0;
+    int64_t max_length = 0;
+    at::Tensor rows;  // of the batch, for each padded place; padding repeats a row
+  };
+  void FormClasses(at::Device device);
+
   at::Tensor Rotated(const at::Tensor& x_THD, const Vector* norm) const;
 
   const ModelConfig& config_;
-  const std::vector<int64_t>& lengths_;
+  const std::vector<int64_t> lengths_;
+  const Options options_;
   Record* record_;
   int64_t layer_ = 0;
   at::Tensor tokens_;
+  std::vector<LengthClass> classes_;
+  at::Tensor places_;   // of every row, among the padded places of all classes
   at::Tensor cos_T1D_;  // half of head_dim
   at::Tensor sin_T1D_;
 };

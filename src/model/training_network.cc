@@ -29,6 +29,7 @@ struct TrainingNetwork::State {
   std::map<std::string, at::Tensor> parameters;
   NetworkWeights<TorchOps> weights;
   at::Tensor frequencies;
+  TorchOps::Options ops_options;
 };
 
 TrainingNetwork::TrainingNetwork(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -41,6 +42,8 @@ Result<TrainingNetwork> TrainingNetwork::Create(const ModelConfig& config, const
   try {
     auto state = std::make_unique<State>();
     state->config = config;
+    state->ops_options = {.dtype = options.compute_in_bf16 ? at::kBFloat16 : options.dtype,
+                          .recompute_layers = options.recompute_layers};
     for (const Parameter& parameter : ParametersOf(config)) {
       state->parameters.emplace(parameter.name, ToTensor(weights.Get(parameter.name), options));
     }
@@ -54,6 +57,19 @@ Result<TrainingNetwork> TrainingNetwork::Create(const ModelConfig& config, const
   }
 }
 
+TrainingNetwork TrainingNetwork::Replica() const {
+  auto state = std::make_unique<State>();
+  state->config = state_->config;
+  state->ops_options = state_->ops_options;
+  state->frequencies = state_->frequencies;
+  for (const auto& [name, parameter] : state_->parameters) {
+    state->parameters.emplace(name, parameter.detach().set_requires_grad(true));
+  }
+  TorchLoader loader(state->parameters);
+  state->weights = LoadNetwork<TorchOps>(state->config, loader);
+  return TrainingNetwork(std::move(state));
+}
+
 const ModelConfig& TrainingNetwork::config() const {
   return state_->config;
 }
@@ -64,12 +80,17 @@ const std::map<std::string, at::Tensor>& TrainingNetwork::parameters() const {
 
 at::Tensor TrainingNetwork::Hidden(const PackedTokens& batch,
                                    std::vector<RoutingRecord>* routing) const {
-  TorchOps ops(state_->config, batch, state_->frequencies, routing);
-  return RunNetwork(state_->weights, ops).parts.front();
+  const auto ops = std::make_shared<TorchOps>(state_->config, batch, state_->frequencies,
+                                              state_->ops_options, routing);
+  return RunNetwork(state_->weights, *ops).parts.front();
 }
 
 at::Tensor TrainingNetwork::Logits(const at::Tensor& hidden_TH) const {
-  return at::linear(hidden_TH, state_->weights.head.front().weight);
+  return at::linear(hidden_TH, head_VH().to(hidden_TH.scalar_type()));
+}
+
+const at::Tensor& TrainingNetwork::head_VH() const {
+  return state_->weights.head.front().weight;
 }
 
 WeightSet TrainingNetwork::Weights() const {

@@ -45,22 +45,33 @@ class TrainingNetwork {
  public:
   struct Options {
     at::Device device = at::kCPU;
-    // Of the parameters and the computation: float32 or bfloat16, in which
-    // norms, rotation and softmax stay float32; double for tests.
+    // Of the parameters: float32; double for tests.
     at::ScalarType dtype = at::kFloat;
+    // Of the computation: that of the parameters, or bfloat16, in which norms,
+    // rotation and softmax stay float32 and weights are rounded as they are used.
+    bool compute_in_bf16 = false;
+    // Keep one activation per layer and compute the rest again in the backward
+    // pass. Gradients are then for torch::autograd::backward alone.
+    bool recompute_layers = false;
   };
   // REQUIRES: weights of this config
   static Result<TrainingNetwork> Create(const ModelConfig& config, const WeightSet& weights,
                                         const Options& options);
 
+  // A network over the same parameters with gradients of its own, for another
+  // thread: updates in place are seen by both.
+  TrainingNetwork Replica() const;
+
   const ModelConfig& config() const;
   // By checkpoint name, in that order; requires_grad is set.
   const std::map<std::string, at::Tensor>& parameters() const;
 
-  // Last hidden states, normed, and from them logits, in the dtype of the network.
+  // Last hidden states, normed, in the dtype of the computation, and logits.
   // REQUIRES: tokens in the vocabulary, lengths as PackedTokens says
   at::Tensor Hidden(const PackedTokens& batch, std::vector<RoutingRecord>* routing = nullptr) const;
   at::Tensor Logits(const at::Tensor& hidden_TH) const;
+  // The weight of the vocabulary projection.
+  const at::Tensor& head_VH() const;
 
   // The present parameters as a set that a decoder can take: float32 views of
   // these tensors (the CPU) or of copies. Later updates in place show through:
