@@ -1,5 +1,7 @@
 #include "record/line_file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -13,15 +15,28 @@ constexpr size_t kFlushBytes = size_t{1} << 18;
 // A run that was not finished keeps what it can.
 LineFile::~LineFile() {
   if (file_ == nullptr) return;
-  Flush();
+  WriteOut();
   std::fclose(file_);
 }
 
 Status LineFile::Open(const std::string& path, bool must_be_new) {
+  return OpenAs(path, must_be_new ? "wbxe" : "wbe", "created");
+}
+
+Status LineFile::OpenToAppend(const std::string& path) {
+  PACE_RETURN_IF_ERROR(OpenAs(path, "abe", "opened"));
+  // Until the first write an appending stream may stand at the file's beginning.
+  const bool at_end = std::fseek(file_, 0, SEEK_END) == 0;
+  num_bytes_ = at_end ? static_cast<int64_t>(std::ftell(file_)) : -1;
+  if (num_bytes_ < 0) status_ = Unavailable(path, ": cannot be read: ", std::strerror(errno));
+  return status_;
+}
+
+Status LineFile::OpenAs(const std::string& path, const char* mode, const char* failure) {
   path_ = path;
-  file_ = std::fopen(path.c_str(), must_be_new ? "wbx" : "wb");
+  file_ = std::fopen(path.c_str(), mode);
   if (file_ == nullptr) {
-    status_ = Unavailable(path, ": cannot be created: ", std::strerror(errno));
+    status_ = Unavailable(path, ": cannot be ", failure, ": ", std::strerror(errno));
     return status_;
   }
   std::setvbuf(file_, nullptr, _IONBF, 0);  // we buffer ourselves
@@ -31,41 +46,59 @@ Status LineFile::Open(const std::string& path, bool must_be_new) {
 
 Status LineFile::End() {
   buffer_ += "}\n";
-  if (buffer_.size() >= kFlushBytes) Flush();
-  return status_;
+  return Ended(/*whole_line=*/true);
 }
 
 Status LineFile::Line(std::string_view text) {
   buffer_ += text;
   buffer_ += '\n';
-  if (buffer_.size() >= kFlushBytes) Flush();
-  return status_;
+  return Ended(/*whole_line=*/true);
 }
 
 Status LineFile::Text(std::string_view text) {
   buffer_ += text;
-  if (buffer_.size() >= kFlushBytes) Flush();
+  return Ended(/*whole_line=*/false);
+}
+
+Status LineFile::Ended(bool whole_line) {
+  if (buffer_.size() >= kFlushBytes || (every_line_ && whole_line)) WriteOut();
   return status_;
 }
 
-void LineFile::Flush() {
+void LineFile::WriteOut() {
   const bool whole = std::fwrite(buffer_.data(), 1, buffer_.size(), file_) == buffer_.size();
   if (!whole && status_.ok()) {
     status_ =
         Unavailable(path_, ": cannot be written: ", std::strerror(errno), " (is the disk full?)");
   }
+  num_bytes_ += static_cast<int64_t>(buffer_.size());
   buffer_.clear();
+}
+
+Result<int64_t> LineFile::Sync() {
+  if (file_ != nullptr) {
+    WriteOut();
+    const Status synced = SyncToDisk(file_, path_);
+    if (status_.ok()) status_ = synced;
+  }
+  if (!status_.ok()) return status_;
+  return num_bytes_;
 }
 
 Status LineFile::Close() {
   if (file_ == nullptr) return status_;
-  Flush();
+  WriteOut();
   const bool closed = std::fclose(file_) == 0;
   file_ = nullptr;
   if (!closed && status_.ok()) {
     status_ = Unavailable(path_, ": cannot be written: ", std::strerror(errno));
   }
   return status_;
+}
+
+Status SyncToDisk(std::FILE* file, const std::string& path) {
+  if (fsync(fileno(file)) == 0 || errno == EINVAL || errno == EROFS) return Status::Ok();
+  return Unavailable(path, ": cannot be written: ", std::strerror(errno), " (is the disk full?)");
 }
 
 }  // namespace pace

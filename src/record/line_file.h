@@ -9,6 +9,7 @@
 #ifndef PACE_RECORD_LINE_FILE_H_
 #define PACE_RECORD_LINE_FILE_H_
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -27,6 +28,12 @@ class LineFile {
 
   // Creates the file, or empties it; with `must_be_new` an existing one is an error.
   Status Open(const std::string& path, bool must_be_new);
+  // Goes on behind what the file holds.
+  Status OpenToAppend(const std::string& path);
+  bool is_open() const { return file_ != nullptr; }
+
+  // From here on every line is written out at once, so that it can be watched.
+  void WriteOutEveryLine() { every_line_ = true; }
 
   // One object: put keys into the writer, then End.
   JsonWriter Begin() {
@@ -41,18 +48,28 @@ class LineFile {
   // Any text, as it is.
   Status Text(std::string_view text);
 
+  // Writes out what is buffered and has the disk keep it. Returns the file's size.
+  Result<int64_t> Sync();
   // Writes out what is buffered and closes the file.
   Status Close();
   const Status& status() const { return status_; }
 
  private:
-  void Flush();
+  Status OpenAs(const std::string& path, const char* mode, const char* failure);
+  void WriteOut();
+  Status Ended(bool whole_line);
 
   std::string path_;
   std::FILE* file_ = nullptr;
   std::string buffer_;
+  int64_t num_bytes_ = 0;  // in the file; the buffer not counted
+  bool every_line_ = false;
   Status status_;
 };
+
+// Has the disk keep what was written through this handle; pipes and devices
+// that cannot are left alone.
+Status SyncToDisk(std::FILE* file, const std::string& path);
 
 }  // namespace pace
 

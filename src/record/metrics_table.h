@@ -1,4 +1,4 @@
-// MetricsTable holds metrics.jsonl, column by column.
+// MetricsTable holds metrics.jsonl or eval.jsonl, column by column.
 //
 // Thread-safety: none.
 #ifndef PACE_RECORD_METRICS_TABLE_H_

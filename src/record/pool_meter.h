@@ -1,7 +1,7 @@
 // PoolMeter watches the pool as a queue: occupancy over time, arrivals, and how
 // long groups stay. Thread-safety: none.
-#ifndef PACE_SIM_POOL_METER_H_
-#define PACE_SIM_POOL_METER_H_
+#ifndef PACE_RECORD_POOL_METER_H_
+#define PACE_RECORD_POOL_METER_H_
 
 #include <cstdint>
 
@@ -59,4 +59,4 @@ class PoolMeter {
 
 }  // namespace pace
 
-#endif  // PACE_SIM_POOL_METER_H_
+#endif  // PACE_RECORD_POOL_METER_H_

@@ -2,12 +2,15 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "core/json_scanner.h"
 #include "record/line_reader.h"
+#include "record/run_files.h"
 
 namespace pace {
 namespace {
@@ -47,6 +50,25 @@ void ReadPaceVersion(JsonScanner& scan, RunManifest& manifest) {
       scan.Skip();
     }
   }
+}
+
+// What drivers add about their machine.
+bool ReadMachineKey(JsonScanner& scan, RunManifest& manifest) {
+  const std::string_view key = scan.key();
+  if (key == "device") {
+    scan.Text(manifest.device);
+  } else if (key == "torch") {
+    scan.Text(manifest.torch);
+  } else if (key == "determinism") {
+    scan.Text(manifest.determinism);
+  } else if (key == "threads") {
+    scan.Integer(0, kMaxInteger, "", manifest.threads);
+  } else if (key == "start") {
+    scan.Integer(0, kMaxInteger, "", manifest.start);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 // The fields of a decisions.jsonl line that are kept, in the order of its bits.
@@ -139,26 +161,35 @@ Status ReadLines(const std::string& directory, const std::string& file, RunData&
   }
 }
 
-Status ReadMetrics(const std::string& directory, RunData& run) {
-  return ReadLines(directory, "metrics.jsonl", run, [&run](std::string_view line) -> Result<bool> {
-    PACE_RETURN_IF_ERROR(ParseMetricsLine(line, run.metrics));
+Status ReadRows(const std::string& directory, const std::string& file, RunData& run,
+                MetricsTable& table) {
+  return ReadLines(directory, file, run, [&table](std::string_view line) -> Result<bool> {
+    PACE_RETURN_IF_ERROR(ParseMetricsLine(line, table));
     return true;
   });
 }
 
+// Runs that evaluate nothing have no such file.
+Status ReadEvaluations(const std::string& directory, RunData& run) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(Concat(directory, "/", kEvaluationsFile), ignored)) {
+    return Status::Ok();
+  }
+  return ReadRows(directory, kEvaluationsFile, run, run.evaluations);
+}
+
 Status ReadDecisions(const std::string& directory, RunData& run) {
-  return ReadLines(
-      directory, "decisions.jsonl", run, [&run](std::string_view line) -> Result<bool> {
-        Result<DecisionRow> row = ParseDecisionLine(line);
-        if (!row.ok()) return row.status();
-        if (static_cast<int64_t>(run.decisions.size()) == kMaxDecisionRows) {
-          run.notes.push_back(
-              Concat("decisions.jsonl: only the first ", kMaxDecisionRows, " verdicts are shown."));
-          return false;
-        }
-        run.decisions.push_back(*row);
-        return true;
-      });
+  return ReadLines(directory, kDecisionsFile, run, [&run](std::string_view line) -> Result<bool> {
+    Result<DecisionRow> row = ParseDecisionLine(line);
+    if (!row.ok()) return row.status();
+    if (static_cast<int64_t>(run.decisions.size()) == kMaxDecisionRows) {
+      run.notes.push_back(
+          Concat("decisions.jsonl: only the first ", kMaxDecisionRows, " verdicts are shown."));
+      return false;
+    }
+    run.decisions.push_back(*row);
+    return true;
+  });
 }
 
 }  // namespace
@@ -184,8 +215,8 @@ Result<RunManifest> ParseManifest(std::string_view json) {
       scan.Integer(0, kMaxInteger, "", manifest.seed);
     } else if (key == "pace") {
       ReadPaceVersion(scan, manifest);
-    } else {
-      scan.Skip();  // drivers add what describes their machine
+    } else if (!ReadMachineKey(scan, manifest)) {
+      scan.Skip();  // a later pace may say more
     }
   }
   scan.End();
@@ -253,22 +284,29 @@ Result<DecisionRow> ParseDecisionLine(std::string_view line) {
   return row;
 }
 
+Result<RunManifest> ReadManifest(const std::string& directory) {
+  const std::string path = directory + "/manifest.json";
+  const Result<std::string> text = ReadSmallFile(path);
+  if (!text.ok()) return text.status();
+  Result<RunManifest> manifest = ParseManifest(*text);
+  if (!manifest.ok()) return manifest.status().At(path);
+  return manifest;
+}
+
 Result<RunData> ReadRun(const std::string& directory) {
   RunData run;
   run.directory = directory;
-  const std::string manifest_path = directory + "/manifest.json";
-  Result<std::string> text = ReadSmallFile(manifest_path);
-  if (!text.ok()) return text.status();
-  Result<RunManifest> manifest = ParseManifest(*text);
-  if (!manifest.ok()) return manifest.status().At(manifest_path);
+  Result<RunManifest> manifest = ReadManifest(directory);
+  if (!manifest.ok()) return manifest.status();
   run.manifest = std::move(*manifest);
 
   const std::string config_path = directory + "/config.yaml";
-  text = ReadSmallFile(config_path);
+  const Result<std::string> text = ReadSmallFile(config_path);
   if (!text.ok()) return text.status();
   PACE_RETURN_IF_ERROR(ApplyYaml(run.settings, *text, config_path));
 
-  PACE_RETURN_IF_ERROR(ReadMetrics(directory, run));
+  PACE_RETURN_IF_ERROR(ReadRows(directory, kMetricsFile, run, run.metrics));
+  PACE_RETURN_IF_ERROR(ReadEvaluations(directory, run));
   run.has_decisions = run.manifest.record == "decisions" || run.manifest.record == "full";
   if (run.has_decisions) PACE_RETURN_IF_ERROR(ReadDecisions(directory, run));
   return run;

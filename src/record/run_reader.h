@@ -35,6 +35,12 @@ struct RunManifest {
   std::string version;
   std::string commit;
   int64_t seed = 0;
+  // Of runs with a real model; empty or 0 where the run does not say.
+  std::string device = {};
+  std::string torch = {};
+  std::string determinism = {};
+  int64_t threads = 0;
+  int64_t start = 0;  // seconds since 1970; 0 under a virtual clock
 };
 
 // One verdict, as small as drawing needs it.
@@ -59,16 +65,20 @@ struct RunData {
   RunManifest manifest;
   Settings settings;
   MetricsTable metrics;
+  // eval.jsonl, by policy version; empty when the run evaluated nothing.
+  MetricsTable evaluations;
   bool has_decisions = false;  // whether the run wrote them
   std::vector<DecisionRow> decisions;
   std::vector<std::string> notes;  // what was left out, a sentence each
 };
 
 Result<RunData> ReadRun(const std::string& directory);
+Result<RunManifest> ReadManifest(const std::string& directory);
 
 // The parts, each on text from memory, for tests and fuzzing.
 Result<RunManifest> ParseManifest(std::string_view json);
-// Adds the line's row, or leaves the rows as they were.
+// One line of metrics.jsonl or eval.jsonl: adds its row, or leaves the rows as
+// they were.
 Status ParseMetricsLine(std::string_view line, MetricsTable& table);
 Result<DecisionRow> ParseDecisionLine(std::string_view line);
 

@@ -98,6 +98,63 @@ TEST(RunReaderTest, ACutOffLastLineIsLeftOutAndNoted) {
   EXPECT_EQ(run->decisions.size(), 2u);
 }
 
+std::string WriteTrainingRun(const std::string& name) {
+  const std::string directory = testing::TempDir() + "run_reader_" + name;
+  std::filesystem::remove_all(directory);
+  Manifest manifest{"learns", "runtime"};
+  manifest.device = "cpu";
+  manifest.torch = "2.13.0";
+  manifest.threads = 2;
+  manifest.determinism = "none";
+  manifest.start = 7;
+  const auto writer = RunWriter::Create(directory, Settings(), manifest, RecordLevel::kMetrics);
+  EXPECT_TRUE(writer.ok()) << writer.status().message();
+  const auto evaluate = [&](int64_t version, double mean) {
+    EXPECT_TRUE(
+        (*writer)
+            ->WriteEvaluation(PolicyVersion(version), Seconds(1), {{"eval/sums/mean@4", mean}})
+            .ok());
+  };
+  evaluate(0, 0.25);
+  EXPECT_TRUE((*writer)->WriteMetrics({{"step", 0}, {"time", 1}, {"train/reward", 0.5}}).ok());
+  evaluate(1, 0.75);
+  EXPECT_TRUE((*writer)->Finish().ok());
+  return directory;
+}
+
+TEST(RunReaderTest, ReadsWhatATrainingRunAdds) {
+  const Result<RunData> run = ReadRun(WriteTrainingRun("training"));
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(run->manifest.driver, "runtime");
+  EXPECT_EQ(run->manifest.device, "cpu");
+  EXPECT_EQ(run->manifest.torch, "2.13.0");
+  EXPECT_EQ(run->manifest.threads, 2);
+  EXPECT_EQ(run->manifest.determinism, "none");
+  EXPECT_EQ(run->manifest.start, 7);
+  EXPECT_EQ(run->evaluations.steps(), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(run->evaluations.At("eval/sums/mean@4", 1), 0.75);
+  EXPECT_FALSE(run->metrics.Has("eval/sums/mean@4"));
+  EXPECT_EQ(ReadRun(WriteRun("no_eval", RecordLevel::kMetrics))->evaluations.num_rows(), 0u);
+}
+
+TEST(RunReaderTest, DamagedEvaluationsAreNotedOrRefused) {
+  const std::string directory = WriteTrainingRun("bad_eval");
+  Append(directory + "/eval.jsonl", "{\"step\":2,\"time\":1,\"eval/s");
+  const Result<RunData> run = ReadRun(directory);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(run->evaluations.num_rows(), 2u);
+  ASSERT_EQ(run->notes.size(), 1u);
+  EXPECT_EQ(run->notes[0].find("eval.jsonl ends within its last line"), 0u) << run->notes[0];
+  Append(directory + "/eval.jsonl", "\n{\"step\":3}\n");
+  EXPECT_EQ(ReadError(directory).find(directory + "/eval.jsonl:3: "), 0u) << ReadError(directory);
+  const std::string again = WriteTrainingRun("eval_twice");
+  Append(again + "/eval.jsonl", "{\"step\":1,\"time\":1}\n");
+  EXPECT_EQ(ReadError(again), again + "/eval.jsonl:3: step = 1: must be >= 2 (steps increase)");
+  std::filesystem::remove(again + "/eval.jsonl");
+  std::filesystem::create_directory(again + "/eval.jsonl");
+  EXPECT_NE(ReadError(again).find("eval.jsonl"), std::string::npos);
+}
+
 TEST(RunReaderTest, ErrorsNameFileLineFieldAndRule) {
   const std::string directory = WriteRun("bad_metrics", RecordLevel::kDecisions);
   Append(directory + "/metrics.jsonl", "{\"step\":4,\"time\":3}\n");
@@ -124,7 +181,9 @@ TEST(RunReaderTest, BadManifestsAreRefused) {
   EXPECT_EQ(ParseManifest("{}").status().message(), "missing key format");
   EXPECT_EQ(ParseManifest(R"({"format": 1, "name": 3})").status().message(),
             "name: must be a text in quotes");
-  EXPECT_TRUE(ParseManifest(R"({"format": 1, "torch": {"threads": [1, 2]}})").ok());
+  EXPECT_TRUE(ParseManifest(R"({"format": 1, "newer": {"threads": [1, 2]}})").ok());
+  EXPECT_EQ(ParseManifest(R"({"format": 1, "start": -1})").status().message(),
+            "start = -1: must be >= 0");
 }
 
 TEST(RunReaderTest, MetricsOfAnyNameAreKeptAndWrongValuesRefused) {

@@ -1,12 +1,21 @@
 #include "record/run_writer.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "core/check.h"
+#include "core/utf8.h"
 #include "record/build_info.h"
 #include "record/line_file.h"
+#include "record/run_files.h"
+#include "record/run_reader.h"
+#include "record/tensorboard_writer.h"
 
 namespace pace {
 namespace {
@@ -42,6 +51,11 @@ Status WriteManifest(const std::string& path, const Settings& settings, const Ma
   json.Put("version", PaceVersion());
   json.Put("commit", PaceCommit());
   json.EndObject();
+  if (!manifest.device.empty()) json.Put("device", manifest.device);
+  if (!manifest.torch.empty()) json.Put("torch", manifest.torch);
+  if (manifest.threads != 0) json.Put("threads", manifest.threads);
+  if (!manifest.determinism.empty()) json.Put("determinism", manifest.determinism);
+  if (manifest.start != 0) json.Put("start", manifest.start);
   json.Put("record", kLevelNames.at(static_cast<size_t>(level)));
   PACE_RETURN_IF_ERROR(file.End());
   return file.Close();
@@ -54,20 +68,74 @@ Status WriteConfig(const std::string& path, const Settings& settings) {
   return file.Close();
 }
 
+// Names come from settings as well (a benchmark's, say), so they may hold
+// anything; nearly all are plain and written as they are.
+void PutRow(JsonWriter& out, const MetricsRow& row) {
+  const auto is_plain = [](std::string_view name) {
+    for (const char c : name) {
+      if (c < 0x20 || c > 0x7e || c == '"' || c == '\\') return false;
+    }
+    return true;
+  };
+  for (const auto& [name, value] : row) {
+    if (is_plain(name)) {
+      out.Put(name, value);
+    } else {
+      std::string quoted;
+      AppendJsonText(quoted, ReplaceIllFormed(name));
+      out.Put(std::string_view(quoted).substr(1, quoted.size() - 2), value);
+    }
+  }
+}
+
+// A file's entry in its directory must last as well as the file.
+Status SyncDirectory(const std::string& directory) {
+  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return Unavailable(directory, ": cannot be opened: ", std::strerror(errno));
+  const bool synced = fsync(fd) == 0 || errno == EINVAL;
+  const int error = errno;
+  close(fd);
+  if (synced) return Status::Ok();
+  return Unavailable(directory, ": cannot be written: ", std::strerror(error));
+}
+
+struct WriterOptions {
+  RecordLevel level = RecordLevel::kMetrics;
+  bool tensorboard = false;
+  bool watchable = false;
+  int64_t start = 0;
+};
+
 class FileRunWriter final : public RunWriter {
  public:
-  FileRunWriter(std::string directory, RecordLevel level)
-      : directory_(std::move(directory)), level_(level) {}
+  FileRunWriter(std::string directory, const WriterOptions& options)
+      : directory_(std::move(directory)), options_(options), level_(options.level) {}
 
-  Status Open() {
-    PACE_RETURN_IF_ERROR(metrics_.Open(directory_ + "/metrics.jsonl", false));
-    if (level_ >= RecordLevel::kDecisions) {
-      PACE_RETURN_IF_ERROR(decisions_.Open(directory_ + "/decisions.jsonl", false));
+  // Opens the files of the level, each at its end if `sizes` knows it.
+  Status Open(const FileSizes& sizes) {
+    for (const Part& part : Parts()) {
+      if (part.level > level_) continue;
+      const bool goes_on = sizes.contains(part.name);
+      if (part.name == kEvaluationsFile && !goes_on) continue;  // opens with its first line
+      const std::string path = Concat(directory_, "/", part.name);
+      PACE_RETURN_IF_ERROR(goes_on ? part.file->OpenToAppend(path) : part.file->Open(path, false));
     }
-    if (level_ >= RecordLevel::kFull) {
-      PACE_RETURN_IF_ERROR(trace_.Open(directory_ + "/trace.jsonl", false));
-      PACE_RETURN_IF_ERROR(events_.Open(directory_ + "/events.jsonl", false));
+    if (options_.watchable) {
+      metrics_.WriteOutEveryLine();
+      evaluations_.WriteOutEveryLine();
     }
+    if (level_ >= RecordLevel::kFull && sizes.contains(kTraceFile)) {
+      const auto served = LastServed(Concat(directory_, "/", kTraceFile));
+      if (!served.ok()) return served.status();
+      served_ = *served;
+    }
+    if (!options_.tensorboard) return Status::Ok();
+    const bool goes_on = sizes.contains(TensorBoardWriter::FileName(options_.start));
+    Result<TensorBoardWriter> board = goes_on
+                                          ? TensorBoardWriter::Append(directory_, options_.start)
+                                          : TensorBoardWriter::Create(directory_, options_.start);
+    if (!board.ok()) return board.status();
+    board_.emplace(std::move(*board));
     return Status::Ok();
   }
 
@@ -133,8 +201,24 @@ class FileRunWriter final : public RunWriter {
   Status WriteMetrics(const MetricsRow& row) override {
     if (!status_.ok()) return status_;
     JsonWriter out = metrics_.Begin();
-    for (const auto& [name, value] : row) out.Put(name, value);
-    return Keep(metrics_.End());
+    PutRow(out, row);
+    PACE_RETURN_IF_ERROR(Keep(metrics_.End()));
+    const auto step = static_cast<int64_t>(Find(row, "step").value_or(0));
+    return Keep(AddToBoard(step, Seconds(Find(row, "time").value_or(0)), row));
+  }
+
+  Status WriteEvaluation(PolicyVersion version, Seconds time, const MetricsRow& row) override {
+    if (!status_.ok()) return status_;
+    if (!evaluations_.is_open()) {
+      const std::string path = Concat(directory_, "/", kEvaluationsFile);
+      PACE_RETURN_IF_ERROR(Keep(evaluations_.Open(path, /*must_be_new=*/false)));
+    }
+    JsonWriter out = evaluations_.Begin();
+    out.Put("step", version.step());
+    out.Put("time", time.count());
+    PutRow(out, row);
+    PACE_RETURN_IF_ERROR(Keep(evaluations_.End()));
+    return Keep(AddToBoard(version.step(), time, row));
   }
 
   Status WriteSnapshot(PolicyVersion step, std::string_view json) override {
@@ -149,11 +233,27 @@ class FileRunWriter final : public RunWriter {
     return Keep(written.ok() ? file.Close() : written);
   }
 
-  Status Finish() override {
-    for (LineFile* file : {&metrics_, &decisions_, &trace_, &events_}) {
-      const Status closed = file->Close();
-      if (status_.ok()) status_ = closed;
+  Result<FileSizes> Flush() override {
+    if (!status_.ok()) return status_;
+    FileSizes sizes;
+    for (const Part& part : Parts()) {
+      if (!part.file->is_open()) continue;
+      const Result<int64_t> size = part.file->Sync();
+      if (!size.ok()) return Keep(size.status());
+      sizes[part.name] = *size;
     }
+    if (board_.has_value()) {
+      const Result<int64_t> size = board_->Sync();
+      if (!size.ok()) return Keep(size.status());
+      sizes[TensorBoardWriter::FileName(options_.start)] = *size;
+    }
+    PACE_RETURN_IF_ERROR(Keep(SyncDirectory(directory_)));
+    return sizes;
+  }
+
+  Status Finish() override {
+    for (const Part& part : Parts()) status_ = Keep(part.file->Close());
+    if (board_.has_value()) status_ = Keep(board_->Close());
     return status_;
   }
 
@@ -161,6 +261,28 @@ class FileRunWriter final : public RunWriter {
   const std::string& directory() const override { return directory_; }
 
  private:
+  struct Part {
+    std::string name;
+    LineFile* file;
+    RecordLevel level;  // the lowest that writes it
+  };
+  std::array<Part, 5> Parts() {
+    return {{{kMetricsFile, &metrics_, RecordLevel::kMetrics},
+             {kDecisionsFile, &decisions_, RecordLevel::kDecisions},
+             {kTraceFile, &trace_, RecordLevel::kFull},
+             {kEventsFile, &events_, RecordLevel::kFull},
+             {kEvaluationsFile, &evaluations_, RecordLevel::kMetrics}}};
+  }
+
+  Status AddToBoard(int64_t step, Seconds time, const MetricsRow& row) {
+    if (!board_.has_value()) return Status::Ok();
+    std::vector<Scalar> scalars;
+    for (const auto& [name, value] : row) {
+      if (name != "step" && name != "time") scalars.emplace_back(name, value);
+    }
+    return board_->Add(step, time, scalars);
+  }
+
   static void PutMember(JsonWriter& out, const TraceMember& member) {
     out.BeginObject();
     out.Put("completed", member.completed.step());
@@ -184,8 +306,10 @@ class FileRunWriter final : public RunWriter {
   }
 
   const std::string directory_;
+  const WriterOptions options_;
   const RecordLevel level_;
-  LineFile metrics_, decisions_, trace_, events_;
+  LineFile metrics_, decisions_, trace_, events_, evaluations_;
+  std::optional<TensorBoardWriter> board_;
   std::optional<PolicyVersion> served_;  // the one trace.jsonl stated last
   Status status_;
 };
@@ -200,8 +324,27 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& director
   // The manifest first: from here on the directory is taken.
   PACE_RETURN_IF_ERROR(WriteManifest(directory + "/manifest.json", settings, manifest, level));
   PACE_RETURN_IF_ERROR(WriteConfig(directory + "/config.yaml", settings));
-  auto writer = std::make_unique<FileRunWriter>(directory, level);
-  PACE_RETURN_IF_ERROR(writer->Open());
+  auto writer = std::make_unique<FileRunWriter>(
+      directory, WriterOptions{level, manifest.tensorboard, manifest.watchable, manifest.start});
+  PACE_RETURN_IF_ERROR(writer->Open({}));
+  return std::unique_ptr<RunWriter>(std::move(writer));
+}
+
+Result<std::unique_ptr<RunWriter>> RunWriter::Resume(const std::string& directory,
+                                                     RecordLevel level, bool tensorboard,
+                                                     const std::map<std::string, int64_t>& sizes) {
+  PACE_CHECK(level != RecordLevel::kAuto, "RecordOptions::Resolve says what auto means");
+  const Result<RunManifest> manifest = ReadManifest(directory);
+  if (!manifest.ok()) return manifest.status();
+  const std::string_view wanted = kLevelNames.at(static_cast<size_t>(level));
+  if (manifest->record != wanted) {
+    return InvalidArgument("record.level = ", wanted, ": the run in ", directory,
+                           " was begun with ", manifest->record, " (a run keeps its level)");
+  }
+  PACE_RETURN_IF_ERROR(CutBack(directory, TensorBoardWriter::FileName(manifest->start), sizes));
+  auto writer = std::make_unique<FileRunWriter>(
+      directory, WriterOptions{level, tensorboard, /*watchable=*/true, manifest->start});
+  PACE_RETURN_IF_ERROR(writer->Open(sizes));
   return std::unique_ptr<RunWriter>(std::move(writer));
 }
 

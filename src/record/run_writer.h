@@ -1,13 +1,23 @@
 // RunWriter puts one run into its directory as the run goes on.
 //
 // Layout and line formats: docs/run-directory.md. Nothing it writes depends on
-// the wall clock, so the same run gives the same bytes.
+// the wall clock beyond what it is told, so the same run gives the same bytes.
+//
+// A run that can be killed and go on calls Flush with every checkpoint and keeps
+// the sizes in it; Resume goes on from there as if nothing had been written
+// since:
+//
+//   Result<std::map<std::string, int64_t>> sizes = writer->Flush();
+//   ... killed ...
+//   auto writer = RunWriter::Resume(directory, level, tensorboard, *sizes);
 //
 // Thread-safety: none; one driver owns it. Errors stick: the first failure to
 // write is returned by every later call.
 #ifndef PACE_RECORD_RUN_WRITER_H_
 #define PACE_RECORD_RUN_WRITER_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,9 +26,11 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "core/clock.h"
 #include "core/decision.h"
 #include "core/staleness.h"
 #include "core/status.h"
+#include "core/version.h"
 #include "record/step_metrics.h"
 
 namespace pace {
@@ -26,6 +38,17 @@ namespace pace {
 struct Manifest {
   std::string name;    // what reports call the run
   std::string driver;  // sim, lab, runtime
+
+  // Where it runs; what is empty or 0 is not written.
+  std::string device = {};       // cpu, cuda
+  std::string torch = {};        // version
+  int64_t threads = 0;           // of the whole process
+  std::string determinism = {};  // what running it again gives
+  int64_t start = 0;             // seconds since 1970; 0 under a virtual clock
+
+  // How it is recorded.
+  bool tensorboard = false;  // metrics and evaluations as an event file, too
+  bool watchable = false;    // their lines reach the file one by one
 };
 
 // One member of a drawn group as trace.jsonl writes it.
@@ -42,6 +65,13 @@ class RunWriter {
   static Result<std::unique_ptr<RunWriter>> Create(const std::string& directory,
                                                    const Settings& settings,
                                                    const Manifest& manifest, RecordLevel level);
+  // Goes on with a run whose files had these sizes: cuts them back, removes
+  // what was begun later, appends. Level and manifest stay as they were, so
+  // another level is an error; the lines are watchable. A file that is shorter
+  // or missing is DataLoss, and then nothing is changed.
+  static Result<std::unique_ptr<RunWriter>> Resume(const std::string& directory, RecordLevel level,
+                                                   bool tensorboard,
+                                                   const std::map<std::string, int64_t>& sizes);
   virtual ~RunWriter() = default;
 
   // decisions.jsonl from level decisions on.
@@ -54,10 +84,17 @@ class RunWriter {
                                 std::optional<PolicyVersion> served) = 0;
   // events.jsonl at level full: a ready JSON object, without newline.
   virtual Status WriteEvent(std::string_view json) = 0;
+  // metrics.jsonl: `step`, `time`, then anything. Steps increase.
   virtual Status WriteMetrics(const MetricsRow& row) = 0;
+  // eval.jsonl: what the policy of this version can do. `time` is the driver's
+  // clock; versions increase. The file appears with the first call.
+  virtual Status WriteEvaluation(PolicyVersion version, Seconds time, const MetricsRow& row) = 0;
   // checkpoints/STEP.json at level full: the coordinator's snapshot.
   virtual Status WriteSnapshot(PolicyVersion step, std::string_view json) = 0;
 
+  // Writes out everything buffered and has the disk keep it. Returns the size of
+  // each file so far, by its name.
+  virtual Result<std::map<std::string, int64_t>> Flush() = 0;
   // Flushes and closes every file. The run is whole only after this.
   virtual Status Finish() = 0;
 

@@ -156,6 +156,78 @@ TEST(RunWriterTest, ManyLinesReachTheFileWholeAndInOrder) {
   EXPECT_EQ(num_lines, 50000);
 }
 
+TEST(RunWriterTest, EvaluationsHaveAFileFromTheFirstOneOn) {
+  const std::string directory = Fresh("evaluations");
+  const auto writer = Make(directory, RecordLevel::kMetrics);
+  EXPECT_FALSE(std::filesystem::exists(directory + "/eval.jsonl"));
+  ASSERT_TRUE(
+      writer->WriteEvaluation(PolicyVersion(0), Seconds(0), {{"eval/sums/mean@4", 0.25}}).ok());
+  ASSERT_TRUE(
+      writer->WriteEvaluation(PolicyVersion(50), Seconds(7.5), {{"eval/sums/mean@4", 0.5}}).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(Text(directory + "/eval.jsonl"), R"({"step":0,"time":0,"eval/sums/mean@4":0.25}
+{"step":50,"time":7.5,"eval/sums/mean@4":0.5}
+)");
+  EXPECT_FALSE(std::filesystem::exists(directory + "/events.out.tfevents.0.pace"));
+}
+
+TEST(RunWriterTest, AWatchableRunWritesEveryRowAtOnce) {
+  for (const bool watchable : {false, true}) {
+    const std::string directory = Fresh("watchable");
+    Manifest manifest{"a run", "lab"};
+    manifest.watchable = watchable;
+    const auto writer = RunWriter::Create(directory, Settings(), manifest, RecordLevel::kMetrics);
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE((*writer)->WriteMetrics({{"step", 0}, {"time", 1}}).ok());
+    ASSERT_TRUE((*writer)->WriteEvaluation(PolicyVersion(0), Seconds(1), {{"x", 1}}).ok());
+    EXPECT_EQ(Text(directory + "/metrics.jsonl"), watchable ? "{\"step\":0,\"time\":1}\n" : "");
+    EXPECT_EQ(Text(directory + "/eval.jsonl"),
+              watchable ? "{\"step\":0,\"time\":1,\"x\":1}\n" : "");
+  }
+}
+
+TEST(RunWriterTest, TensorBoardHoldsEveryRow) {
+  const std::string directory = Fresh("board");
+  Manifest manifest{"a run", "lab"};
+  manifest.tensorboard = true;
+  const auto writer = RunWriter::Create(directory, Settings(), manifest, RecordLevel::kMetrics);
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE((*writer)->WriteMetrics({{"step", 3}, {"time", 1}, {"train/loss", 2}}).ok());
+  ASSERT_TRUE(
+      (*writer)->WriteEvaluation(PolicyVersion(4), Seconds(1), {{"eval/a/mean@1", 1}}).ok());
+  const std::string board = Text(directory + "/events.out.tfevents.0.pace");
+  EXPECT_NE(board.find("train/loss"), std::string::npos);
+  EXPECT_NE(board.find("eval/a/mean@1"), std::string::npos);
+  // The step is the event's own, not a value.
+  EXPECT_EQ(board.find("step"), std::string::npos);
+}
+
+TEST(RunWriterTest, TheManifestTellsTheMachineWhereItIsKnown) {
+  const std::string directory = Fresh("machine");
+  Manifest manifest{"a run", "runtime"};
+  manifest.device = "cpu";
+  manifest.torch = "2.13.0";
+  manifest.threads = 2;
+  manifest.determinism = "same steps, other times";
+  manifest.start = 1700000000;
+  ASSERT_TRUE(RunWriter::Create(directory, Settings(), manifest, RecordLevel::kMetrics).ok());
+  const std::string text = Text(directory + "/manifest.json");
+  EXPECT_NE(text.find(R"(},"device":"cpu","torch":"2.13.0","threads":2,)"
+                      R"("determinism":"same steps, other times","start":1700000000,"record":)"),
+            std::string::npos)
+      << text;
+}
+
+TEST(RunWriterTest, NamesOfAnyKindStayOneLineOfJson) {
+  const std::string directory = Fresh("names");
+  const auto writer = Make(directory, RecordLevel::kMetrics);
+  ASSERT_TRUE(
+      writer->WriteEvaluation(PolicyVersion(0), Seconds(0), {{"a\"b\\c\nd\xff\u00e9", 1}}).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(Text(directory + "/eval.jsonl"),
+            "{\"step\":0,\"time\":0,\"a\\\"b\\\\c\\u000ad\uFFFD\u00e9\":1}\n");
+}
+
 TEST(RunWriterTest, AFullDiskIsAnErrorThatSticks) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
   const std::string directory = Fresh("full");
@@ -165,6 +237,7 @@ TEST(RunWriterTest, AFullDiskIsAnErrorThatSticks) {
   ASSERT_TRUE(writer->WriteMetrics({{"step", 1}}).ok());
   EXPECT_EQ(writer->Finish().code(), StatusCode::kUnavailable);
   EXPECT_EQ(writer->WriteMetrics({{"step", 2}}).code(), StatusCode::kUnavailable);
+  EXPECT_EQ(writer->Flush().status().code(), StatusCode::kUnavailable);
 }
 
 }  // namespace

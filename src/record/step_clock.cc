@@ -1,17 +1,17 @@
-#include "sim/step_clock.h"
+#include "record/step_clock.h"
 
 #include <algorithm>
 
 namespace pace {
 
 void StepClock::Set(StepPart part, Seconds now) {
-  Of(part_) += now - last_;
-  last_ = now;
-  part_ = part;
+  Of(state_.part) += now - state_.last;
+  state_.last = now;
+  state_.part = part;
 }
 
 StepTimes StepClock::EndStep(Seconds now, Seconds rescoring) {
-  Set(part_, now);
+  Set(state_.part, now);
   StepTimes times;
   times.wait_data = Of(StepPart::kWaitData);
   times.train = Of(StepPart::kTrain);
@@ -21,7 +21,7 @@ StepTimes StepClock::EndStep(Seconds now, Seconds rescoring) {
   // Summed, not subtracted, so that the parts make up the step to the bit.
   times.step = times.wait_data + times.train + times.sync + times.rescore_visible + times.other;
   times.rescore_hidden = std::max(Seconds(0), rescoring - times.rescore_visible);
-  parts_ = {};
+  state_.parts = {};
   return times;
 }
 

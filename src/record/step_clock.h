@@ -15,8 +15,8 @@
 // of the time they spent rescoring, less what was visible.
 //
 // Thread-safety: none.
-#ifndef PACE_SIM_STEP_CLOCK_H_
-#define PACE_SIM_STEP_CLOCK_H_
+#ifndef PACE_RECORD_STEP_CLOCK_H_
+#define PACE_RECORD_STEP_CLOCK_H_
 
 #include <array>
 #include <cstddef>
@@ -34,17 +34,24 @@ class StepClock {
   // was set before.
   void Set(StepPart part, Seconds now);
 
+  // What a checkpoint keeps of it.
+  struct State {
+    StepPart part = StepPart::kWaitData;
+    Seconds last{0};
+    std::array<Seconds, 5> parts{};
+  };
+  const State& state() const { return state_; }
+  void Restore(const State& state) { state_ = state; }
+
   // Closes the step. `rescoring` is the mean over engines in this step.
   StepTimes EndStep(Seconds now, Seconds rescoring);
 
  private:
-  Seconds& Of(StepPart part) { return parts_[static_cast<size_t>(part)]; }
+  Seconds& Of(StepPart part) { return state_.parts[static_cast<size_t>(part)]; }
 
-  StepPart part_ = StepPart::kWaitData;
-  Seconds last_{0};
-  std::array<Seconds, 5> parts_{};
+  State state_;
 };
 
 }  // namespace pace
 
-#endif  // PACE_SIM_STEP_CLOCK_H_
+#endif  // PACE_RECORD_STEP_CLOCK_H_

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "record/line_file.h"
+
 namespace pace {
 namespace {
 
@@ -84,15 +86,36 @@ uint32_t Crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-Result<TensorBoardWriter> TensorBoardWriter::Create(const std::string& directory, int64_t start) {
-  const std::string path = Concat(directory, "/events.out.tfevents.", start, ".pace");
-  std::FILE* file = std::fopen(path.c_str(), "abe");
+std::string TensorBoardWriter::FileName(int64_t start) {
+  return Concat("events.out.tfevents.", start, ".pace");
+}
+
+Result<TensorBoardWriter> TensorBoardWriter::Open(const std::string& directory, int64_t start,
+                                                  const char* mode) {
+  const std::string path = Concat(directory, "/", FileName(start));
+  std::FILE* file = std::fopen(path.c_str(), mode);
   if (file == nullptr) return Unavailable(path, ": cannot be written: ", std::strerror(errno));
-  TensorBoardWriter writer(path, start, file);
+  return TensorBoardWriter(path, start, file);
+}
+
+Result<TensorBoardWriter> TensorBoardWriter::Create(const std::string& directory, int64_t start) {
+  Result<TensorBoardWriter> writer = Open(directory, start, "wbe");
+  if (!writer.ok()) return writer.status();
   std::string event;
   AppendTime(event, static_cast<double>(start));
   AppendBytes(event, kEventFileVersion, kFileVersion);
-  PACE_RETURN_IF_ERROR(writer.WriteRecord(event));
+  PACE_RETURN_IF_ERROR(writer->WriteRecord(event));
+  return writer;
+}
+
+Result<TensorBoardWriter> TensorBoardWriter::Append(const std::string& directory, int64_t start) {
+  Result<TensorBoardWriter> writer = Open(directory, start, "abe");
+  if (!writer.ok()) return writer.status();
+  const bool at_end = std::fseek(writer->file_.get(), 0, SEEK_END) == 0;
+  writer->num_bytes_ = at_end ? static_cast<int64_t>(std::ftell(writer->file_.get())) : -1;
+  if (writer->num_bytes_ < 0) {
+    return Unavailable(writer->path_, ": cannot be read: ", std::strerror(errno));
+  }
   return writer;
 }
 
@@ -116,7 +139,14 @@ Status TensorBoardWriter::WriteRecord(std::string_view event) {
       std::fflush(file_.get()) != 0) {
     status_ = Unavailable(path_, ": cannot be written: ", std::strerror(errno));
   }
+  num_bytes_ += static_cast<int64_t>(record.size());
   return status_;
+}
+
+Result<int64_t> TensorBoardWriter::Sync() {
+  if (file_ != nullptr && status_.ok()) status_ = SyncToDisk(file_.get(), path_);
+  if (!status_.ok()) return status_;
+  return num_bytes_;
 }
 
 Status TensorBoardWriter::Close() {

@@ -31,12 +31,19 @@ using Scalar = std::pair<std::string_view, double>;
 
 class TensorBoardWriter {
  public:
-  // `start` counts seconds since 1970, or is 0 under a virtual clock.
+  // Begins the file, or begins it anew. `start` counts seconds since 1970, or is
+  // 0 under a virtual clock.
   static Result<TensorBoardWriter> Create(const std::string& directory, int64_t start);
+  // Goes on behind what Create and Add wrote.
+  static Result<TensorBoardWriter> Append(const std::string& directory, int64_t start);
+  // What such a file is called, without its directory.
+  static std::string FileName(int64_t start);
 
   // One event. Scalars that are not finite are left out: TensorBoard cannot
   // draw them.
   Status Add(int64_t step, Seconds time, std::span<const Scalar> scalars);
+  // Has the disk keep what was added. Returns the file's size.
+  Result<int64_t> Sync();
   Status Close();
 
  private:
@@ -45,10 +52,13 @@ class TensorBoardWriter {
   };
   TensorBoardWriter(std::string path, int64_t start, std::FILE* file)
       : path_(std::move(path)), start_(start), file_(file) {}
+  static Result<TensorBoardWriter> Open(const std::string& directory, int64_t start,
+                                        const char* mode);
   Status WriteRecord(std::string_view event);
 
   std::string path_;
   int64_t start_;
+  int64_t num_bytes_ = 0;
   std::unique_ptr<std::FILE, FileCloser> file_;
   Status status_;
 };

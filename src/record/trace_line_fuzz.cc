@@ -1,5 +1,5 @@
-// Any bytes are a line of a trace, of decisions, of metrics, or a manifest:
-// they are read or refused, in one line, without a crash.
+// Any bytes are a line of a trace, of decisions, of metrics or evaluations, or a
+// manifest: they are read or refused, in one line, without a crash.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -42,6 +42,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   pace::CheckMessage(pace::ParseDecisionLine(text).status());
   pace::CheckMessage(pace::ParseManifest(text).status());
   pace::MetricsTable table;
-  pace::CheckMessage(pace::ParseMetricsLine(text, table));
+  // A second time: the same step again is refused, and leaves one row.
+  const bool read = pace::ParseMetricsLine(text, table).ok();
+  const pace::Status again = pace::ParseMetricsLine(text, table);
+  pace::CheckMessage(again);
+  PACE_CHECK(!again.ok() && table.num_rows() == (read ? 1 : 0), table.num_rows(), " rows");
   return 0;
 }

@@ -11,6 +11,8 @@ namespace pace {
 namespace {
 
 constexpr double kLargest = 1e15;
+constexpr int kMostDecimals = 4;         // of a tick; smaller ones have an exponent
+constexpr double kLabelCharacter = 7.2;  // its width, at most
 
 double Bounded(double value) {
   if (std::isnan(value)) return 0;
@@ -26,6 +28,21 @@ std::string Fixed(double value, int decimals) {
                                  std::chars_format::fixed, decimals)
                        .ptr;
   return {buffer.data(), end};
+}
+
+// "2.5e-6", with the digits that tell ticks at this distance apart.
+std::string Scientific(double value, double step) {
+  const double digits =
+      std::floor(std::log10(std::abs(value)) + 1e-9) - std::floor(std::log10(step) + 1e-9);
+  std::array<char, 64> buffer{};
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                    std::chars_format::scientific, std::clamp(static_cast<int>(digits), 0, 12))
+          .ptr;
+  std::string text(buffer.data(), end);
+  const size_t exponent = text.find("e-0");
+  if (exponent != std::string::npos) text.erase(exponent + 2, 1);
+  return text;
 }
 
 // Thousands separated, for whole numbers.
@@ -82,7 +99,16 @@ std::string TickLabel(double value, double step) {
     }
   }
   if (step >= 1) return Grouped(Fixed(value, 0));
-  return Fixed(value, DecimalsFor(step));
+  const int decimals = DecimalsFor(step);
+  return decimals <= kMostDecimals ? Fixed(value, decimals) : Scientific(value, step);
+}
+
+void Plot::MakeRoomForLabels() {
+  size_t longest = 0;
+  for (const double value : y_ticks.values) {
+    longest = std::max(longest, TickLabel(value, y_ticks.step).size());
+  }
+  left = std::max(left, 8 + kLabelCharacter * static_cast<double>(longest));
 }
 
 std::string Readable(double value) {

@@ -27,7 +27,8 @@ struct Ticks {
 // range is widened; values beyond +-1e15 are taken as +-1e15.
 Ticks NiceTicks(double lo, double hi, int target);
 
-// With as many digits as the distance of the ticks needs: "0.25", "1,200", "3M".
+// With as many digits as the distance of the ticks needs: "0.25", "1,200", "3M",
+// "2.5e-6".
 std::string TickLabel(double value, double step);
 
 // A number for people: about three digits, with k, M or G above ten thousand.
@@ -59,6 +60,8 @@ struct Plot {
 
   Plot(Ticks x, Ticks y)
       : x_ticks(std::move(x)), y_ticks(std::move(y)), x_lo(x_ticks.lo()), x_hi(x_ticks.hi()) {}
+  // Moves the left edge so that the labels of the y axis fit beside it.
+  void MakeRoomForLabels();
   Scale XScale() const { return {x_lo, x_hi, left, right}; }
   Scale YScale() const { return {y_ticks.lo(), y_ticks.hi(), bottom, top}; }
 };

@@ -34,6 +34,22 @@ TEST(NiceTicksTest, HoldForAnyRange) {
   }
 }
 
+TEST(TickLabelTest, SmallDistancesAreToldApartInFewCharacters) {
+  EXPECT_EQ(TickLabel(0.0015, 0.0005), "0.0015");
+  EXPECT_EQ(TickLabel(0.000015, 0.000005), "1.5e-5");
+  EXPECT_EQ(TickLabel(-2e-12, 1e-12), "-2e-12");
+  EXPECT_EQ(TickLabel(0, 1e-9), "0");
+}
+
+TEST(PlotTest, LongLabelsMoveTheLeftEdge) {
+  Plot plot(NiceTicks(0, 10, 5), NiceTicks(0, 10, 5));
+  plot.MakeRoomForLabels();
+  EXPECT_EQ(plot.left, 44);
+  Plot small(NiceTicks(0, 10, 5), NiceTicks(-0.0015, 0.0015, 5));
+  small.MakeRoomForLabels();
+  EXPECT_GT(small.left, 50);
+}
+
 TEST(TickLabelTest, HasTheDigitsTheDistanceNeeds) {
   EXPECT_EQ(TickLabel(0, 0.25), "0");
   EXPECT_EQ(TickLabel(0.5, 0.1), "0.5");

@@ -44,6 +44,30 @@ TEST(LineChartTest, LinesWithoutPointsAreLeftOut) {
   EXPECT_EQ(RenderLineChart(chart), "");
 }
 
+TEST(LineChartTest, BandsAndFaintLinesStandBehindTheLineAndInsideThePlot) {
+  LineChart chart;
+  chart.figure = {.name = "x", .caption = "X"};
+  chart.x_name = "hours";
+  chart.from_zero = false;
+  chart.lines = {{.run = 1,
+                  .name = "a",
+                  .points = {{0, 60}, {1, 70}},
+                  .faint = {{0, 62}, {1, 68}},
+                  .lower = {{0, 50}, {1, 60}},
+                  .upper = {{0, 70}, {1, 80}},
+                  .dots = true}};
+  const std::string html = RenderLineChart(chart);
+  // The plot spans y 24 (value 80) to 180 (value 50).
+  const size_t band = html.find("M44 76L330 24L330 128L44 180Z");
+  const size_t line = html.find("mark line s1");
+  EXPECT_LT(band, line) << html;
+  EXPECT_LT(html.find("mark faint s1"), line);
+  EXPECT_EQ(CountOf(html, "mark dot s1"), 2u);
+  EXPECT_NE(html.find("data-x=\"hours\""), std::string::npos);
+  chart.from_zero = true;
+  EXPECT_NE(RenderLineChart(chart), html);
+}
+
 TEST(StackedAreasTest, LayersStandOnEachOther) {
   StackedAreas chart;
   chart.figure = {.name = "x", .caption = "X"};

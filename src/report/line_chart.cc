@@ -26,8 +26,8 @@ struct Range {
 
 // What the page's script needs to turn the pointer's place into a reading.
 std::string PlotData(const Plot& plot) {
-  return Concat(plot.left, ",", plot.right, ",", plot.top, ",", plot.bottom, ",", plot.x_ticks.lo(),
-                ",", plot.x_ticks.hi(), ",", plot.y_ticks.lo(), ",", plot.y_ticks.hi());
+  return Concat(plot.left, ",", plot.right, ",", plot.top, ",", plot.bottom, ",", plot.x_lo, ",",
+                plot.x_hi, ",", plot.y_ticks.lo(), ",", plot.y_ticks.hi());
 }
 
 std::vector<Point> Placed(const std::vector<Point>& points, const Plot& plot) {
@@ -38,29 +38,57 @@ std::vector<Point> Placed(const std::vector<Point>& points, const Plot& plot) {
   return placed;
 }
 
+void DrawLine(Svg& svg, const RunLine& line, const Plot& plot) {
+  const std::string stroke = RunStroke(line.run);
+  const std::string classes = Concat("mark line ", stroke);
+  svg.Polyline(
+      Placed(line.points, plot),
+      {.classes = classes, .tooltip = line.name, .run = line.run, .dashes = RunDashes(line.run)});
+  if (!line.dots) return;
+  const std::string dot = Concat("mark dot ", stroke);
+  for (const Point& point : Placed(line.points, plot)) {
+    svg.Line(point, point, {.classes = dot, .run = line.run});
+  }
+}
+
+// What stands behind every line.
+void DrawGround(Svg& svg, const RunLine& line, const Plot& plot) {
+  if (!line.lower.empty()) {
+    const std::string classes = Concat("mark band ", RunFill(line.run));
+    svg.Band(Placed(line.lower, plot), Placed(line.upper, plot),
+             {.classes = classes, .run = line.run});
+  }
+  if (!line.faint.empty()) {
+    const std::string classes = Concat("mark faint ", RunStroke(line.run));
+    svg.Polyline(Placed(line.faint, plot), {.classes = classes, .run = line.run});
+  }
+}
+
 }  // namespace
 
 std::string RenderLineChart(const LineChart& chart) {
   Range x, y;
-  y.Add(0);
   for (const RunLine& line : chart.lines) {
-    for (const Point& point : line.points) {
-      x.Add(point.x);
-      y.Add(point.y);
+    for (const Point& point : line.points) x.Add(point.x);
+    for (const auto* points : {&line.points, &line.faint, &line.lower, &line.upper}) {
+      for (const Point& point : *points) y.Add(point.y);
     }
   }
   if (x.empty()) return "";
-  const Plot plot(NiceTicks(x.lo, x.hi, kNumXTicks), NiceTicks(y.lo, y.hi, kNumYTicks));
+  if (chart.from_zero || (y.lo > 0 && y.lo < 0.6 * y.hi)) y.Add(0);
+  Plot plot(NiceTicks(x.lo, x.hi, kNumXTicks), NiceTicks(y.lo, y.hi, kNumYTicks));
+  plot.MakeRoomForLabels();
+  // An axis that would stay empty behind the last value ends there.
+  if (x.hi > x.lo && plot.x_hi - x.hi > 0.06 * (plot.x_hi - plot.x_lo)) plot.x_hi = x.hi;
   Svg svg(kChartWidth, kChartHeight, {chart.figure.caption, chart.description});
   svg.SetData("plot", PlotData(plot));
+  svg.SetData("x", chart.x_name);
   DrawAxes(svg, plot, chart.x_name, chart.y_name);
+  for (const RunLine& line : chart.lines) DrawGround(svg, line, plot);
   Figure figure = chart.figure;
   for (const RunLine& line : chart.lines) {
     if (line.points.empty()) continue;
-    const std::string classes = Concat("mark line ", RunStroke(line.run));
-    svg.Polyline(
-        Placed(line.points, plot),
-        {.classes = classes, .tooltip = line.name, .run = line.run, .dashes = RunDashes(line.run)});
+    DrawLine(svg, line, plot);
     figure.key.push_back(RunLineKey(line.run, Shortened(line.name, 40)));
   }
   return RenderFigure(figure, std::move(svg).Finish());

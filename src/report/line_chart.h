@@ -1,4 +1,4 @@
-// Lines over steps, one per run; and areas stacked on each other over steps.
+// Lines over steps or time, one per run; and areas stacked on each other over steps.
 //
 // Thread-safety: pure functions.
 #ifndef PACE_REPORT_LINE_CHART_H_
@@ -16,7 +16,11 @@ namespace pace {
 struct RunLine {
   size_t run = 0;
   std::string name;
-  std::vector<Point> points;  // x grows; may be empty
+  std::vector<Point> points;      // x grows; may be empty
+  std::vector<Point> faint = {};  // drawn thin behind it: what it is a mean of
+  // The edges of a band around it, over the same x; both or none.
+  std::vector<Point> lower = {}, upper = {};
+  bool dots = false;  // marks every point: they are few and were measured there
 };
 
 struct LineChart {
@@ -24,6 +28,8 @@ struct LineChart {
   std::string description;
   std::string x_name = "step";
   std::string y_name;
+  // Whether the y axis always shows 0; otherwise only where values come near it.
+  bool from_zero = true;
   std::vector<RunLine> lines;
 };
 

@@ -64,6 +64,8 @@ svg .bar-total{font-size:13px;fill:var(--ink)}
 .grid{stroke:var(--grid);fill:none}.axis{stroke:var(--axis);fill:none}
 .gap{stroke:var(--axis);stroke-dasharray:2 3;fill:none}
 .line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}
+.faint{fill:none;stroke-width:1;stroke-linejoin:round;opacity:.3}.mark.faint.dim{opacity:.03}
+.band{fill-opacity:.16}.dot{fill:none;stroke-width:4.6;stroke-linecap:round}
 .outline{fill:none;stroke-width:2.4;stroke-linejoin:miter}
 .mark{transition:opacity .15s}.mark.dim{opacity:.07}rect.mark:hover{opacity:.75}
 .pale{fill-opacity:.38}.mean{stroke:var(--panel);stroke-width:1}.mean-line{fill:none;stroke-width:1.2}
@@ -110,7 +112,7 @@ document.body.append(reading);
 const short=v=>Math.abs(v)>=100?v.toFixed(0):Math.abs(v)>=1?v.toFixed(2):v.toPrecision(3);
 for(const svg of all('svg[data-plot]')){
   const [l,r,t,b,x0,x1,y0,y1]=svg.dataset.plot.split(',').map(Number);
-  const lines=all('path.mark',svg).map(p=>({path:p,
+  const lines=all('path.mark.line',svg).map(p=>({path:p,
     name:p.querySelector('title')?.textContent??'',
     points:p.getAttribute('d').slice(1).split('L').map(s=>s.split(' ').map(Number))}));
   all('path.mark>title',svg).forEach(e=>e.remove());
@@ -125,7 +127,8 @@ for(const svg of all('svg[data-plot]')){
       return Math.abs(p[0]-x)>12?'':
         `${i.name}: ${short(y0+(b-p[1])*(y1-y0)/(b-t))}`;}).filter(Boolean);
     cross.setAttribute('d',`M${x} ${t}L${x} ${b}`);
-    reading.textContent=[`step ${Math.round(x0+(x-l)*(x1-x0)/(r-l))}`,...rows].join('\n');
+    const at=x0+(x-l)*(x1-x0)/(r-l),name=svg.dataset.x;
+    reading.textContent=[name==='step'?`step ${Math.round(at)}`:`${short(at)} ${name}`,...rows].join('\n');
     reading.hidden=false;
     const left=Math.min(e.clientX+14,innerWidth-reading.offsetWidth-8);
     reading.style.left=`${Math.max(8,left)}px`;reading.style.top=`${e.clientY+14}px`;

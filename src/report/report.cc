@@ -25,6 +25,23 @@ std::string TitleOf(const std::vector<RunSummary>& summaries) {
   return Shortened(title, 120);
 }
 
+// ", drivers lab and sim"; empty when no run says.
+std::string DriversOf(const std::vector<RunData>& runs) {
+  std::vector<std::string> drivers;
+  for (const RunData& run : runs) {
+    const std::string& driver = run.manifest.driver;
+    const bool known = std::find(drivers.begin(), drivers.end(), driver) != drivers.end();
+    if (!driver.empty() && !known) drivers.push_back(driver);
+  }
+  std::string out;
+  for (size_t i = 0; i < drivers.size(); ++i) {
+    if (i == 0) out = drivers.size() == 1 ? ", driver " : ", drivers ";
+    if (i > 0) out += i + 1 == drivers.size() ? " and " : ", ";
+    out += drivers[i];
+  }
+  return out;
+}
+
 std::string ComparedSentence(const std::vector<RunData>& runs) {
   size_t num_steps = 0;
   bool same_batch = true;
@@ -34,9 +51,8 @@ std::string ComparedSentence(const std::vector<RunData>& runs) {
     same_batch = same_batch && run.settings.batch.num_groups == batch.num_groups &&
                  run.settings.batch.group_size == batch.group_size;
   }
-  const std::string& driver = runs.front().manifest.driver;
   return Concat(runs.size() == 1 ? "One run" : Concat(runs.size(), " runs side by side"),
-                driver.empty() ? "" : Concat(", driver ", driver), ", up to ", num_steps, " steps",
+                DriversOf(runs), ", up to ", num_steps, " steps",
                 same_batch ? Concat(" of ", batch.num_groups, " groups with ", batch.group_size,
                                     " responses each.")
                            : ". Their batches differ: compare time per prompt as well.");
@@ -80,6 +96,7 @@ std::string RenderReport(const std::vector<RunData>& runs, const ReportOptions& 
       Escape(TitleOf(summaries)), " \u2013 pace report</title>\n<style>", PageStyle(),
       "</style></head>\n<body>", PagePatterns(), "<main>\n");
   page += Header(runs, summaries);
+  page += LearningSection(view);
   page += PoolSection(view);
   page += VerdictSection(view);
   page += TrainedSection(view);

@@ -24,6 +24,9 @@ struct ReportView {
   const std::map<std::string, double>& reference_step_seconds;
 };
 
+// Reward and accuracy over steps and time, and how training goes; empty when no
+// run learns.
+std::string LearningSection(const ReportView& view);
 // Occupancy, staleness in its parts, budget and cutoff over steps.
 std::string PoolSection(const ReportView& view);
 // Retained and rejected groups of each filtering run.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/concat.h"
 #include "report/sections.h"
 #include "report/svg.h"
@@ -6,11 +8,27 @@
 namespace pace {
 namespace {
 
+// "cpu, 2 threads, torch 2.13.0", as far as the run says; simulations do not.
+std::string MachineOf(const RunManifest& manifest) {
+  std::string out = manifest.device;
+  const auto add = [&out](const std::string& part) { out += (out.empty() ? "" : ", ") + part; };
+  if (manifest.threads > 0) {
+    add(Concat(manifest.threads, manifest.threads == 1 ? " thread" : " threads"));
+  }
+  if (!manifest.torch.empty()) add(Concat("torch ", manifest.torch));
+  if (!manifest.determinism.empty()) add(manifest.determinism);
+  return out;
+}
+
 std::string OriginTable(const ReportView& view) {
   Table table;
   table.caption = "Where the runs come from";
   table.corner = "run";
   table.columns = {"driver", "seed", "batch", "group size", "threshold", "pace", "recorded"};
+  const bool any_machine = std::any_of(view.runs.begin(), view.runs.end(), [](const RunData& run) {
+    return !MachineOf(run.manifest).empty();
+  });
+  if (any_machine) table.columns.emplace_back("machine");
   for (size_t i = 0; i < view.runs.size(); ++i) {
     const RunManifest& manifest = view.runs[i].manifest;
     const Settings& settings = view.runs[i].settings;
@@ -20,6 +38,10 @@ std::string OriginTable(const ReportView& view) {
                    Concat(settings.batch.group_size), Concat(settings.supply.threshold),
                    Concat(manifest.version, " ", manifest.commit), manifest.record},
          .run = i});
+    if (any_machine) {
+      const std::string machine = MachineOf(manifest);
+      table.rows.back().cells.push_back(machine.empty() ? "\u2013" : machine);
+    }
   }
   return RenderTable(table);
 }

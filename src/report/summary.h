@@ -40,6 +40,12 @@ struct RunSummary {
   std::optional<double> length_offered, length_trained;
   std::optional<double> reward_offered, reward_trained;
   std::optional<double> turns_offered, turns_trained;
+  // Shares of correct responses, the plain mean over the run's benchmarks:
+  // before the first step, and in the last evaluation.
+  std::optional<double> accuracy_before, accuracy_after;
+  double accuracy_half_width = 0;  // of the 95 % interval of accuracy_after
+  std::string benchmarks;          // "sums", "6 benchmarks"
+  std::vector<std::string> benchmark_names;
 
   // Whether each group's score and prefix score were computed.
   bool has_scores = true;

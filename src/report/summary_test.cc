@@ -61,6 +61,45 @@ TEST(SummaryTest, SentencesCompareWithTheBaseline) {
             "30.0 s, 1.20 times a. 25\u00a0% of its tokens are never trained on.");
 }
 
+void Evaluate(RunData& run, int64_t version, double mean) {
+  run.evaluations.AddRow(version);
+  run.evaluations.Set("eval/sums/mean@4", mean);
+  run.evaluations.Set("eval/sums/mean@4_half_width", 0.034);
+}
+
+TEST(SummaryTest, AccuracyComesFirstAndIsComparedWithTheBaseline) {
+  std::vector<RunData> runs = ThreeRuns();
+  Evaluate(runs[1], 0, 0.21);
+  Evaluate(runs[1], 4, 0.5);
+  Evaluate(runs[2], 0, 0.21);
+  Evaluate(runs[2], 2, 0.7);
+  Evaluate(runs[2], 4, 0.57);
+  const std::vector<RunSummary> summaries = Summarize(runs);
+  const std::vector<std::string> sentences = SummarySentences(summaries);
+  EXPECT_EQ(
+      sentences[1].find("a: it answers 50.0\u00a0% \u00b1\u00a03.4 of sums correctly, 21.0\u00a0% "
+                        "before training. Trained groups have waited 6.00 steps."),
+      0u)
+      << sentences[1];
+  EXPECT_EQ(
+      sentences[2].find("p: it answers 57.0\u00a0% \u00b1\u00a03.4 of sums correctly, 21.0\u00a0% "
+                        "before training, against 50.0\u00a0% in a. Trained"),
+      0u)
+      << sentences[2];
+  const std::string table = SummaryTable(summaries);
+  EXPECT_NE(table.find("21.0\u00a0% \u2192 57.0\u00a0%"), std::string::npos) << table;
+  EXPECT_EQ(SummaryTable(Summarize(ThreeRuns())).find("accuracy"), std::string::npos);
+}
+
+TEST(SummaryTest, ARunFirstEvaluatedLaterHasNoBefore) {
+  std::vector<RunData> runs = ThreeRuns();
+  Evaluate(runs[2], 2, 0.3);
+  Evaluate(runs[2], 4, 0.5);
+  const RunSummary summary = Summarize(runs)[2];
+  EXPECT_FALSE(summary.accuracy_before.has_value());
+  EXPECT_EQ(summary.accuracy_after, 0.5);
+}
+
 TEST(SummaryTest, OtherBatchesAreNamedWhereTimesAreCompared) {
   std::vector<RunData> runs = ThreeRuns();
   runs[0].settings.batch.num_groups = 48;

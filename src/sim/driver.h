@@ -24,7 +24,7 @@
 #include "sim/group_store.h"
 #include "sim/recorder.h"
 #include "sim/simulation.h"
-#include "sim/step_clock.h"
+#include "record/step_clock.h"
 #include "sim/timer.h"
 #include "sim/tool_pool.h"
 #include "sim/workload.h"

@@ -11,7 +11,7 @@
 #include "record/run_writer.h"
 #include "record/step_metrics.h"
 #include "sim/group_store.h"
-#include "sim/pool_meter.h"
+#include "record/pool_meter.h"
 #include "sim/simulation.h"
 #include "sim/workload.h"
 

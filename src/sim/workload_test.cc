@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "sim/step_clock.h"
+#include "record/step_clock.h"
 #include "sim/tool_pool.h"
 
 namespace pace {

@@ -85,13 +85,19 @@ CHECK_SCRIPT = r"""
     wrong.push('a click on the key hides nothing');
   item.click();
   if (document.querySelectorAll('.mark.dim').length > 0) wrong.push('a second click does not undo the first');
-  const chart = document.querySelector('svg[data-plot]');
-  if (chart) {
+  for (const chart of document.querySelectorAll('svg[data-plot]')) {
+    const name = chart.closest('.chart').dataset.chart;
+    const line = chart.querySelector('path.mark.line');
+    if (!line) continue;
+    const start = line.getAttribute('d').slice(1).split(' ')[0];
     const box = chart.getBoundingClientRect();
+    const at = box.left + Math.min(+start + 1, 329) * box.width / chart.viewBox.baseVal.width;
     chart.dispatchEvent(new PointerEvent('pointermove',
-      {clientX: box.left + box.width / 2, clientY: box.top + box.height / 2}));
+      {clientX: at, clientY: box.top + box.height / 2}));
     const reading = document.getElementById('reading');
-    if (!reading || reading.hidden || !/^step \d+\n.*: /.test(reading.textContent)) wrong.push('a chart tells no values');
+    const told = reading && !reading.hidden ? reading.textContent : '';
+    if (!/^(step -?\d+|-?[\d.e-]+ [a-z ]+)\n.*: /.test(told) || told.includes('NaN'))
+      wrong.push(`chart ${name}: tells no values: "${told}"`);
     chart.dispatchEvent(new PointerEvent('pointerleave'));
     if (reading && !reading.hidden) wrong.push('the reading stays after the pointer has left');
   }

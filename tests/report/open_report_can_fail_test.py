@@ -25,6 +25,8 @@ DAMAGES = {
     "a request to the network": (
         lambda s: s.replace("<main>", "<main><img alt='' src='https://example.invalid/x.png'>"),
         "asks for https://example.invalid"),
+    "readings that are not numbers": (
+        lambda s: s.replace("data-plot=\"", "data-plot=\"x"), "tells no values"),
     "no dark scheme": (
         lambda s: s.replace("prefers-color-scheme:dark", "prefers-color-scheme:none"), "same background"),
 }

@@ -49,6 +49,64 @@ TEST(ReportPageTest, FourRunsShowEveryChartWithMarks) {
   EXPECT_EQ(CountOf(ChartNamed(page, "time"), "mark reference"), 4u);
 }
 
+TEST(ReportPageTest, TrainingRunsShowWhatTheyLearn) {
+  const std::vector<std::string> names = {"sums", "<products>"};
+  const std::string page = RenderReport(
+      {SampleTrainingRun("async", 100, names), SampleTrainingRun("effective", 100, names)}, {});
+  for (const char* name :
+       {"accuracy", "accuracy-time", "reward", "reward-time", "accuracy-0", "accuracy-1-time",
+        "length", "length-evaluation", "entropy", "grad-norm", "clip-fraction", "kl", "ess"}) {
+    EXPECT_EQ(CountOf(ChartNamed(page, name), "class=\"mark line"), 2u) << name;
+  }
+  EXPECT_EQ(CountOf(ChartNamed(page, "accuracy"), "class=\"mark band"), 2u);
+  EXPECT_EQ(CountOf(ChartNamed(page, "accuracy"), "class=\"mark dot"), 26u);
+  EXPECT_EQ(CountOf(ChartNamed(page, "reward"), "class=\"mark faint"), 2u);
+  EXPECT_TRUE(Contains(ChartNamed(page, "reward-time"), ">minutes of virtual time<"));
+  EXPECT_TRUE(Contains(page, "Accuracy on 2 benchmarks"));
+  EXPECT_TRUE(Contains(page, "&lt;products&gt; over time"));
+  EXPECT_FALSE(Contains(page, "<products>"));
+  EXPECT_TRUE(Contains(page, "accuracy before\u00a0\u2192\u00a0after"));
+  EXPECT_TRUE(Contains(page, "cpu, 2 threads, torch 2.13.0"));
+}
+
+TEST(ReportPageTest, RunsAreAveragedOverTheBenchmarksTheyShare) {
+  const std::string page =
+      RenderReport({SampleTrainingRun("async", 24, {"sums", "products"}),
+                    SampleTrainingRun("effective", 24, {"sums", "dates"}), SampleRun("raw", 24)},
+                   {});
+  EXPECT_TRUE(Contains(page, "<figcaption>Accuracy on sums</figcaption>"));
+  EXPECT_EQ(CountOf(ChartNamed(page, "accuracy"), "class=\"mark line"), 2u);
+  EXPECT_EQ(CountOf(ChartNamed(page, "accuracy-2"), "class=\"mark line"), 1u);
+  EXPECT_FALSE(Contains(page, "before training, against"));
+  const std::string apart = RenderReport(
+      {SampleTrainingRun("async", 24, {"sums"}), SampleTrainingRun("effective", 24, {"dates"})},
+      {});
+  EXPECT_EQ(ChartNamed(apart, "accuracy"), "");
+  EXPECT_EQ(CountOf(ChartNamed(apart, "accuracy-1"), "class=\"mark line"), 1u);
+}
+
+TEST(ReportPageTest, RunsThatLearnNothingHaveNoSectionAboutIt) {
+  const std::string page = RenderReport({SampleRun("async", 20)}, {});
+  EXPECT_FALSE(Contains(page, "id=\"learning\""));
+  EXPECT_FALSE(Contains(page, "accuracy"));
+}
+
+TEST(ReportPageTest, ManyBenchmarksMakeNoEndlessPage) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 300; ++i) names.push_back("b" + std::to_string(i));
+  const std::string page = RenderReport({SampleTrainingRun("effective", 24, names)}, {});
+  EXPECT_TRUE(Contains(page, "Only the first 8 of 300 benchmarks are shown."));
+  EXPECT_LT(page.size(), 1'000'000u);
+}
+
+TEST(ReportPageTest, ManyRunsLeaveBandsAndThinLinesOut) {
+  std::vector<RunData> runs;
+  for (int i = 0; i < 5; ++i) runs.push_back(SampleTrainingRun("effective", 96, {"sums"}));
+  const std::string page = RenderReport(runs, {});
+  EXPECT_EQ(CountOf(page, "class=\"mark band"), 0u);
+  EXPECT_EQ(CountOf(page, "class=\"mark faint"), 0u);
+}
+
 TEST(ReportPageTest, TheDefaultPairStandsOpenAndOthersFold) {
   const std::string page = RenderReport({SampleRun("sync", 30), SampleRun("async", 30),
                                          SampleRun("raw", 30), SampleRun("effective", 30)},
@@ -103,6 +161,12 @@ TEST(ReportPageTest, ValuesOfAnySizeGiveFiniteCoordinates) {
     run.metrics.Set("staleness/generation/mean", value);
     run.metrics.Set("staleness/waiting_pool/mean", value);
     run.metrics.Set("staleness/waiting_assembly/mean", value);
+    run.metrics.Set("time", value);
+    run.metrics.Set("train/reward", value);
+    run.evaluations.AddRow(run.metrics.steps().back());
+    run.evaluations.Set("time", value);
+    run.evaluations.Set("eval/sums/mean@4", value);
+    run.evaluations.Set("eval/sums/mean@4_half_width", value);
   }
   for (DecisionRow& row : run.decisions) row.waiting = 1e30f;
   run.decisions.front().waiting = -1e30f;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 
 #include "config/methods.h"
 #include "core/check.h"
@@ -16,8 +17,11 @@ constexpr int64_t kBatch = 12;
 // brings the occupancy back to the batch.
 class SampleMaker {
  public:
-  SampleMaker(const std::string& method, int64_t num_steps)
-      : method_(method), num_steps_(num_steps), random_(static_cast<uint32_t>(7)) {
+  SampleMaker(const std::string& method, int64_t num_steps, std::vector<std::string> benchmarks)
+      : method_(method),
+        num_steps_(num_steps),
+        benchmarks_(std::move(benchmarks)),
+        random_(static_cast<uint32_t>(7)) {
     Settings settings;
     settings.run.num_steps = num_steps;
     settings.compare.reference = {"async:26.19", "raw:26.5", "effective:28.22", "sync:97.01"};
@@ -31,7 +35,18 @@ class SampleMaker {
   }
 
   RunData Make() {
-    for (int64_t step = 0; step < num_steps_; ++step) Step(step);
+    if (!benchmarks_.empty()) {
+      run_.manifest.driver = "lab";
+      run_.manifest.device = "cpu";
+      run_.manifest.torch = "2.13.0";
+      run_.manifest.threads = 2;
+      Evaluate(0);
+    }
+    const int64_t period = std::max<int64_t>(1, num_steps_ / 12);
+    for (int64_t step = 0; step < num_steps_; ++step) {
+      Step(step);
+      if (!benchmarks_.empty() && (step + 1) % period == 0) Evaluate(step + 1);
+    }
     return std::move(run_);
   }
 
@@ -97,6 +112,7 @@ class SampleMaker {
     m.Set("admission/rejected", static_cast<double>(offered.size() - trained.size()));
     SetMeans(offered, trained);
     SetTimes();
+    if (!benchmarks_.empty()) SetLearning(step);
     occupancy_ += 16 - static_cast<double>(offered.size()) + 1.5 * Normal();
     occupancy_ = std::clamp(occupancy_, 0.0, 80.0);
     generated_ += 16.0 * 12 * 1900;
@@ -104,6 +120,44 @@ class SampleMaker {
     m.Set("cost/tokens_generated", generated_);
     m.Set("cost/tokens_never_trained", never_trained_);
     m.Set("cost/per_trained_prompt", 6 * (sync() ? 97.0 : 27.0) / kBatch);
+  }
+
+  // How far the model has come, from 0 to 1: slower the staler its data.
+  double Skill(int64_t step) const {
+    double pace = 1;
+    if (method_ == "async") pace = 0.55;
+    if (method_ == "raw") pace = 0.75;
+    if (method_ == "effective") pace = 0.95;
+    const double progress = pace * 4 * static_cast<double>(step) / static_cast<double>(num_steps_);
+    return 1 - std::exp(-progress * progress / (0.6 + progress));
+  }
+
+  void SetLearning(int64_t step) {
+    MetricsTable& m = run_.metrics;
+    const double skill = Skill(step);
+    m.Set("train/loss", 0.02 * Normal());
+    m.Set("train/reward", std::clamp(0.22 + 0.55 * skill + 0.06 * Normal(), 0.0, 1.0));
+    m.Set("train/entropy", 0.25 + 0.7 * std::exp(-2 * skill) + 0.02 * Normal());
+    m.Set("train/grad_norm", 0.35 + 0.1 * std::abs(Normal()) + 0.2 * (1 - skill));
+    m.Set("train/clip_fraction", (sync() ? 0.0005 : 0.004) * (1 + 0.3 * std::abs(Normal())));
+    m.Set("train/kl", (sync() ? 0.0002 : 0.0015) * (1 + 0.4 * Normal()));
+    m.Set("train/ess", 1 - (sync() ? 0.01 : 0.12) * std::abs(Normal()));
+    m.Set("train/lr", 1e-6);
+  }
+
+  void Evaluate(int64_t version) {
+    MetricsTable& e = run_.evaluations;
+    e.AddRow(version);
+    e.Set("time", time_);
+    double ease = 1;
+    for (const std::string& name : benchmarks_) {
+      const double mean =
+          std::clamp(ease * (0.18 + 0.6 * Skill(version)) + 0.012 * Normal(), 0.0, 1.0);
+      e.Set("eval/" + name + "/mean@4", mean);
+      e.Set("eval/" + name + "/mean@4_half_width", 0.02 + 0.05 * mean * (1 - mean));
+      e.Set("eval/" + name + "/length", 900 + 700 * Skill(version) + 20 * Normal());
+      ease *= 0.8;
+    }
   }
 
   void SetMeans(const std::vector<DecisionRow>& offered, const std::vector<DecisionRow>& trained) {
@@ -132,6 +186,8 @@ class SampleMaker {
     const double wait = sync() ? 70 + Normal() : std::abs(0.4 * Normal());
     const double train = 21 + 0.5 * Normal();
     const double visible = method_ == "effective" ? 1.1 : 0;
+    time_ += wait + train + 3.5 + visible + 0.6;
+    run_.metrics.Set("time", time_);
     run_.metrics.Set("time/step", wait + train + 3.5 + visible + 0.6);
     run_.metrics.Set("time/wait_data", wait);
     run_.metrics.Set("time/train", train);
@@ -143,6 +199,7 @@ class SampleMaker {
 
   const std::string method_;
   const int64_t num_steps_;
+  const std::vector<std::string> benchmarks_;  // none: a run without a model
   // Specified by the standard to the bit, unlike its distributions.
   std::mt19937 random_;
   RunData run_;
@@ -150,12 +207,18 @@ class SampleMaker {
   double budget_ = 0;
   double generated_ = 0;
   double never_trained_ = 0;
+  double time_ = 0;
 };
 
 }  // namespace
 
 RunData SampleRun(const std::string& method, int64_t num_steps) {
-  return SampleMaker(method, num_steps).Make();
+  return SampleMaker(method, num_steps, {}).Make();
+}
+
+RunData SampleTrainingRun(const std::string& method, int64_t num_steps,
+                          const std::vector<std::string>& benchmarks) {
+  return SampleMaker(method, num_steps, benchmarks).Make();
 }
 
 RunData SampleRunWithoutDecisions(const std::string& method, int64_t num_steps) {

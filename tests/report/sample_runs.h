@@ -15,6 +15,11 @@ namespace pace {
 // arguments give the same run.
 RunData SampleRun(const std::string& method, int64_t num_steps);
 
+// The same with a model that learns, evaluated on these benchmarks before the
+// first step and every `num_steps / 12` steps.
+RunData SampleTrainingRun(const std::string& method, int64_t num_steps,
+                          const std::vector<std::string>& benchmarks);
+
 // Without decisions, as record level metrics leaves it.
 RunData SampleRunWithoutDecisions(const std::string& method, int64_t num_steps);
 

@@ -23,6 +23,12 @@ int WriteAll(const std::string& directory) {
   failed |= Write(directory + "/one_run.html", {SampleRun("effective", 40)});
   failed |= Write(directory + "/metrics_only.html",
                   {SampleRunWithoutDecisions("async", 30), SampleRunWithoutDecisions("raw", 30)});
+  failed |= Write(
+      directory + "/training.html",
+      {SampleTrainingRun("sync", 300, {"sums"}), SampleTrainingRun("async", 300, {"sums"}),
+       SampleTrainingRun("raw", 300, {"sums"}), SampleTrainingRun("effective", 300, {"sums"})});
+  failed |= Write(directory + "/training_one.html",
+                  {SampleTrainingRun("effective", 240, {"aime24", "aime25", "<b>hmmt</b>"})});
   std::vector<RunData> many;
   for (const char* method : {"sync", "async", "raw", "generation", "waiting", "effective",
                              "stale-1", "stale-2", "stale-4", "stale-8", "oldest-4", "oldest-8"}) {
@@ -31,6 +37,8 @@ int WriteAll(const std::string& directory) {
   many[2].manifest.name =
       "<script>alert(1)</script> & a name \"without\" end " + std::string(300, 'w');
   many[3].manifest.name = "effective";
+  many[7] = SampleTrainingRun("stale-2", 1, {"sums"});  // one point for everything
+  many[8] = SampleTrainingRun("stale-4", 2000, {"sums", "products"});
   failed |= Write(directory + "/twelve_runs.html", many);
   return failed;
 }

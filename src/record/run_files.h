@@ -1,0 +1,42 @@
+// The files a run is recorded in, and how a killed run's files are brought back
+// to a point they were flushed at.
+//
+//   Status cut = CutBack(directory, tensorboard_name, sizes);
+//
+// Thread-safety: functions of their arguments and the disk.
+#ifndef PACE_RECORD_RUN_FILES_H_
+#define PACE_RECORD_RUN_FILES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/status.h"
+#include "core/version.h"
+
+namespace pace {
+
+inline constexpr char kMetricsFile[] = "metrics.jsonl";
+inline constexpr char kDecisionsFile[] = "decisions.jsonl";
+inline constexpr char kTraceFile[] = "trace.jsonl";
+inline constexpr char kEventsFile[] = "events.jsonl";
+inline constexpr char kEvaluationsFile[] = "eval.jsonl";
+
+// Bytes by file name, without directory, as RunWriter::Flush tells them.
+using FileSizes = std::map<std::string, int64_t>;
+
+// Cuts every file of a run to its size and removes those without one: they were
+// begun later. A file that is missing, shorter, or not cut behind a whole line
+// is an error, and then nothing is changed. `tensorboard` is the name of the
+// run's event file.
+Status CutBack(const std::string& directory, const std::string& tensorboard,
+               const FileSizes& sizes);
+
+// The `served` that trace.jsonl stated last; none when it states none. A line
+// that does not read is an error that names it.
+Result<std::optional<PolicyVersion>> LastServed(const std::string& trace_path);
+
+}  // namespace pace
+
+#endif  // PACE_RECORD_RUN_FILES_H_
