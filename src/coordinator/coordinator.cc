@@ -94,7 +94,7 @@ bool Coordinator::On(const GroupFailed& event, Commands&) {
   const GroupRecord* record = groups_.Find(event.group);
   if (record == nullptr || record->state != GroupState::kRunning) return false;
   workers_.RemoveGroup(record->worker);
-  Lose(event.group);
+  Lose(event.group, event.retry);
   return true;
 }
 
@@ -149,6 +149,11 @@ bool Coordinator::On(const StopRequested&, Commands&) {
   return true;
 }
 
+bool Coordinator::On(const RunResumed&, Commands&) {
+  stop_requested_ = false;
+  return true;
+}
+
 void Coordinator::Advance(Commands& out) {
   ReturnSyncedCredits();
   if (checkpointing_) return;
@@ -166,7 +171,7 @@ void Coordinator::SyncWorkers(Commands& out) {
 
 void Coordinator::SyncWorker(WorkerId worker, Commands& out) {
   const WorkerRecord* record = workers_.Find(worker);
-  if (checkpointing_ || stop_requested_ || record->in_flight.has_value()) return;
+  if (checkpointing_ || record->in_flight.has_value()) return;
   if (record->served.has_value() && *record->served >= published_) return;
   workers_.SendSync(worker, published_);
   out.push_back(SyncWeights{worker, published_});
@@ -277,8 +282,8 @@ void Coordinator::FinishIfDone(Commands& out) {
   out.push_back(Stop{});
 }
 
-void Coordinator::Lose(GroupId group) {
-  ReturnPrompt(*groups_.Find(group), /*rejected=*/false);
+void Coordinator::Lose(GroupId group, bool retry) {
+  if (retry) ReturnPrompt(*groups_.Find(group), /*rejected=*/false);
   groups_.Move(group, GroupState::kGone);
   ++num_lost_;
 }

@@ -112,6 +112,7 @@ class Coordinator {
   bool On(const EvaluationFinished& event, Commands& out);
   bool On(const CheckpointFinished& event, Commands& out);
   bool On(const StopRequested& event, Commands& out);
+  bool On(const RunResumed& event, Commands& out);
 
   // Does everything the state now allows, in the order commands must leave.
   void Advance(Commands& out);
@@ -125,7 +126,7 @@ class Coordinator {
   void AbandonRunning(Commands& out);
   void StartGroups(Commands& out);
   void FinishIfDone(Commands& out);
-  void Lose(GroupId group);
+  void Lose(GroupId group, bool retry = true);
   void ReturnPrompt(const GroupRecord& record, bool rejected);
   bool NothingOutstanding() const;
   bool LastStepDone() const { return version_.step() >= options_.num_steps; }

@@ -7,9 +7,10 @@
 namespace pace {
 namespace {
 
-constexpr std::array<std::string_view, 9> kEventNames = {
+constexpr std::array<std::string_view, 10> kEventNames = {
     "worker_joined", "worker_lost",         "response_finished",   "group_failed",  "worker_synced",
-    "step_finished", "evaluation_finished", "checkpoint_finished", "stop_requested"};
+    "step_finished", "evaluation_finished", "checkpoint_finished", "stop_requested",
+    "run_resumed"};
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 // Every key any event has.
@@ -18,6 +19,7 @@ struct Keys {
   std::optional<std::vector<Segment>> segments;
   bool has_prefix_score = false;
   std::optional<double> prefix_score;
+  std::optional<bool> retry;
 };
 
 void ScanCount(JsonScanner& scan, int64_t largest, std::optional<int64_t>& out) {
@@ -48,6 +50,11 @@ bool ScanKey(JsonScanner& scan, Keys& keys) {
   if (key == "segments") {
     if (keys.segments.has_value()) return scan.Fail("given twice"), true;
     ScanSegments(scan, keys.segments.emplace());
+    return true;
+  }
+  if (key == "retry") {
+    if (keys.retry.has_value()) return scan.Fail("given twice"), true;
+    scan.Bool(keys.retry.emplace());
     return true;
   }
   if (key == "prefix_score") {
@@ -90,11 +97,18 @@ class KeyTaker {
     return keys_.prefix_score;
   }
 
+  // May be left out.
+  bool TakeRetry() {
+    const bool taken = keys_.retry.value_or(true);
+    keys_.retry.reset();
+    return taken;
+  }
+
   Status Finish(std::string_view event) const {
     if (!missing_.empty()) return InvalidArgument(missing_, ": missing from ", event);
     const bool left_over = keys_.worker || keys_.max_groups || keys_.group || keys_.member ||
                            keys_.num_bytes || keys_.version || keys_.step || keys_.segments ||
-                           keys_.has_prefix_score;
+                           keys_.has_prefix_score || keys_.retry;
     if (left_over) return InvalidArgument("event = ", event, ": has a key that is not its own");
     return Status::Ok();
   }
@@ -122,7 +136,7 @@ Event Build(size_t kind, KeyTaker& take) {
       return event;
     }
     case 3:
-      return GroupFailed{GroupId(take.Take(&Keys::group, "group"))};
+      return GroupFailed{GroupId(take.Take(&Keys::group, "group")), take.TakeRetry()};
     case 4: {
       const WorkerId worker(take.Take(&Keys::worker, "worker"));
       return WorkerSynced{worker, PolicyVersion(take.Take(&Keys::version, "version"))};
@@ -133,8 +147,10 @@ Event Build(size_t kind, KeyTaker& take) {
       return EvaluationFinished{PolicyVersion(take.Take(&Keys::version, "version"))};
     case 7:
       return CheckpointFinished{PolicyVersion(take.Take(&Keys::step, "step"))};
-    default:
+    case 8:
       return StopRequested{};
+    default:
+      return RunResumed{};
   }
 }
 
@@ -155,6 +171,7 @@ void PutFields(JsonWriter& json, const ResponseFinished& event) {
 }
 void PutFields(JsonWriter& json, const GroupFailed& event) {
   json.Put("group", event.group.value());
+  if (!event.retry) json.Put("retry", false);
 }
 void PutFields(JsonWriter& json, const WorkerSynced& event) {
   json.Put("worker", event.worker.value());
@@ -170,6 +187,7 @@ void PutFields(JsonWriter& json, const CheckpointFinished& event) {
   json.Put("step", event.step.step());
 }
 void PutFields(JsonWriter&, const StopRequested&) {}
+void PutFields(JsonWriter&, const RunResumed&) {}
 
 void PutCommand(JsonWriter& json, const StartGroup& command) {
   json.Put("command", "start_group");

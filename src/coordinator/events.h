@@ -36,9 +36,10 @@ struct ResponseFinished {
   std::optional<double> prefix_score;
   int64_t num_bytes = 0;
 };
-// A running group cannot finish.
+// A running group cannot finish, or is not worth it.
 struct GroupFailed {
   GroupId group;
+  bool retry = true;  // whether its prompt may come back (supply.requeue)
 };
 // A SyncWeights command has taken effect.
 struct WorkerSynced {
@@ -57,9 +58,12 @@ struct CheckpointFinished {
 };
 // Finish the update in flight, save, stop.
 struct StopRequested {};
+// A run that was asked to stop goes on, from its checkpoint.
+struct RunResumed {};
 
 using Event = std::variant<WorkerJoined, WorkerLost, ResponseFinished, GroupFailed, WorkerSynced,
-                           StepFinished, EvaluationFinished, CheckpointFinished, StopRequested>;
+                           StepFinished, EvaluationFinished, CheckpointFinished, StopRequested,
+                           RunResumed>;
 
 // --- commands ---
 

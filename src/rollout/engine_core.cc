@@ -229,7 +229,9 @@ void EngineCore::State::AddChunk(const PlannedChunk& chunk, StepReport& report) 
   const bool decodes = chunk.num_tokens == 1 && chunk.reaches_end && chunk.num_rebuilt == 0;
   (decodes ? report.num_decode_rows : report.num_prefill_rows) += chunk.num_tokens;
   report.num_rebuilt_rows += chunk.num_rebuilt;
-  report.num_context_tokens += SumOfContexts(chunk.start, chunk.num_tokens);
+  const int64_t contexts = SumOfContexts(chunk.start, chunk.num_tokens);
+  report.num_context_tokens += contexts;
+  if (decodes) report.num_decode_context_tokens += contexts;
   if (chunk.reaches_end) {
     const GroupRequest& request = live.group->request;
     sampled.push_back(chunk.slot);

@@ -67,6 +67,7 @@ struct StepReport {
   int64_t num_rebuilt_rows = 0;    // rows in the cache when a sync emptied it
   int64_t num_scored_rows = 0;     // rows that a prefix score read
   int64_t num_context_tokens = 0;  // sum of context lengths over the rows
+  int64_t num_decode_context_tokens = 0;  // of these, over the decode rows
   int64_t num_preempted = 0;
   std::optional<PolicyVersion> synced;  // a drained sync took effect before this pass
 };

@@ -352,11 +352,13 @@ TEST(EngineCoreTest, AReportCountsItsRows) {
   const StepReport prefix = f.Step();
   EXPECT_EQ(prefix.num_prefill_rows, 3);
   EXPECT_EQ(prefix.num_context_tokens, 1 + 2 + 3);
+  EXPECT_EQ(prefix.num_decode_context_tokens, 0);
   EXPECT_TRUE(prefix.sampled.empty());
   const StepReport decode = f.Step();
   EXPECT_EQ(decode.num_decode_rows, 3);
   EXPECT_EQ(decode.num_prefill_rows, 0);
   EXPECT_EQ(decode.num_context_tokens, 3 * 4);
+  EXPECT_EQ(decode.num_decode_context_tokens, 3 * 4);
   EXPECT_EQ(decode.sampled.size(), 3u);
   EXPECT_EQ(decode.sampled[2], (MemberId{GroupId(1), 2}));
 }
