@@ -65,6 +65,37 @@ struct TokenizeArguments {
 };
 int RunTokenizeCommand(const TokenizeArguments& arguments);
 
+struct VerifyArguments {
+  std::string mode = "dapo-int";
+};
+int RunVerifyCommand(const VerifyArguments& arguments);
+
+struct TrainArguments {
+  std::string settings;
+  std::vector<std::string> overrides;
+  std::string method;              // a method's bundle of settings; empty = as they are
+  std::string driver = "runtime";  // or lab
+  std::string out;                 // empty = runs/NAME, numbered
+  std::string resume;              // a run directory to go on with
+  int64_t num_threads = 2;         // lab: 2 = training beside generation
+};
+int RunTrainCommand(const TrainArguments& arguments);
+
+struct EvalArguments {
+  std::string settings;
+  std::vector<std::string> overrides;
+};
+int RunEvalCommand(const EvalArguments& arguments);
+
+struct SftArguments {
+  std::string settings;
+  std::vector<std::string> overrides;
+  std::string out;     // the model's folder
+  bool fresh = false;  // random weights of the shape that `model` describes
+  bool half = false;   // write bf16
+};
+int RunSftCommand(const SftArguments& arguments);
+
 struct ImportArguments {
   std::string file;       // GGUF or llama2.c
   std::string to;         // the folder to make

@@ -100,6 +100,18 @@ void AddTokenize(CLI::App& app, TokenizeArguments& arguments) {
       ->needs(decode);
 }
 
+void AddVerify(CLI::App& app, VerifyArguments& arguments) {
+  CLI::App* verify = AddCommand(
+      app, "verify", "Judge responses against their problems' answers, JSON Lines in and out",
+      "echo '{\"response\": \"so x is 34.\\nAnswer: 34\", \"answer\": \"34\"}' | pace verify\n"
+      "  pace verify --mode equiv < responses.jsonl");
+  verify
+      ->add_option("--mode", arguments.mode,
+                   "How an answer is found and compared: dapo, dapo-strict, dapo-int, math, equiv, "
+                   "gsm8k, exact or retool")
+      ->capture_default_str();
+}
+
 void AddImport(CLI::App& app, ImportArguments& arguments) {
   CLI::App* command =
       AddCommand(app, "import", "Make a Hugging Face folder of a GGUF or llama2.c file",
@@ -189,6 +201,50 @@ void AddGenerate(CLI::App& app, GenerateArguments& arguments) {
   generate->add_option("--system", arguments.system, "A system message for the chat");
 }
 
+void AddTrain(CLI::App& app, TrainArguments& arguments) {
+  CLI::App* train = AddCommand(app, "train", "Train a policy by asynchronous RL",
+                               "pace train tiny\n"
+                               "  pace train tiny --method async run.num_steps=40\n"
+                               "  pace train tiny --driver lab\n"
+                               "  pace train --resume runs/tiny");
+  train->add_option("settings", arguments.settings, kSettingsHelp);
+  train->add_option("overrides", arguments.overrides, kOverridesHelp);
+  train->add_option("--method", arguments.method,
+                    "A method's settings: sync, async, raw, generation, waiting, effective, "
+                    "stale-K, oldest-K, m2po");
+  train->add_option("--driver", arguments.driver,
+                    "runtime = this machine's clock; lab = the cluster model's, to the bit")
+      ->check(CLI::IsMember({"runtime", "lab"}))
+      ->capture_default_str();
+  train->add_option("--out", arguments.out, "The run directory (default: runs/NAME)");
+  train->add_option("--resume", arguments.resume, "A run directory to go on with");
+  train->add_option("--threads", arguments.num_threads,
+                    "lab: 2 = training is computed beside generation")
+      ->check(CLI::Range(1, 2))
+      ->capture_default_str();
+}
+
+void AddEval(CLI::App& app, EvalArguments& arguments) {
+  CLI::App* eval = AddCommand(app, "eval", "Measure a policy on benchmarks",
+                              "pace eval tiny evaluation.num_responses=8\n"
+                              "  pace eval tiny policy.model=runs/tiny/checkpoints/step-000080");
+  eval->add_option("settings", arguments.settings, kSettingsHelp)->required();
+  eval->add_option("overrides", arguments.overrides, kOverridesHelp);
+}
+
+void AddSft(CLI::App& app, SftArguments& arguments) {
+  CLI::App* sft = AddCommand(app, "sft", "Train a model on examples",
+                             "pace sft tiny-base --fresh --out models/mine\n"
+                             "  pace sft tiny policy.model=models/mine task.kind=dataset "
+                             "task.file=examples.jsonl --out models/tuned");
+  sft->add_option("settings", arguments.settings, kSettingsHelp)->required();
+  sft->add_option("overrides", arguments.overrides, kOverridesHelp);
+  sft->add_option("--out", arguments.out, "Folder for the trained model")->required();
+  sft->add_flag("--fresh", arguments.fresh,
+                "Begin with random weights of the shape that the settings' model section says");
+  sft->add_flag("--bf16", arguments.half, "Write the weights as bf16 (default: float32)");
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("pace: asynchronous reinforcement learning with controlled staleness", "pace");
   app.require_subcommand(1);
@@ -200,6 +256,10 @@ int Main(int argc, char** argv) {
   ConfigArguments config;
   BenchArguments bench;
   TokenizeArguments tokenize;
+  VerifyArguments verify;
+  TrainArguments train;
+  EvalArguments eval;
+  SftArguments sft;
   ImportArguments import_arguments;
   ExportArguments export_arguments;
   ScoreArguments score;
@@ -210,6 +270,10 @@ int Main(int argc, char** argv) {
   AddConfig(app, config);
   AddBench(app, bench);
   AddTokenize(app, tokenize);
+  AddVerify(app, verify);
+  AddTrain(app, train);
+  AddEval(app, eval);
+  AddSft(app, sft);
   AddImport(app, import_arguments);
   AddExport(app, export_arguments);
   AddScore(app, score);
@@ -224,6 +288,10 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("report")) return RunReportCommand(report);
   if (app.got_subcommand("config")) return RunConfigCommand(config);
   if (app.got_subcommand("tokenize")) return RunTokenizeCommand(tokenize);
+  if (app.got_subcommand("verify")) return RunVerifyCommand(verify);
+  if (app.got_subcommand("train")) return RunTrainCommand(train);
+  if (app.got_subcommand("eval")) return RunEvalCommand(eval);
+  if (app.got_subcommand("sft")) return RunSftCommand(sft);
   if (app.got_subcommand("import")) return RunImportCommand(import_arguments);
   if (app.got_subcommand("export")) return RunExportCommand(export_arguments);
   if (app.got_subcommand("score")) return RunScoreCommand(score);

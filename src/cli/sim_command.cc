@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/run_directory.h"
 #include "cli/text_table.h"
 #include "config/methods.h"
 #include "config/settings.h"
@@ -28,16 +29,6 @@ struct SimRun {
   std::optional<double> reference;  // measured seconds per step, if known
   SimTotals totals;
 };
-
-// runs/NAME, or the first of runs/NAME-2, runs/NAME-3, ... that is free.
-std::string FreeDirectory(const std::string& settings) {
-  const std::string base = "runs/" + std::filesystem::path(settings).stem().string();
-  std::string candidate = base;
-  for (int number = 2; std::filesystem::exists(candidate); ++number) {
-    candidate = Concat(base, "-", number);
-  }
-  return candidate;
-}
 
 // The runs that the arguments ask for: one per method, or the settings as they are.
 Result<std::vector<SimRun>> PlanRuns(const SimArguments& arguments, const Settings& settings,
@@ -226,7 +217,7 @@ int RunSimCommand(const SimArguments& arguments) {
   if (!settings.ok()) return Fail(settings.status());
   if (!arguments.sweep.empty()) return RunSweepCommand(arguments, *settings);
 
-  const std::string out = arguments.out.empty() ? FreeDirectory(arguments.settings) : arguments.out;
+  const std::string out = arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;
   Result<std::vector<SimRun>> runs = PlanRuns(arguments, *settings, out);
   if (!runs.ok()) return Fail(runs.status());
   if (runs->size() > kMaxReportRuns) {

@@ -2,6 +2,7 @@
 //
 //   sync        strictly on-policy: supply threshold 0, everything admitted
 //   async       everything admitted, scores observed
+//   m2po        async with M2PO's loss
 //   raw, generation, waiting, effective   policy pace with that variant
 //   stale-K     lag at most K
 //   oldest-K    no token older than K

@@ -94,7 +94,38 @@ workload: {prompt_tokens: 100, mean_tokens: 400, sigma: 0.6, max_tokens: 2048}
 compare: {methods: [sync, async, raw, effective]}
 )";
 
-constexpr std::array<Preset, 7> kPresets = {{
+// The model inside pace on generated problems, on two cores. Responses take a few
+// dozen tokens, so prefixes are scored from 8 tokens on.
+constexpr std::string_view kTiny = R"(
+run: {num_steps: 80, evaluate_every: 20, checkpoint_every: 40}
+batch: {num_groups: 12, group_size: 12}
+supply: {threshold: 8}
+admission: {window: 512}
+prefix: {min_tokens: 8, max_tokens: 64}
+model: {num_layers: 4, hidden: 128, num_heads: 4, num_kv_heads: 2, head_dim: 32, ffn: 384,
+        vocab: 18, bytes_per_param: 4}
+cluster: {rollout_gpus: 1, trainer_gpus: 1, slots: 480, decode_costs: constant,
+          seconds_per_token: 0.01, train_seconds: 0.24, sync_overhead_s: 0}
+policy: {model: tiny}
+task: {kind: list_sum, held_out_problems: 500}
+prompt: {max_tokens: 64}
+generation: {max_tokens: 64}
+engine: {slots: 480}
+train: {loss_settings: [clip_low=0.2, clip_high=0.28, dual_clip=10], learning_rate: 4e-5,
+        weight_decay: 0.1}
+evaluation: {num_responses: 4}
+)";
+
+// How the model inside pace was made: pace sft tiny-base --out models/tiny.
+constexpr std::string_view kTinyBase = R"(
+preset: tiny
+train: {learning_rate: 2e-3, warmup_updates: 100, beta2: 0.98, threads: 2}
+sft: {num_steps: 3000, batch_size: 64}
+)";
+
+constexpr std::array<Preset, 9> kPresets = {{
+    {"tiny", "The model inside pace learns to add lists of numbers; two cores, minutes.", kTiny},
+    {"tiny-base", "How `pace sft` made the model inside pace.", kTinyBase},
     {"math-4b", "Qwen3-4B, single-turn mathematics, 4 rollout and 2 trainer GPUs.", kMath4b},
     {"math-8b", "Qwen3-8B, single-turn mathematics, 12 rollout and 4 trainer GPUs.", kMath8b},
     {"moe-30b", "Qwen3-30B-A3B, single-turn mathematics, 12 rollout and 12 trainer GPUs.", kMoe30b},

@@ -144,6 +144,16 @@ std::vector<Section> Settings::Sections() {
       {"gpu", "What one accelerator can do.", gpu.Fields()},
       {"cluster", "The machines and how they are used.", cluster.Fields()},
       {"workload", "What prompts and responses look like.", workload.Fields()},
+      {"policy", "The model that learns.", policy.Fields()},
+      {"task", "What it learns and is measured on.", task.Fields()},
+      {"prompt", "How a problem becomes a prompt.", prompt.Fields()},
+      {"generation", "How training responses are sampled.", generation.Fields()},
+      {"engine", "The rollout engines of a real run.", engine.Fields()},
+      {"train", "Advantages, loss and optimizer.", train.Fields()},
+      {"sft", "Supervised training.", sft.Fields()},
+      {"evaluation", "How the policy is measured.", evaluation.Fields()},
+      {"checkpoint", "What can be resumed.", checkpoint.Fields()},
+      {"runtime", "A run on real hardware.", runtime.Fields()},
       {"record", "What a run writes down.", record.Fields()},
       {"compare", "Which methods `pace sim` runs side by side.", compare.Fields()},
   };
@@ -168,7 +178,10 @@ Status Settings::Validate() const {
                            ": must be >= prefix.min_tokens = ", prefix.min_tokens);
   }
   PACE_RETURN_IF_ERROR(cluster.Validate(gpu, model));
-  return workload.Validate();
+  PACE_RETURN_IF_ERROR(workload.Validate());
+  PACE_RETURN_IF_ERROR(task.Validate());
+  PACE_RETURN_IF_ERROR(prompt.Validate());
+  return train.Validate();
 }
 
 Status SetField(Settings& settings, std::string_view key, const FieldValue& value) {

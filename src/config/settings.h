@@ -18,7 +18,9 @@
 #include "config/admission_options.h"
 #include "config/cluster_options.h"
 #include "config/field.h"
+#include "config/learning_options.h"
 #include "config/run_options.h"
+#include "config/task_options.h"
 #include "config/workload_options.h"
 #include "core/status.h"
 
@@ -42,6 +44,16 @@ struct Settings {
   GpuOptions gpu;
   ClusterOptions cluster;
   WorkloadOptions workload;
+  PolicyOptions policy;
+  TaskOptions task;
+  PromptOptions prompt;
+  ResponseOptions generation;
+  EngineSettings engine;
+  LearningOptions train;
+  SftOptions sft;
+  EvaluationOptions evaluation;
+  CheckpointOptions checkpoint;
+  RuntimeOptions runtime;
   RecordOptions record;
   CompareOptions compare;
 

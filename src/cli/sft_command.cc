@@ -1,0 +1,114 @@
+// pace sft
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "config/settings.h"
+#include "execution/evaluator.h"
+#include "execution/policy.h"
+#include "execution/supervised.h"
+
+namespace pace {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+double SecondsSince(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+
+// A line now and then: often enough to watch, rarely enough to read.
+class LossLines {
+ public:
+  explicit LossLines(int64_t num_steps) : num_steps_(num_steps), start_(SteadyClock::now()) {}
+
+  void Add(const SupervisedStep& step) {
+    sum_ += step.loss;
+    num_tokens_ += step.num_tokens;
+    ++count_;
+    const bool last = step.step + 1 == num_steps_;
+    if (!last && SecondsSince(shown_) < 2) return;
+    const double elapsed = SecondsSince(start_);
+    const auto done = static_cast<double>(step.step + 1);
+    const double left = elapsed / done * (static_cast<double>(num_steps_) - done);
+    std::fprintf(stderr, "step %lld of %lld  loss %.4f  lr %.2g  %.0f tokens/s  %.0f s left\n",
+                 static_cast<long long>(step.step + 1), static_cast<long long>(num_steps_),
+                 sum_ / count_, step.learning_rate, static_cast<double>(num_tokens_) / elapsed,
+                 left);
+    shown_ = SteadyClock::now();
+    sum_ = 0;
+    count_ = 0;
+  }
+
+ private:
+  const int64_t num_steps_;
+  const SteadyClock::time_point start_;
+  SteadyClock::time_point shown_{};
+  double sum_ = 0;
+  double count_ = 0;
+  int64_t num_tokens_ = 0;
+};
+
+Status CheckTarget(const std::string& out) {
+  std::error_code error;
+  if (std::filesystem::exists(out, error) && !std::filesystem::is_empty(out, error)) {
+    return InvalidArgument("--out ", out, ": is not empty (name a new folder)");
+  }
+  return Status::Ok();
+}
+
+Status PrintScores(Evaluator& evaluator, const WeightSet& weights) {
+  const Result<std::vector<BenchmarkScore>> scores = evaluator.Run(weights);
+  if (!scores.ok()) return scores.status();
+  for (const BenchmarkScore& score : *scores) {
+    std::fprintf(stderr, "%s: mean@%lld %.3f +- %.3f, pass@%lld %.3f, %.1f tokens\n",
+                 score.name.c_str(), static_cast<long long>(score.num_responses), score.mean,
+                 score.mean_half_width, static_cast<long long>(score.num_responses), score.pass,
+                 score.mean_length);
+  }
+  return Status::Ok();
+}
+
+Status RunSft(const SftArguments& arguments) {
+  PACE_RETURN_IF_ERROR(CheckTarget(arguments.out));
+  const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
+  if (!settings.ok()) return settings.status();
+  const Result<Policy> policy =
+      arguments.fresh
+          ? NewCharacterPolicy(settings->model, static_cast<uint64_t>(settings->run.seed))
+          : LoadPolicy(settings->policy);
+  if (!policy.ok()) return policy.status();
+  const Result<ExampleSource> examples = SupervisedExamples(*settings, *policy);
+  if (!examples.ok()) return examples.status();
+  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy);
+  if (!evaluator.ok()) return evaluator.status();
+  std::fprintf(stderr, "training %lld parameters\n",
+               static_cast<long long>(policy->config.num_parameters()));
+  Interrupt interrupt;
+  LossLines lines(settings->sft.num_steps);
+  const Result<std::unique_ptr<Trainer>> trainer =
+      RunSupervised(*settings, *policy, *examples, [&](const SupervisedStep& step) {
+        lines.Add(step);
+        return !interrupt.Take();
+      });
+  if (!trainer.ok()) return trainer.status();
+  const WeightSet weights = (*trainer)->network().Weights();
+  const Dtype dtype = arguments.half ? Dtype::kBF16 : Dtype::kF32;
+  PACE_RETURN_IF_ERROR(SavePolicy(arguments.out, *policy, weights, dtype));
+  PACE_RETURN_IF_ERROR(PrintScores(*evaluator, weights));
+  std::fprintf(stderr, "wrote %s\n", arguments.out.c_str());
+  return Status::Ok();
+}
+
+}  // namespace
+
+int RunSftCommand(const SftArguments& arguments) {
+  const Status status = RunSft(arguments);
+  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace pace

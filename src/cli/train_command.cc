@@ -1,0 +1,217 @@
+// pace train
+#include <torch/csrc/api/include/torch/version.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/run_directory.h"
+#include "cli/train_view.h"
+#include "config/methods.h"
+#include "config/settings.h"
+#include "execution/checkpoint.h"
+#include "execution/policy.h"
+#include "lab/lab.h"
+#include "record/run_reader.h"
+#include "record/run_writer.h"
+#include "report/report.h"
+#include "runtime/runtime.h"
+
+namespace pace {
+namespace {
+
+// What both drivers bring back.
+struct Outcome {
+  std::vector<MetricsRow> rows;
+  std::vector<std::pair<PolicyVersion, std::vector<BenchmarkScore>>> evaluations;
+  bool stopped_early = false;
+  Seconds time{0};
+};
+
+int64_t UnixSeconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+RecordLevel LevelOf(const Settings& settings) {
+  return settings.record.Resolve(settings.run.num_steps * settings.batch.num_groups *
+                                 settings.batch.group_size);
+}
+
+Result<Settings> SettingsOf(const TrainArguments& arguments) {
+  if (arguments.resume.empty()) {
+    if (arguments.settings.empty()) {
+      return InvalidArgument("train: name a preset or a YAML file, or --resume a run");
+    }
+    Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
+    if (!settings.ok() || arguments.method.empty()) return settings;
+    return ApplyMethod(*settings, arguments.method);
+  }
+  if (!arguments.settings.empty()) {
+    return InvalidArgument("--resume ", arguments.resume, ": a run goes on with its own settings");
+  }
+  return LoadSettings(arguments.resume + "/config.yaml", {});
+}
+
+Result<std::string> DriverOf(const TrainArguments& arguments) {
+  if (arguments.resume.empty()) return arguments.driver;
+  const Result<RunManifest> manifest = ReadManifest(arguments.resume);
+  if (!manifest.ok()) return manifest.status();
+  return manifest->driver;
+}
+
+Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments,
+                                              const Settings& settings, const std::string& driver,
+                                              const std::string& directory) {
+  if (!arguments.resume.empty()) {
+    const Result<LoadedCheckpoint> newest =
+        LoadNewestCheckpoint(directory + "/checkpoints", [](const std::string&) {});
+    if (!newest.ok()) return newest.status();
+    return RunWriter::Resume(directory, LevelOf(settings), /*tensorboard=*/true,
+                             newest->run.record_sizes);
+  }
+  const std::string name =
+      arguments.method.empty() ? MethodName(settings.admission) : arguments.method;
+  const bool is_lab = driver == "lab";
+  return RunWriter::Create(directory, settings,
+                           {.name = name,
+                            .driver = driver,
+                            .device = "cpu",
+                            .torch = TORCH_VERSION,
+                            .threads = settings.train.threads +
+                                       settings.engine.count * settings.engine.threads,
+                            .determinism = is_lab ? "bitwise" : "responses",
+                            .start = is_lab ? 0 : UnixSeconds(),
+                            .tensorboard = true,
+                            .watchable = true},
+                           LevelOf(settings));
+}
+
+Result<Outcome> RunDriver(const std::string& driver, const Settings& settings,
+                          const Policy& policy, RunWriter* writer, const std::string& directory,
+                          const TrainArguments& arguments, TrainView& view,
+                          Interrupt& interrupt) {
+  const auto stop = [&interrupt, asked = false]() mutable {
+    asked = asked || interrupt.Take();
+    return asked;
+  };
+  if (driver == "lab") {
+    Result<LabResult> result = RunLab(settings, policy,
+                                      {.writer = writer,
+                                       .checkpoints = directory + "/checkpoints",
+                                       .resume = !arguments.resume.empty(),
+                                       .num_threads = arguments.num_threads,
+                                       .observer = &view,
+                                       .stop = stop});
+    if (!result.ok()) return result.status();
+    return Outcome{std::move(result->rows), std::move(result->evaluations), false, result->time};
+  }
+  Result<TrainingResult> result = RunTraining(settings, policy,
+                                              {.writer = writer,
+                                               .checkpoints = directory + "/checkpoints",
+                                               .resume = !arguments.resume.empty(),
+                                               .observer = &view,
+                                               .stop = stop});
+  if (!result.ok()) return result.status();
+  return Outcome{std::move(result->rows), std::move(result->evaluations), result->stopped_early,
+                 result->time};
+}
+
+Status WriteRunReport(const std::string& directory) {
+  Result<RunData> run = ReadRun(directory);
+  if (!run.ok()) return run.status();
+  std::vector<RunData> runs;
+  runs.push_back(std::move(run).value());
+  return WriteReport(runs, directory + "/report.html");
+}
+
+double MeanOf(const std::vector<MetricsRow>& rows, const char* name) {
+  double sum = 0;
+  double count = 0;
+  for (size_t i = rows.size() / 2; i < rows.size(); ++i) {
+    if (const std::optional<double> value = Find(rows[i], name)) {
+      sum += *value;
+      count += 1;
+    }
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+// One paragraph of plain results.
+void PrintSummary(const Settings& settings, const Outcome& outcome, const std::string& directory) {
+  const size_t steps = outcome.rows.size();
+  std::printf("\n%s: %zu steps in %.0f s (%.2f s each).", MethodName(settings.admission).c_str(),
+              steps, outcome.time.count(),
+              steps == 0 ? 0.0 : outcome.time.count() / static_cast<double>(steps));
+  if (outcome.evaluations.size() > 1) {
+    for (size_t i = 0; i < outcome.evaluations.front().second.size(); ++i) {
+      const BenchmarkScore& first = outcome.evaluations.front().second[i];
+      const BenchmarkScore& last = outcome.evaluations.back().second[i];
+      std::printf(" Accuracy on %s (mean@%lld over %lld problems) went from %.1f %% to %.1f %% "
+                  "(+- %.1f), responses from %.0f to %.0f tokens.",
+                  last.name.c_str(), static_cast<long long>(last.num_responses),
+                  static_cast<long long>(last.num_problems), 100 * first.mean, 100 * last.mean,
+                  100 * last.mean_half_width, first.mean_length, last.mean_length);
+    }
+  }
+  std::printf(" In the second half, trained groups had waited %.2f steps and were %.2f steps old in "
+              "generation; %.0f %% of offered groups were rejected, %.0f groups waited in the "
+              "pool.\nreport: %s/report.html\n",
+              MeanOf(outcome.rows, "staleness/waiting/mean"),
+              MeanOf(outcome.rows, "staleness/generation/mean"),
+              100 * MeanOf(outcome.rows, "admission/rejected") /
+                  std::max(1e-9, MeanOf(outcome.rows, "admission/offered")),
+              MeanOf(outcome.rows, "pool/occupancy"), directory.c_str());
+}
+
+Status RunTrain(const TrainArguments& arguments) {
+  const Result<Settings> settings = SettingsOf(arguments);
+  if (!settings.ok()) return settings.status();
+  const Result<std::string> driver = DriverOf(arguments);
+  if (!driver.ok()) return driver.status();
+  const Result<Policy> policy = LoadPolicy(settings->policy);
+  if (!policy.ok()) return policy.status();
+  std::string directory = arguments.resume;
+  if (directory.empty()) {
+    directory = arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;
+  }
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), ignored);
+  Result<std::unique_ptr<RunWriter>> writer =
+      OpenWriter(arguments, *settings, *driver, directory);
+  if (!writer.ok()) return writer.status();
+  std::fprintf(stderr, "%s: %s, %lld parameters, run directory %s\n", driver->c_str(),
+               MethodName(settings->admission).c_str(),
+               static_cast<long long>(policy->config.num_parameters()), directory.c_str());
+  Interrupt interrupt;
+  TrainView view(directory, MethodName(settings->admission), settings->run.num_steps);
+  const Result<Outcome> outcome = RunDriver(*driver, *settings, *policy, writer->get(), directory,
+                                            arguments, view, interrupt);
+  view.Finish();
+  if (!outcome.ok()) return outcome.status();
+  PACE_RETURN_IF_ERROR((*writer)->Finish());
+  PACE_RETURN_IF_ERROR(WriteRunReport(directory));
+  PrintSummary(*settings, *outcome, directory);
+  if (outcome->stopped_early) {
+    std::fprintf(stderr, settings->run.checkpoint_every > 0
+                             ? "stopped early; go on with: pace train --resume %s\n"
+                             : "stopped early in %s (no checkpoint: run.checkpoint_every is 0)\n",
+                 directory.c_str());
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+int RunTrainCommand(const TrainArguments& arguments) {
+  const Status status = RunTrain(arguments);
+  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace pace

@@ -1,0 +1,38 @@
+// TrainView: a training run as the terminal shows it (live_view.h).
+// Thread-safety: none.
+#ifndef PACE_CLI_TRAIN_VIEW_H_
+#define PACE_CLI_TRAIN_VIEW_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/live_view.h"
+#include "core/clock.h"
+#include "execution/run_observer.h"
+
+namespace pace {
+
+class TrainView final : public RunObserver {
+ public:
+  TrainView(std::string run, std::string method, int64_t num_steps);
+
+  void OnStep(int64_t steps_done, const MetricsRow& row) override;
+  void OnEvaluation(PolicyVersion version, const std::vector<BenchmarkScore>& scores) override;
+  void OnCheckpoint(const std::string& folder) override;
+  void OnPulse(const RunPulse& pulse) override;
+  void OnNote(const std::string& note) override;
+  void Finish() { view_.Finish(); }
+
+ private:
+  void Show();
+
+  const WallClock clock_;
+  LiveView view_;
+  LiveStatus status_;
+  bool began_ = false;
+};
+
+}  // namespace pace
+
+#endif  // PACE_CLI_TRAIN_VIEW_H_

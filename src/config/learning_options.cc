@@ -1,0 +1,147 @@
+#include "config/learning_options.h"
+
+#include <array>
+#include <string_view>
+
+#include "core/printable.h"
+
+namespace pace {
+namespace {
+
+constexpr std::array<std::string_view, 2> kComputeNames = {"float32", "bf16"};
+constexpr std::array<std::string_view, 3> kSyncNames = {"rebuild", "keep", "drain"};
+constexpr std::array<std::string_view, 2> kRatioNames = {"rollout", "recomputed"};
+
+Status CheckAssignments(std::string_view key, const std::vector<std::string>& assignments) {
+  for (const std::string& assignment : assignments) {
+    const size_t at = assignment.find('=');
+    if (at == 0 || at == std::string::npos || at + 1 == assignment.size()) {
+      return InvalidArgument(key, " = ", Printable(assignment), ": must be name=value");
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::vector<Field> PolicyOptions::Fields() {
+  return {
+      Field::Text("model", model, "A model's folder, or tiny: the one inside pace."),
+      Field::Enum("compute", compute, kComputeNames,
+                  "Of generation and training; master weights are float32 in both."),
+  };
+}
+
+std::vector<Field> ResponseOptions::Fields() {
+  return {
+      Field::Real("temperature", temperature, "Of training responses.").Above(0).AtMost(100),
+      Field::Int("top_k", top_k, "Sample from the k likeliest tokens; 0 = all.").AtLeast(0),
+      Field::Real("top_p", top_p, "Sample from the likeliest tokens of this mass.")
+          .Above(0)
+          .AtMost(1),
+      Field::Real("min_p", min_p, "Drop tokens less likely than this share of the likeliest.")
+          .AtLeast(0)
+          .AtMost(1),
+      Field::Int("max_tokens", max_tokens, "Longest response.").AtLeast(1).AtMost(1e7),
+  };
+}
+
+std::vector<Field> EngineSettings::Fields() {
+  return {
+      Field::Int("count", count, "Rollout engines (runtime; the lab has the cluster's).")
+          .AtLeast(1)
+          .AtMost(1024),
+      Field::Int("threads", threads, "Threads of each.").AtLeast(1).AtMost(4096),
+      Field::Int("slots", slots, "Responses decoded at once; 0 = as memory allows.").AtLeast(0),
+      Field::Int("pass_tokens", pass_tokens, "Rows of one forward pass.").AtLeast(1).AtMost(1e6),
+      Field::Int("kv_mib", kv_mib, "Hard bound of each engine's KV cache.").AtLeast(1).AtMost(1e7),
+      Field::Enum("sync", sync, kSyncNames,
+                  "Interrupted responses at a sync: rebuild or keep their KV, or finish first."),
+  };
+}
+
+std::vector<Field> LearningOptions::Fields() {
+  return {
+      Field::Text("advantage", advantage, "Estimator by name (docs/losses.md)."),
+      Field::TextList("advantage_settings", advantage_settings, "Its settings, name=value."),
+      Field::Text("loss", loss, "Policy loss by name (docs/losses.md)."),
+      Field::TextList("loss_settings", loss_settings, "Its settings, name=value."),
+      Field::Text("reduction", reduction,
+                  "token-mean, token-sum, seq-mean-token-sum, seq-mean-token-mean, "
+                  "seq-mean-token-sum-norm; auto = that of the loss's paper."),
+      Field::Enum("ratio", ratio, kRatioNames,
+                  "The ratio's reference: recorded log-probs, or one more forward pass."),
+      Field::Text("correction", correction,
+                  "Of off-policy data: none, tis or icepop (docs/losses.md)."),
+      Field::TextList("correction_settings", correction_settings, "Its settings, name=value."),
+      Field::Real("learning_rate", learning_rate, "Of AdamW; 0 = a fixed policy.")
+          .AtLeast(0)
+          .AtMost(1),
+      Field::Int("warmup_updates", warmup_updates, "Updates over which the rate rises from 0.")
+          .AtLeast(0),
+      Field::Real("weight_decay", weight_decay, "Of AdamW.").AtLeast(0),
+      Field::Real("beta1", beta1, "Of AdamW.").AtLeast(0).AtMost(0.999999),
+      Field::Real("beta2", beta2, "Of AdamW.").AtLeast(0).AtMost(0.9999999),
+      Field::Real("max_grad_norm", max_grad_norm, "Gradients are scaled down to it; 0 = never.")
+          .AtLeast(0),
+      Field::Real("entropy_bonus", entropy_bonus, "Times the mean entropy, added to the objective.")
+          .AtLeast(0),
+      Field::Int("token_budget", token_budget, "Tokens of one training forward pass.")
+          .AtLeast(1)
+          .AtMost(1e9),
+      Field::Bool("recompute_layers", recompute_layers,
+                  "Compute activations again in the backward pass, to save memory."),
+      Field::Int("threads", threads, "Threads of the trainer.").AtLeast(1).AtMost(4096),
+      Field::Bool("dynamic_sampling", dynamic_sampling,
+                  "Replace groups whose rewards are all equal (DAPO)."),
+      Field::Int("overlong_buffer", overlong_buffer,
+                 "Tokens before the limit over which a penalty grows; 0 = none.")
+          .AtLeast(0),
+      Field::Real("overlong_penalty", overlong_penalty, "That penalty at the limit.").AtLeast(0),
+  };
+}
+
+Status LearningOptions::Validate() const {
+  PACE_RETURN_IF_ERROR(CheckAssignments("train.loss_settings", loss_settings));
+  PACE_RETURN_IF_ERROR(CheckAssignments("train.advantage_settings", advantage_settings));
+  return CheckAssignments("train.correction_settings", correction_settings);
+}
+
+std::vector<Field> SftOptions::Fields() {
+  return {
+      Field::Int("num_steps", num_steps, "Updates of supervised training.").AtLeast(1).AtMost(1e9),
+      Field::Int("batch_size", batch_size, "Examples of one update.").AtLeast(1).AtMost(1e6),
+      Field::Bool("cosine_decay", cosine_decay, "The learning rate falls to 0 over the run."),
+  };
+}
+
+std::vector<Field> EvaluationOptions::Fields() {
+  return {
+      Field::Int("num_responses", num_responses, "Responses to each problem: k of mean@k.")
+          .AtLeast(1)
+          .AtMost(65536),
+      Field::Real("temperature", temperature, "0 = greedy.").AtLeast(0).AtMost(100),
+      Field::Real("top_p", top_p, "Sample from the likeliest tokens of this mass.")
+          .Above(0)
+          .AtMost(1),
+      Field::Int("max_problems", max_problems, "Problems of each benchmark; 0 = all.").AtLeast(0),
+  };
+}
+
+std::vector<Field> CheckpointOptions::Fields() {
+  return {
+      Field::Int("keep", keep, "The newest checkpoints to keep; 0 = all.").AtLeast(0),
+      Field::Bool("at_end", at_end, "Also when the run ends."),
+  };
+}
+
+std::vector<Field> RuntimeOptions::Fields() {
+  return {
+      Field::Bool("pin_threads", pin_threads, "Engines and trainer on cores of their own."),
+      Field::Real("stall_s", stall_s,
+                  "Seconds without an event until it says who waits for whom; 0 = never.")
+          .AtLeast(0),
+  };
+}
+
+}  // namespace pace

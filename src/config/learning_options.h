@@ -1,0 +1,130 @@
+// Settings of real learning: the policy, how it generates, how it is trained and
+// how it is measured. The simulator does not read them.
+#ifndef PACE_CONFIG_LEARNING_OPTIONS_H_
+#define PACE_CONFIG_LEARNING_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/field.h"
+#include "core/status.h"
+
+namespace pace {
+
+enum class ComputeType { kFloat32, kBfloat16 };
+
+struct PolicyOptions {
+  // A model's folder (Hugging Face layout), or `tiny`: the one inside pace.
+  std::string model = "tiny";
+  // Of generation and training; master weights are float32 in both.
+  ComputeType compute = ComputeType::kFloat32;
+
+  [[nodiscard]] std::vector<Field> Fields();
+};
+
+// How training responses are sampled.
+struct ResponseOptions {
+  double temperature = 1;
+  int64_t top_k = 0;
+  double top_p = 1;
+  double min_p = 0;
+  int64_t max_tokens = 64;  // of one response
+
+  [[nodiscard]] std::vector<Field> Fields();
+};
+
+enum class SyncRule { kRebuild, kKeep, kDrain };
+
+// Rollout engines of a run on real hardware. In the lab, their number and their
+// slots are the cluster's.
+struct EngineSettings {
+  int64_t count = 1;
+  int64_t threads = 1;  // of each
+  // Responses decoded at once; 0 = as memory allows. More: higher throughput,
+  // each response takes longer.
+  int64_t slots = 0;
+  int64_t pass_tokens = 512;  // rows of one pass
+  int64_t kv_mib = 512;       // hard bound of each cache
+  SyncRule sync = SyncRule::kRebuild;
+
+  [[nodiscard]] std::vector<Field> Fields();
+};
+
+enum class RatioBase { kRollout, kRecomputed };
+
+struct LearningOptions {
+  std::string advantage = "grpo";
+  std::vector<std::string> advantage_settings = {};  // name=value, docs/losses.md
+  std::string loss = "ppo";
+  std::vector<std::string> loss_settings = {};
+  std::string reduction = "auto";  // auto = that of the loss's paper
+  // The ratio's reference: what rollouts recorded, or one more forward pass.
+  RatioBase ratio = RatioBase::kRollout;
+  // What sets right data that another policy sampled: none, tis, icepop.
+  std::string correction = "none";
+  std::vector<std::string> correction_settings = {};
+
+  double learning_rate = 1e-6;
+  int64_t warmup_updates = 0;
+  double weight_decay = 0.1;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double max_grad_norm = 1;
+  double entropy_bonus = 0;
+
+  int64_t token_budget = 4096;  // tokens of one forward pass
+  bool recompute_layers = false;
+  int64_t threads = 1;
+
+  // Groups whose rewards are all equal teach nothing: give their credit back and
+  // start another prompt (DAPO's dynamic sampling).
+  bool dynamic_sampling = false;
+  // Soft penalty of overlong responses: over this many tokens before the limit.
+  int64_t overlong_buffer = 0;
+  double overlong_penalty = 1;
+
+  [[nodiscard]] std::vector<Field> Fields();
+  [[nodiscard]] Status Validate() const;
+};
+
+// Supervised training (`pace sft`).
+struct SftOptions {
+  int64_t num_steps = 1000;
+  int64_t batch_size = 64;   // examples of one update
+  bool cosine_decay = true;  // of the learning rate, to 0
+
+  [[nodiscard]] std::vector<Field> Fields();
+};
+
+struct EvaluationOptions {
+  int64_t num_responses = 4;  // k of mean@k and pass@k, per problem
+  double temperature = 1;
+  double top_p = 1;
+  // Problems of each benchmark; 0 = all.
+  int64_t max_problems = 0;
+
+  [[nodiscard]] std::vector<Field> Fields();
+};
+
+struct CheckpointOptions {
+  int64_t keep = 2;  // the newest ones; 0 = all
+  bool at_end = true;
+
+  [[nodiscard]] std::vector<Field> Fields();
+};
+
+// A run on real hardware.
+struct RuntimeOptions {
+  // Each engine and the trainer on cores of its own.
+  bool pin_threads = false;
+  // Nothing happened for so long: say who waits for whom. 0 = never.
+  double stall_s = 60;
+
+  [[nodiscard]] std::vector<Field> Fields();
+};
+
+}  // namespace pace
+
+#endif  // PACE_CONFIG_LEARNING_OPTIONS_H_

@@ -1,0 +1,61 @@
+// Curriculum: the problems of a run as requests for responses, and the reward of
+// what comes back.
+//
+//   Result<Curriculum> curriculum = Curriculum::Create(settings, policy);
+//   Result<GroupRequest> request = curriculum->RequestFor(group, prompt);
+//   Judgement judged = curriculum->Judge(prompt, response);
+//
+// A request is a function of the prompt's index alone, and a judgement of the
+// problem and the tokens: both can be made again at any time.
+// Thread-safety: immutable.
+#ifndef PACE_EXECUTION_CURRICULUM_H_
+#define PACE_EXECUTION_CURRICULUM_H_
+
+#include <memory>
+#include <vector>
+
+#include "config/settings.h"
+#include "core/ids.h"
+#include "core/status.h"
+#include "execution/policy.h"
+#include "rollout/request.h"
+#include "task/problem_source.h"
+#include "task/prompt_renderer.h"
+
+namespace pace {
+
+struct Judgement {
+  bool correct = false;
+  double reward = 0;
+};
+
+class Curriculum {
+ public:
+  static Result<Curriculum> Create(const Settings& settings, const Policy& policy);
+
+  Result<GroupRequest> RequestFor(GroupId group, PromptIndex prompt) const;
+  Judgement Judge(PromptIndex prompt, const PartialResponse& response) const;
+
+  // The same for a problem that is not of the training stream.
+  Result<std::vector<TokenId>> Render(const Problem& problem) const {
+    return renderer_.Render(problem);
+  }
+  std::string TextOf(const PartialResponse& response) const;
+
+ private:
+  Curriculum(const Settings& settings, PromptRenderer renderer,
+             std::shared_ptr<const ProblemSource> source, std::vector<TokenId> stop_tokens)
+      : settings_(settings),
+        renderer_(std::move(renderer)),
+        source_(std::move(source)),
+        stop_tokens_(std::move(stop_tokens)) {}
+
+  Settings settings_;
+  PromptRenderer renderer_;
+  std::shared_ptr<const ProblemSource> source_;
+  std::vector<TokenId> stop_tokens_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_CURRICULUM_H_

@@ -1,0 +1,191 @@
+#include "execution/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "execution/engine_maker.h"
+#include "execution/learner_options.h"
+#include "reward/verifier.h"
+#include "rollout/engine_core.h"
+#include "task/benchmark.h"
+#include "task/prompt_renderer.h"
+
+namespace pace {
+namespace {
+
+constexpr uint64_t kEvaluationSeed = 0x6576616C;  // "eval"
+constexpr double kNormal95 = 1.959963984540054;
+
+// What was said of the k responses to one problem.
+struct ProblemTally {
+  int64_t num_correct = 0;
+  std::map<std::string, std::pair<int64_t, bool>> answers;  // votes, correct
+
+  void Add(const Verification& seen) {
+    num_correct += seen.correct ? 1 : 0;
+    // A response without an answer votes for nothing.
+    if (!seen.extracted.has_value()) return;
+    auto& [votes, correct] = answers[*seen.extracted];
+    ++votes;
+    correct = seen.correct;
+  }
+  bool MajorityCorrect() const {
+    const auto most = std::max_element(
+        answers.begin(), answers.end(),
+        [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+    return most != answers.end() && most->second.second;
+  }
+};
+
+BenchmarkScore Summarise(const Benchmark& benchmark, const std::vector<ProblemTally>& tallies,
+                         int64_t num_responses) {
+  BenchmarkScore score;
+  score.name = benchmark.name;
+  score.num_problems = static_cast<int64_t>(tallies.size());
+  score.num_responses = num_responses;
+  const auto n = static_cast<double>(tallies.size());
+  double squares = 0;
+  for (const ProblemTally& tally : tallies) {
+    const double share =
+        static_cast<double>(tally.num_correct) / static_cast<double>(num_responses);
+    score.mean += share / n;
+    squares += share * share / n;
+    score.pass += (tally.num_correct > 0 ? 1 : 0) / n;
+    score.majority += (tally.MajorityCorrect() ? 1 : 0) / n;
+  }
+  const double variance = std::max(0.0, squares - score.mean * score.mean);
+  score.mean_half_width = n > 1 ? kNormal95 * std::sqrt(variance / (n - 1)) : 1;
+  return score;
+}
+
+}  // namespace
+
+void BenchmarkScore::AppendTo(MetricsRow& row) const {
+  const std::string prefix = "eval/" + name + "/";
+  const std::string k = Concat("@", num_responses);
+  row.emplace_back(prefix + "mean" + k, mean);
+  row.emplace_back(prefix + "mean" + k + "_half_width", mean_half_width);
+  row.emplace_back(prefix + "pass" + k, pass);
+  row.emplace_back(prefix + "majority" + k, majority);
+  row.emplace_back(prefix + "length", mean_length);
+  row.emplace_back(prefix + "truncated", truncated);
+}
+
+struct Evaluator::State {
+  Settings settings;
+  Policy policy;
+  std::vector<Benchmark> benchmarks;
+  std::optional<PromptRenderer> renderer;
+  std::unique_ptr<EngineCore> engine;
+  int64_t num_runs = 0;
+
+  Result<BenchmarkScore> RunOne(const Benchmark& benchmark, uint64_t seed,
+                                const std::function<void()>& step);
+  int64_t next_group = 0;
+};
+
+Evaluator::Evaluator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Evaluator::Evaluator(Evaluator&&) noexcept = default;
+Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
+Evaluator::~Evaluator() = default;
+
+Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& policy) {
+  auto state = std::unique_ptr<State>(
+      new State{.settings = settings, .policy = policy, .benchmarks = {}, .renderer = {},
+                .engine = {}});
+  Result<std::vector<Benchmark>> benchmarks = LoadBenchmarks(settings.task);
+  if (!benchmarks.ok()) return benchmarks.status();
+  state->benchmarks = std::move(benchmarks).value();
+  const auto most = static_cast<size_t>(settings.evaluation.max_problems);
+  for (Benchmark& benchmark : state->benchmarks) {
+    if (most > 0 && benchmark.problems.size() > most) benchmark.problems.resize(most);
+  }
+  Result<PromptRenderer> renderer =
+      PromptRenderer::Create(policy.tokenizer, policy.chat_template, settings.prompt);
+  if (!renderer.ok()) return renderer.status();
+  state->renderer.emplace(std::move(renderer).value());
+  Settings plain = settings;
+  plain.engine.sync = SyncRule::kKeep;
+  plain.engine.slots = 0;
+  Result<std::unique_ptr<EngineCore>> engine = MakeEngine(plain, policy);
+  if (!engine.ok()) return engine.status();
+  state->engine = std::move(engine).value();
+  return Evaluator(std::move(state));
+}
+
+bool Evaluator::empty() const {
+  return state_->benchmarks.empty();
+}
+
+Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint64_t seed,
+                                                const std::function<void()>& step) {
+  const EvaluationOptions& options = settings.evaluation;
+  const int64_t first = next_group;
+  for (size_t i = 0; i < benchmark.problems.size(); ++i) {
+    Result<std::vector<TokenId>> tokens = renderer->Render(benchmark.problems[i]);
+    if (!tokens.ok()) return tokens.status();
+    GroupRequest request;
+    request.group = GroupId(next_group++);
+    request.prompt = PromptIndex(static_cast<int64_t>(i));
+    request.seed = seed;
+    request.prompt_tokens = std::move(tokens).value();
+    request.num_responses = options.num_responses;
+    request.sampling = {.temperature = options.temperature, .top_p = options.top_p};
+    request.stop = {.max_tokens = settings.generation.max_tokens,
+                    .stop_tokens = policy.config.eos};
+    PACE_RETURN_IF_ERROR(engine->Submit(std::move(request)).At(benchmark.problems[i].id));
+  }
+  std::vector<ProblemTally> tallies(benchmark.problems.size());
+  double num_tokens = 0;
+  double num_truncated = 0;
+  while (engine->busy()) {
+    Result<StepReport> report = engine->Step();
+    if (!report.ok()) return report.status();
+    for (const FinishedResponse& done : report->finished) {
+      const auto index = static_cast<size_t>(done.id.group.value() - first);
+      std::vector<TokenId> ids;
+      for (const TokenRecord& token : done.response.tokens) ids.push_back(token.id);
+      const std::string text = policy.tokenizer.Decode(ids, /*skip_special=*/true);
+      const Problem& problem = benchmark.problems[index];
+      tallies[index].Add(Verify(problem.verifier, text, problem.answer));
+      num_tokens += static_cast<double>(ids.size());
+      num_truncated += done.reason == FinishReason::kMaxTokens ? 1 : 0;
+      if (step) step();
+    }
+  }
+  BenchmarkScore score = Summarise(benchmark, tallies, options.num_responses);
+  const auto responses = static_cast<double>(score.num_problems * score.num_responses);
+  score.mean_length = num_tokens / responses;
+  score.truncated = num_truncated / responses;
+  return score;
+}
+
+Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,
+                                                   const Progress& progress) {
+  EngineCore& engine = *state_->engine;
+  const Result<std::shared_ptr<const DecoderWeights>> prepared = engine.decoder().Prepare(weights);
+  if (!prepared.ok()) return prepared.status();
+  PACE_RETURN_IF_ERROR(engine.Sync(PolicyVersion(state_->num_runs++), *prepared));
+  int64_t total = 0;
+  for (const Benchmark& benchmark : state_->benchmarks) {
+    total += static_cast<int64_t>(benchmark.problems.size()) *
+             state_->settings.evaluation.num_responses;
+  }
+  int64_t done = 0;
+  const auto step = [&] {
+    ++done;
+    if (progress) progress(done, total);
+  };
+  std::vector<BenchmarkScore> scores;
+  for (size_t i = 0; i < state_->benchmarks.size(); ++i) {
+    Result<BenchmarkScore> score =
+        state_->RunOne(state_->benchmarks[i], kEvaluationSeed + i, step);
+    if (!score.ok()) return score.status();
+    scores.push_back(std::move(score).value());
+  }
+  return scores;
+}
+
+}  // namespace pace

@@ -1,0 +1,68 @@
+// Evaluator: how good a policy is on fixed benchmarks.
+//
+//   Result<Evaluator> evaluator = Evaluator::Create(settings, policy);
+//   Result<std::vector<BenchmarkScore>> scores = evaluator->Run(version, weights);
+//
+// It generates with an engine of its own, so training responses wait for nobody.
+// The random numbers of a response depend on the benchmark's problem and not on
+// the run's seed or the version: evaluations of one policy agree, and those of
+// two policies are paired.
+//
+// Thread-safety: none; one evaluation at a time.
+#ifndef PACE_EXECUTION_EVALUATOR_H_
+#define PACE_EXECUTION_EVALUATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "core/status.h"
+#include "core/version.h"
+#include "execution/policy.h"
+#include "model/weight_set.h"
+#include "record/step_metrics.h"
+
+namespace pace {
+
+// Over the problems of one benchmark, k responses to each.
+struct BenchmarkScore {
+  std::string name = {};
+  int64_t num_problems = 0;
+  int64_t num_responses = 0;    // k
+  double mean = 0;              // share of correct responses
+  double mean_half_width = 0;   // of its 95 % interval, problems being the sample
+  double pass = 0;              // share of problems with a correct response
+  double majority = 0;          // share whose most frequent answer is correct
+  double mean_length = 0;       // tokens of a response
+  double truncated = 0;         // share of responses that hit the length limit
+
+  // eval/<name>/mean@k and so on, as metrics.jsonl and eval.jsonl call them.
+  void AppendTo(MetricsRow& row) const;
+};
+
+class Evaluator {
+ public:
+  static Result<Evaluator> Create(const Settings& settings, const Policy& policy);
+
+  // Called now and then with the responses done and to do.
+  using Progress = std::function<void(int64_t done, int64_t total)>;
+  Result<std::vector<BenchmarkScore>> Run(const WeightSet& weights, const Progress& progress = {});
+
+  bool empty() const;  // no benchmark at all
+
+  Evaluator(Evaluator&&) noexcept;
+  Evaluator& operator=(Evaluator&&) noexcept;
+  ~Evaluator();
+
+ private:
+  struct State;
+  explicit Evaluator(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_EVALUATOR_H_

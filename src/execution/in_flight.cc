@@ -1,0 +1,38 @@
+#include <utility>
+
+#include "execution/checkpoint.h"
+#include "formats/safetensors.h"
+
+namespace pace {
+
+GroupInFlight InFlightOf(GroupRequest request) {
+  GroupInFlight group;
+  group.group = request.group;
+  for (int64_t i = 0; i < request.num_members(); ++i) {
+    group.members.push_back(request.member(i));
+    group.responses.push_back(request.resumed.empty()
+                                  ? PartialResponse{}
+                                  : std::move(request.resumed[static_cast<size_t>(i)]));
+  }
+  return group;
+}
+
+Result<ResumedGroup> ResumeGroup(const GroupInFlight& group, const TrajectoryStore& store,
+                                 const Curriculum& curriculum) {
+  const GroupTrajectories* const known = store.Find(group.group);
+  if (known == nullptr) return DataLoss("group ", group.group.value(), ": has no record");
+  Result<GroupRequest> request = curriculum.RequestFor(group.group, known->prompt);
+  if (!request.ok()) return request.status();
+  request->members = group.members;
+  request->resumed = group.responses;
+  return ResumedGroup{.worker = known->worker, .request = std::move(request).value()};
+}
+
+Result<WeightSet> LoadServedWeights(const ModelConfig& config, const std::string& folder) {
+  Result<SafetensorsFile> file = SafetensorsFile::Open(folder + "/served.safetensors");
+  if (!file.ok()) return file.status();
+  const auto held = std::make_shared<const SafetensorsFile>(std::move(file).value());
+  return WeightSet::Create(config, TensorViews(held->tensors()), held);
+}
+
+}  // namespace pace

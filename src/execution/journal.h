@@ -1,0 +1,87 @@
+// Journal watches the coordinator decide, and turns a run into its records:
+// metrics, decisions, trace and events.
+//
+// Thread-safety: none; it belongs to the thread that drives the coordinator.
+#ifndef PACE_EXECUTION_JOURNAL_H_
+#define PACE_EXECUTION_JOURNAL_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "coordinator/coordinator.h"
+#include "core/clock.h"
+#include "core/status.h"
+#include "execution/trajectory.h"
+#include "record/run_writer.h"
+#include "record/step_metrics.h"
+#include "train/metric.h"
+
+namespace pace {
+
+// Totals since the run began; a checkpoint keeps them.
+struct RunTotals {
+  int64_t num_trained_groups = 0;
+  int64_t num_tokens_generated = 0;
+  int64_t num_tokens_never_trained = 0;
+  int64_t num_interrupted = 0;
+};
+
+class Journal final : public CoordinatorObserver {
+ public:
+  // All references outlive the journal; `writer` may be null.
+  Journal(const Settings& settings, const Clock& clock, const TrajectoryStore& store,
+          RunWriter* writer);
+
+  void OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion> served) override;
+  void OnGroupAssembled(const GroupSummary& group) override;
+  void OnGroupDrawn(const GroupSummary& group, const Decision& decision,
+                    std::optional<PolicyVersion> served) override;
+  // A group left the pool without being drawn.
+  void OnGroupEvicted(const GroupTrajectories& group);
+
+  void OnEvent(const Event& event);
+  // Closes the step's row.
+  void EndStep(const StepTimes& times, const Throughput& throughput, const MetricList& training);
+  void AddEvaluation(PolicyVersion version, const MetricsRow& row);
+
+  RunTotals& totals() { return totals_; }
+  const RunTotals& totals() const { return totals_; }
+  const RunTotals& step_totals() const { return step_begin_; }  // as the last step ended
+  // Goes on behind a checkpoint, with what the pool holds.
+  void Restore(const RunTotals& totals, const RunTotals& step_totals, const PoolState& pool);
+
+  // The last finished row; empty before the first.
+  const MetricsRow& last_row() const { return last_row_; }
+  int64_t occupancy() const { return occupancy_; }
+  // The first failure to write, if any.
+  const Status& status() const { return status_; }
+
+ private:
+  void Keep(const Status& status) {
+    if (status_.ok()) status_ = status;
+  }
+
+  const Settings& settings_;
+  const Clock& clock_;
+  const TrajectoryStore& store_;
+  RunWriter* const writer_;
+
+  StepMetrics metrics_;
+  MetricsRow last_row_;
+  RunTotals totals_;
+  RunTotals step_begin_;
+  StepPlan plan_;
+  int64_t occupancy_ = 0;        // groups in the pool
+  int64_t pool_bytes_ = 0;       // now
+  int64_t step_pool_bytes_ = 0;  // as the step began
+  std::string json_;
+  Status status_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_JOURNAL_H_

@@ -1,0 +1,48 @@
+// Learner: the trainer of a run, with what a run needs of it.
+//
+//   Result<std::unique_ptr<Learner>> learner = Learner::Create(settings, policy);
+//   Result<MetricList> metrics = (*learner)->Train(step, sequences);
+//   WeightSet weights = (*learner)->Snapshot();      // stays as it is
+//
+// Thread-safety: none; one thread at a time, and that thread may change.
+#ifndef PACE_EXECUTION_LEARNER_H_
+#define PACE_EXECUTION_LEARNER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "core/status.h"
+#include "core/version.h"
+#include "execution/policy.h"
+#include "train/minibatch.h"
+#include "train/trainer.h"
+
+namespace pace {
+
+class Learner {
+ public:
+  static Result<std::unique_ptr<Learner>> Create(const Settings& settings, const Policy& policy);
+
+  Result<MetricList> Train(PolicyVersion step, const std::vector<TrainSequence>& sequences);
+
+  // A copy of the present weights, for engines and evaluation.
+  WeightSet Snapshot() const;
+
+  // Weights (Hugging Face layout) and optimizer.safetensors, into a folder that
+  // is there and empty.
+  Status Save(const std::string& folder) const;
+  Status Restore(const std::string& folder);
+
+ private:
+  Learner(const Settings& settings, const Policy& policy, std::unique_ptr<Trainer> trainer);
+
+  const Settings& settings_;
+  const Policy& policy_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_LEARNER_H_

@@ -1,0 +1,24 @@
+// What the settings mean to the trainer and to the rollout engines.
+// Thread-safety: pure functions.
+#ifndef PACE_EXECUTION_LEARNER_OPTIONS_H_
+#define PACE_EXECUTION_LEARNER_OPTIONS_H_
+
+#include "config/settings.h"
+#include "core/status.h"
+#include "model/sampling.h"
+#include "model/training_network.h"
+#include "rollout/engine_core.h"
+#include "train/trainer.h"
+
+namespace pace {
+
+// An error names the key.
+Result<TrainerOptions> TrainerOptionsOf(const Settings& settings);
+TrainingNetwork::Options NetworkOptionsOf(const Settings& settings);
+RolloutOptions RolloutOptionsOf(const Settings& settings);
+SamplingOptions TrainingSampling(const Settings& settings);
+Dtype DecoderDtype(const Settings& settings);
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_LEARNER_OPTIONS_H_

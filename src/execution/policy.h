@@ -1,0 +1,47 @@
+// Policy: a model as a run starts from it: network, tokenizer, chat template.
+//
+//   Result<Policy> policy = LoadPolicy(settings.policy);    // a folder, or `tiny`
+//   Status saved = SavePolicy(folder, *policy, weights, Dtype::kF32);
+//
+// Thread-safety: immutable values.
+#ifndef PACE_EXECUTION_POLICY_H_
+#define PACE_EXECUTION_POLICY_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "config/cluster_options.h"
+#include "config/learning_options.h"
+#include "core/status.h"
+#include "model/model_config.h"
+#include "model/weight_set.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace pace {
+
+struct Policy {
+  ModelConfig config;
+  WeightSet weights;
+  Tokenizer tokenizer;
+  std::optional<ChatTemplate> chat_template;
+  // The tokenizer's files as they are, by name: they go into every checkpoint.
+  std::map<std::string, std::string> texts;
+};
+
+// A folder in the Hugging Face layout, or `tiny`.
+Result<Policy> LoadPolicy(const PolicyOptions& options);
+
+// A network of this shape with random weights over the characters of generated
+// tasks: where `pace sft` begins.
+Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed);
+
+// Writes a folder that LoadPolicy and transformers read. `folder` may not hold
+// weights yet.
+Status SavePolicy(const std::string& folder, const Policy& policy, const WeightSet& weights,
+                  Dtype dtype);
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_POLICY_H_

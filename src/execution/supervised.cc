@@ -1,0 +1,134 @@
+#include "execution/supervised.h"
+
+#include <ATen/Parallel.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "core/json_scanner.h"
+#include "execution/learner_options.h"
+#include "task/shuffle.h"
+#include "task/task.h"
+
+namespace pace {
+namespace {
+
+TrainSequence ToSequence(SftTokens tokens) {
+  TrainSequence sequence;
+  sequence.tokens = std::move(tokens.ids);
+  sequence.num_prompt_tokens = tokens.num_prompt_tokens;
+  const size_t length = sequence.num_response_tokens();
+  sequence.mask.assign(length, 1);
+  sequence.rollout_logprobs.assign(length, 0);
+  sequence.versions.assign(length, 0);
+  return sequence;
+}
+
+Status ReadExample(std::string_view line, const TaskOptions& task, SftExample& out) {
+  std::string prompt, completion, problem, solution;
+  bool has_prompt = false, has_completion = false, has_problem = false, has_solution = false;
+  JsonScanner scan(line);
+  scan.EnterObject();
+  while (scan.NextKey()) {
+    if (scan.key() == "prompt") {
+      has_prompt = scan.Text(prompt);
+    } else if (scan.key() == "completion") {
+      has_completion = scan.Text(completion);
+    } else if (scan.key() == "problem" || scan.key() == "question") {
+      has_problem = scan.Text(problem);
+    } else if (scan.key() == "solution") {
+      has_solution = scan.Text(solution);
+    } else {
+      scan.Skip();
+    }
+  }
+  scan.End();
+  if (!scan.ok()) return scan.status();
+  if (has_prompt && has_completion) {
+    out = {std::move(prompt), std::move(completion)};
+    return Status::Ok();
+  }
+  if (!has_problem || !has_solution) {
+    return InvalidArgument("needs 'prompt' and 'completion', or 'problem' and 'solution'");
+  }
+  out = {task.prompt_template, std::move(solution)};
+  const size_t at = out.prompt.find("{problem}");
+  out.prompt.replace(at, std::string_view("{problem}").size(), problem);
+  return Status::Ok();
+}
+
+Result<std::vector<SftExample>> ReadExamples(const TaskOptions& task) {
+  std::ifstream file(task.file);
+  if (!file) return NotFound(task.file, ": cannot be read");
+  std::vector<SftExample> examples;
+  std::string line;
+  for (int64_t number = 1; std::getline(file, line); ++number) {
+    if (line.empty()) continue;
+    examples.emplace_back();
+    PACE_RETURN_IF_ERROR(
+        ReadExample(line, task, examples.back()).At(Concat(task.file, ":", number)));
+  }
+  if (examples.empty()) return InvalidArgument(task.file, ": holds no example");
+  return examples;
+}
+
+}  // namespace
+
+Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy) {
+  Result<PromptRenderer> made =
+      PromptRenderer::Create(policy.tokenizer, policy.chat_template, settings.prompt);
+  if (!made.ok()) return made.status();
+  if (policy.config.eos.empty()) return InvalidArgument("the model names no end-of-text token");
+  const TokenId end = policy.config.eos.front();
+  const auto renderer = std::make_shared<const PromptRenderer>(std::move(made).value());
+  const auto seed = static_cast<uint64_t>(settings.run.seed);
+  if (settings.task.kind != TaskKind::kDataset) {
+    const Result<SftSource> source = MakeSftSource(settings.task, seed);
+    if (!source.ok()) return source.status();
+    return ExampleSource([renderer, end, source = *source](int64_t index) {
+      return EncodeSft(*renderer, source.At(index), end);
+    });
+  }
+  Result<std::vector<SftExample>> examples = ReadExamples(settings.task);
+  if (!examples.ok()) return examples.status();
+  const auto held = std::make_shared<const std::vector<SftExample>>(std::move(examples).value());
+  return ExampleSource([renderer, end, seed, held](int64_t index) {
+    const auto size = static_cast<int64_t>(held->size());
+    const int64_t row = ShuffledPosition(seed, index / size, index % size, size);
+    return EncodeSft(*renderer, (*held)[static_cast<size_t>(row)], end);
+  });
+}
+
+Result<std::unique_ptr<Trainer>> RunSupervised(
+    const Settings& settings, const Policy& policy, const ExampleSource& examples,
+    const std::function<bool(const SupervisedStep&)>& progress) {
+  at::set_num_threads(1);  // the trainer has threads of its own
+  Result<TrainerOptions> options = TrainerOptionsOf(settings);
+  if (!options.ok()) return options.status();
+  options->decay_updates = settings.sft.cosine_decay ? settings.sft.num_steps : 0;
+  Result<TrainingNetwork> network =
+      TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings));
+  if (!network.ok()) return network.status();
+  Result<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(*network), *options);
+  if (!trainer.ok()) return trainer.status();
+  int64_t next = 0;
+  for (int64_t step = 0; step < settings.sft.num_steps; ++step) {
+    std::vector<TrainSequence> batch;
+    SupervisedStep line{.step = step, .learning_rate = (*trainer)->learning_rate()};
+    for (int64_t i = 0; i < settings.sft.batch_size; ++i) {
+      Result<SftTokens> tokens = examples(next++);
+      if (!tokens.ok()) return tokens.status();
+      batch.push_back(ToSequence(std::move(tokens).value()));
+      line.num_tokens += static_cast<int64_t>(batch.back().tokens.size());
+    }
+    const Result<MetricList> metrics = (*trainer)->Imitate(batch);
+    if (!metrics.ok()) return metrics.status();
+    if (const Metric* loss = FindMetric(*metrics, "train/loss")) line.loss = loss->value;
+    if (const Metric* norm = FindMetric(*metrics, "train/grad_norm")) line.grad_norm = norm->value;
+    if (progress && !progress(line)) break;
+  }
+  return std::move(trainer).value();
+}
+
+}  // namespace pace

@@ -1,0 +1,48 @@
+// Supervised training: a policy learns to continue prompts as examples do.
+//
+//   SupervisedOptions options{...};
+//   Result<WeightSet> weights = RunSupervised(settings, policy, examples, progress);
+//
+// The same trainer as reinforcement learning, with Imitate for Step.
+// Thread-safety: none.
+#ifndef PACE_EXECUTION_SUPERVISED_H_
+#define PACE_EXECUTION_SUPERVISED_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "config/settings.h"
+#include "core/status.h"
+#include "execution/policy.h"
+#include "task/prompt_renderer.h"
+#include "train/trainer.h"
+
+namespace pace {
+
+// Example number i, endlessly.
+using ExampleSource = std::function<Result<SftTokens>(int64_t index)>;
+
+// The examples of `settings`: those of the generated task, or of the file that
+// task.file names: {"prompt", "completion"}, or {"problem", "solution"} through
+// task.prompt_template, in a shuffled order for every epoch.
+Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy);
+
+// One line per update.
+struct SupervisedStep {
+  int64_t step = 0;
+  double loss = 0;  // nats per token
+  double grad_norm = 0;
+  double learning_rate = 0;
+  int64_t num_tokens = 0;
+};
+
+// sft.num_steps updates. Stops early, without an error, when `progress` says false.
+Result<std::unique_ptr<Trainer>> RunSupervised(
+    const Settings& settings, const Policy& policy, const ExampleSource& examples,
+    const std::function<bool(const SupervisedStep&)>& progress);
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_SUPERVISED_H_

@@ -1,0 +1,101 @@
+#include "execution/training_run.h"
+
+#include <utility>
+
+#include "control/admission_policy.h"
+#include "control/supply_policy.h"
+
+namespace pace {
+
+Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& settings,
+                                                         const Policy& policy, const Clock& clock,
+                                                         RunWriter* writer) {
+  Result<Curriculum> curriculum = Curriculum::Create(settings, policy);
+  if (!curriculum.ok()) return curriculum.status();
+  return std::unique_ptr<TrainingRun>(
+      new TrainingRun(settings, std::move(curriculum).value(), clock, writer));
+}
+
+TrainingRun::TrainingRun(const Settings& settings, Curriculum curriculum, const Clock& clock,
+                         RunWriter* writer)
+    : settings_(settings),
+      curriculum_(std::move(curriculum)),
+      journal_(settings, clock, store_, writer),
+      coordinator_(CoordinatorOptions::Of(settings),
+                   MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
+                                       static_cast<uint64_t>(settings.run.seed)),
+                   MakeSupplyPolicy(settings.supply, settings.batch.num_groups), &journal_) {}
+
+std::vector<Command> TrainingRun::Handle(const Event& event) {
+  journal_.OnEvent(event);
+  return coordinator_.Handle(event);
+}
+
+Result<GroupRequest> TrainingRun::Start(const StartGroup& command) {
+  Result<GroupRequest> request = curriculum_.RequestFor(command.group, command.prompt);
+  if (!request.ok()) return request.status();
+  GroupTrajectories group;
+  group.group = command.group;
+  group.prompt = command.prompt;
+  group.worker = command.worker;
+  group.prompt_tokens = request->prompt_tokens;
+  group.members.resize(static_cast<size_t>(settings_.batch.group_size));
+  store_.Begin(std::move(group));
+  return request;
+}
+
+std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
+  const MemberId id = response.id;
+  const GroupTrajectories* const group = store_.Find(id.group);
+  if (group == nullptr) return std::nullopt;
+  const Judgement judged = curriculum_.Judge(group->prompt, response.response);
+  Trajectory trajectory{.response = std::move(response.response),
+                        .reason = response.reason,
+                        .correct = judged.correct,
+                        .reward = judged.reward,
+                        .completed = coordinator_.version()};
+  ResponseFinished event;
+  event.group = id.group;
+  event.member = id.member;
+  event.segments = trajectory.Segments();
+  if (settings_.admission.UsesPrefixScores()) event.prefix_score = trajectory.response.prefix_score;
+  event.num_bytes = trajectory.num_bytes();
+  journal_.totals().num_tokens_generated +=
+      static_cast<int64_t>(trajectory.response.tokens.size());
+  journal_.totals().num_interrupted += trajectory.response.num_interrupts > 0 ? 1 : 0;
+  store_.Finish(id, std::move(trajectory));
+  if (settings_.train.dynamic_sampling && group->complete() && group->uniform()) {
+    Abandon(id.group, 0);
+    return GroupFailed{.group = id.group, .retry = false};
+  }
+  return event;
+}
+
+std::vector<TrainSequence> TrainingRun::BatchOf(const TrainBatch& command) const {
+  return store_.Sequences(command.groups);
+}
+
+void TrainingRun::EndStep(const TrainBatch& command, const StepTimes& times,
+                          const MetricList& training) {
+  journal_.totals().num_trained_groups += static_cast<int64_t>(command.groups.size());
+  journal_.EndStep(times, coordinator_.throughput(), training);
+  for (const GroupId group : command.groups) store_.Remove(group);
+}
+
+void TrainingRun::Drop(const DropGroup& command) {
+  const GroupTrajectories& group = store_.At(command.group);
+  journal_.totals().num_tokens_never_trained += group.num_tokens();
+  const bool evicted =
+      command.reason == Reason::kPoolGroups || command.reason == Reason::kPoolBytes;
+  if (evicted) journal_.OnGroupEvicted(group);
+  store_.Remove(command.group);
+}
+
+void TrainingRun::Abandon(GroupId group, int64_t unfinished) {
+  const GroupTrajectories* const found = store_.Find(group);
+  if (found == nullptr) return;
+  journal_.totals().num_tokens_never_trained += found->num_tokens() + unfinished;
+  store_.Remove(group);
+}
+
+}  // namespace pace

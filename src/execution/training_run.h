@@ -1,0 +1,77 @@
+// TrainingRun: everything of a run but time and threads.
+//
+// The lab and the runtime differ in when things happen and on which thread; what
+// happens is here: the coordinator, the payload of groups, rewards, records,
+// checkpoints. A driver turns commands into work and work into events:
+//
+//   for (const Command& command : run.Handle(event)) ...
+//   StartGroup    -> run.Start(command)      a request for the worker's engine
+//   a response    -> run.Finish(response)    the event to handle
+//   TrainBatch    -> run.BatchOf(command)    what the learner trains on
+//   trained       -> run.EndStep(...), then Handle(StepFinished)
+//   DropGroup, AbandonGroup -> run.Drop(command), run.Abandon(command)
+//
+// Thread-safety: none; it belongs to the driver's thread. The learner does not
+// belong to it.
+#ifndef PACE_EXECUTION_TRAINING_RUN_H_
+#define PACE_EXECUTION_TRAINING_RUN_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "coordinator/coordinator.h"
+#include "core/clock.h"
+#include "core/status.h"
+#include "execution/curriculum.h"
+#include "execution/journal.h"
+#include "execution/policy.h"
+#include "execution/trajectory.h"
+#include "record/run_writer.h"
+#include "rollout/request.h"
+#include "train/metric.h"
+
+namespace pace {
+
+class TrainingRun {
+ public:
+  // All references outlive the run; `writer` may be null.
+  static Result<std::unique_ptr<TrainingRun>> Create(const Settings& settings,
+                                                     const Policy& policy, const Clock& clock,
+                                                     RunWriter* writer);
+
+  std::vector<Command> Handle(const Event& event);
+
+  Result<GroupRequest> Start(const StartGroup& command);
+  // What the coordinator is to be told: ResponseFinished; under dynamic sampling
+  // GroupFailed for a group that teaches nothing; none where the group is gone.
+  std::optional<Event> Finish(FinishedResponse response);
+  std::vector<TrainSequence> BatchOf(const TrainBatch& command) const;
+  void EndStep(const TrainBatch& command, const StepTimes& times, const MetricList& training);
+  void Drop(const DropGroup& command);
+  // `unfinished` tokens of the group were generated and are lost.
+  void Abandon(GroupId group, int64_t unfinished);
+
+  Coordinator& coordinator() { return coordinator_; }
+  Journal& journal() { return journal_; }
+  TrajectoryStore& store() { return store_; }
+  const Curriculum& curriculum() const { return curriculum_; }
+  const Settings& settings() const { return settings_; }
+
+ private:
+  TrainingRun(const Settings& settings, Curriculum curriculum, const Clock& clock,
+              RunWriter* writer);
+
+  const Settings& settings_;
+  Curriculum curriculum_;
+  TrajectoryStore store_;
+  Journal journal_;
+  Coordinator coordinator_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_TRAINING_RUN_H_

@@ -1,0 +1,100 @@
+#include "execution/trajectory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+
+namespace pace {
+
+std::vector<Segment> Trajectory::Segments() const {
+  VersionRuns runs;
+  for (const TokenRecord& token : response.tokens) runs.Append(token.version, 1);
+  return runs.segments();
+}
+
+int64_t Trajectory::num_bytes() const {
+  return static_cast<int64_t>(sizeof(Trajectory) + response.tokens.size() * sizeof(TokenRecord));
+}
+
+bool GroupTrajectories::complete() const {
+  return std::all_of(members.begin(), members.end(),
+                     [](const auto& member) { return member.has_value(); });
+}
+
+bool GroupTrajectories::uniform() const {
+  return std::all_of(members.begin(), members.end(), [&](const auto& member) {
+    return member.has_value() && member->reward == members.front()->reward;
+  });
+}
+
+PayloadStats GroupTrajectories::Stats() const {
+  PayloadStats stats;
+  for (const std::optional<Trajectory>& member : members) {
+    stats.length += static_cast<double>(member->response.tokens.size());
+    stats.reward += member->reward;
+  }
+  const auto count = static_cast<double>(members.size());
+  stats.length /= count;
+  stats.reward /= count;
+  return stats;
+}
+
+int64_t GroupTrajectories::num_tokens() const {
+  int64_t total = 0;
+  for (const std::optional<Trajectory>& member : members) {
+    if (member.has_value()) total += static_cast<int64_t>(member->response.tokens.size());
+  }
+  return total;
+}
+
+void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out) const {
+  for (const std::optional<Trajectory>& member : members) {
+    const std::vector<TokenRecord>& tokens = member->response.tokens;
+    TrainSequence sequence;
+    sequence.tokens = prompt_tokens;
+    sequence.num_prompt_tokens = static_cast<int64_t>(prompt_tokens.size());
+    sequence.mask.assign(tokens.size(), 1);
+    sequence.group = group.value();
+    sequence.reward = member->reward;
+    for (const TokenRecord& token : tokens) {
+      sequence.tokens.push_back(token.id);
+      sequence.rollout_logprobs.push_back(token.logprob);
+      sequence.versions.push_back(token.version.step());
+    }
+    out.push_back(std::move(sequence));
+  }
+}
+
+void TrajectoryStore::Begin(GroupTrajectories group) {
+  const GroupId id = group.group;
+  const bool added = groups_.emplace(id, std::move(group)).second;
+  PACE_CHECK(added, "group ", id.value(), " began twice");
+}
+
+void TrajectoryStore::Finish(MemberId id, Trajectory trajectory) {
+  const auto found = groups_.find(id.group);
+  PACE_CHECK(found != groups_.end(), "no group ", id.group.value());
+  std::optional<Trajectory>& member = found->second.members[static_cast<size_t>(id.member)];
+  PACE_CHECK(!member.has_value(), "member ", id.member, " finished twice");
+  member = std::move(trajectory);
+}
+
+const GroupTrajectories* TrajectoryStore::Find(GroupId group) const {
+  const auto found = groups_.find(group);
+  return found == groups_.end() ? nullptr : &found->second;
+}
+
+const GroupTrajectories& TrajectoryStore::At(GroupId group) const {
+  const GroupTrajectories* const found = Find(group);
+  PACE_CHECK(found != nullptr, "no group ", group.value());
+  return *found;
+}
+
+std::vector<TrainSequence> TrajectoryStore::Sequences(std::span<const GroupId> groups) const {
+  std::vector<TrainSequence> sequences;
+  for (const GroupId group : groups) At(group).AppendTo(sequences);
+  return sequences;
+}
+
+}  // namespace pace

@@ -1,0 +1,81 @@
+// Trajectories: what rollouts made, from the first token until a group is trained
+// on or dropped.
+//
+// The coordinator knows groups by name and staleness alone; tokens, log-probs
+// and rewards are here. A group's record begins with StartGroup, gains a
+// trajectory with every finished response, and goes with the group.
+//
+// Thread-safety: none.
+#ifndef PACE_EXECUTION_TRAJECTORY_H_
+#define PACE_EXECUTION_TRAJECTORY_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/staleness.h"
+#include "core/status.h"
+#include "core/version.h"
+#include "record/step_metrics.h"
+#include "rollout/request.h"
+#include "train/minibatch.h"
+
+namespace pace {
+
+struct Trajectory {
+  PartialResponse response = {};
+  FinishReason reason = FinishReason::kMaxTokens;
+  bool correct = false;
+  double reward = 0;
+  PolicyVersion completed{};  // the trainer's version as it finished
+
+  std::vector<Segment> Segments() const;
+  int64_t num_bytes() const;
+};
+
+struct GroupTrajectories {
+  GroupId group{};
+  PromptIndex prompt{};
+  WorkerId worker{};
+  std::vector<TokenId> prompt_tokens = {};
+  std::vector<std::optional<Trajectory>> members = {};  // none: unfinished
+
+  bool complete() const;
+  // Every reward is the same.
+  bool uniform() const;
+  // REQUIRES: complete
+  PayloadStats Stats() const;
+  // Policy tokens of what finished.
+  int64_t num_tokens() const;
+  // REQUIRES: complete
+  void AppendTo(std::vector<TrainSequence>& out) const;
+};
+
+class TrajectoryStore {
+ public:
+  // REQUIRES: not there yet
+  void Begin(GroupTrajectories group);
+  // REQUIRES: the group is there and the member unfinished
+  void Finish(MemberId id, Trajectory trajectory);
+  void Remove(GroupId group) { groups_.erase(group); }
+
+  // Null where there is none.
+  const GroupTrajectories* Find(GroupId group) const;
+  // REQUIRES: there
+  const GroupTrajectories& At(GroupId group) const;
+  const std::map<GroupId, GroupTrajectories>& groups() const { return groups_; }
+
+  // The responses of these groups, in order. REQUIRES: there, complete
+  std::vector<TrainSequence> Sequences(std::span<const GroupId> groups) const;
+
+ private:
+  std::map<GroupId, GroupTrajectories> groups_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_TRAJECTORY_H_

@@ -1,0 +1,295 @@
+#include "lab/lab_driver.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "core/check.h"
+#include "execution/engine_maker.h"
+
+namespace pace {
+
+LabDriver::LabDriver(const Settings& settings, const Policy& policy, const LabOptions& options,
+                     CostModel costs)
+    : settings_(settings),
+      policy_(policy),
+      options_(options),
+      costs_(std::move(costs)),
+      colocated_(settings.cluster.layout == Layout::kColocated),
+      engine_settings_(settings),
+      queue_(settings.cluster.NumEngines() + 1),
+      blocking_(static_cast<size_t>(settings.cluster.NumEngines())) {
+  engine_settings_.engine.slots = settings.cluster.slots;
+  // A pass holds every response that decodes, and prefill beside them.
+  engine_settings_.engine.pass_tokens =
+      std::max(settings.engine.pass_tokens, settings.cluster.slots * 4 / 3 + kBlockTokens);
+  if (settings.cluster.kv_at_sync == KvAtSync::kKeep) {
+    engine_settings_.engine.sync = SyncRule::kKeep;
+  }
+}
+
+LabDriver::~LabDriver() {
+  if (training_.valid()) training_.wait();
+}
+
+Result<std::unique_ptr<EngineCore>> LabDriver::MakeCore() const {
+  return MakeEngine(engine_settings_, policy_);
+}
+
+int64_t LabDriver::MaxGroups() const {
+  const int64_t size = settings_.batch.group_size;
+  return std::max<int64_t>(1, (settings_.cluster.slots + size - 1) / size);
+}
+
+Result<LabResult> LabDriver::Run() {
+  Result<std::unique_ptr<TrainingRun>> run =
+      TrainingRun::Create(settings_, policy_, clock_, options_.writer);
+  if (!run.ok()) return run.status();
+  run_ = std::move(run).value();
+  Result<std::unique_ptr<Learner>> learner = Learner::Create(settings_, policy_);
+  if (!learner.ok()) return learner.status();
+  learner_ = std::move(learner).value();
+  Result<Evaluator> evaluator = Evaluator::Create(settings_, policy_);
+  if (!evaluator.ok()) return evaluator.status();
+  evaluator_.emplace(std::move(evaluator).value());
+
+  PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
+  while (!stopped_) {
+    PACE_RETURN_IF_ERROR(Act());
+    PACE_RETURN_IF_ERROR(run_->journal().status());
+  }
+  result_.time = clock_.Now();
+  result_.weights = learner_->Snapshot();
+  return std::move(result_);
+}
+
+Status LabDriver::Begin() {
+  PACE_RETURN_IF_ERROR(ServeWeights(PolicyVersion(0), learner_->Snapshot()));
+  for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
+    Result<std::unique_ptr<EngineCore>> core = MakeCore();
+    if (!core.ok()) return core.status();
+    engines_.push_back(std::make_unique<LabEngine>(costs_, settings_.cluster.slots,
+                                                   std::move(core).value()));
+  }
+  // The first weights reach every engine before the first group starts.
+  finishing_step_ = true;
+  for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
+    PACE_RETURN_IF_ERROR(Handle(WorkerJoined{WorkerId(i), MaxGroups()}));
+  }
+  finishing_step_ = false;
+  return Status::Ok();
+}
+
+Status LabDriver::Act() {
+  for (size_t i = 0; i < engines_.size(); ++i) Touch(i);
+  std::optional<Seconds> timer = trained_at_;
+  if (checkpointed_at_.has_value()) timer = checkpointed_at_;
+  if (!evaluated_.empty()) timer = clock_.Now();
+  if (timer.has_value()) {
+    queue_.Set(TimerSource(), *timer);
+  } else {
+    queue_.Remove(TimerSource());
+  }
+  if (queue_.empty()) {
+    return Unavailable("the run stands still: ", run_->coordinator().WhyWaiting());
+  }
+  const int64_t source = queue_.source();
+  clock_.AdvanceTo(queue_.time());
+  step_clock_.Set(CurrentPart(), clock_.Now());
+  if (source != TimerSource()) {
+    PACE_RETURN_IF_ERROR(ActEngine(static_cast<size_t>(source)));
+  } else if (!evaluated_.empty()) {
+    const PolicyVersion version = evaluated_.front();
+    evaluated_.erase(evaluated_.begin());
+    PACE_RETURN_IF_ERROR(Handle(EvaluationFinished{version}));
+  } else if (checkpointed_at_.has_value()) {
+    PACE_RETURN_IF_ERROR(FinishCheckpoint());
+  } else {
+    PACE_RETURN_IF_ERROR(FinishStep());
+  }
+  StartTrainingIfReady();
+  PACE_RETURN_IF_ERROR(SaveIfAtRest());
+  step_clock_.Set(CurrentPart(), clock_.Now());
+  return Status::Ok();
+}
+
+Status LabDriver::ActEngine(size_t index) {
+  LabEngine& engine = *engines_[index];
+  const Seconds rescored = engine.rescore_time();
+  Result<LabReport> report = engine.Act();
+  if (!report.ok()) return report.status();
+  rescoring_ += engine.rescore_time() - rescored;
+  for (FinishedResponse& response : report->finished) {
+    const std::optional<Event> event = run_->Finish(std::move(response));
+    if (event.has_value()) PACE_RETURN_IF_ERROR(Handle(*event));
+  }
+  if (report->synced.has_value()) {
+    blocking_[index] = false;
+    PACE_RETURN_IF_ERROR(
+        Handle(WorkerSynced{WorkerId(static_cast<int64_t>(index)), *report->synced}));
+  }
+  return Status::Ok();
+}
+
+Status LabDriver::FinishStep() {
+  trained_at_.reset();
+  const Result<MetricList> metrics = training_.get();
+  if (!metrics.ok()) return metrics.status();
+  const TrainBatch batch = std::move(*batch_);
+  batch_.reset();
+  const PolicyVersion version = batch.step.Next();
+  if (version.step() % settings_.supply.sync_interval == 0) {
+    PACE_RETURN_IF_ERROR(ServeWeights(version, learner_->Snapshot()));
+  }
+  const StepTimes times = step_clock_.EndStep(
+      clock_.Now(), rescoring_ / static_cast<double>(engines_.size()));
+  rescoring_ = Seconds(0);
+  run_->EndStep(batch, times, *metrics);
+  result_.rows.push_back(run_->journal().last_row());
+  if (colocated_) {
+    for (auto& engine : engines_) engine->Resume(clock_.Now());
+  }
+  if (options_.observer != nullptr) {
+    options_.observer->OnStep(version.step(), run_->journal().last_row());
+  }
+  finishing_step_ = true;
+  const Status status = Handle(StepFinished{batch.step});
+  finishing_step_ = false;
+  PACE_RETURN_IF_ERROR(status);
+  if (!stop_asked_ && options_.stop && options_.stop()) {
+    stop_asked_ = true;
+    return Handle(StopRequested{});
+  }
+  return Status::Ok();
+}
+
+Status LabDriver::Handle(const Event& event) {
+  for (const Command& command : run_->Handle(event)) {
+    PACE_RETURN_IF_ERROR(
+        std::visit([this](const auto& typed) { return Execute(typed); }, command));
+  }
+  return Status::Ok();
+}
+
+Status LabDriver::Execute(const StartGroup& command) {
+  Result<GroupRequest> request = run_->Start(command);
+  if (!request.ok()) return request.status();
+  engines_[static_cast<size_t>(command.worker.value())]->Submit(clock_.Now(),
+                                                                std::move(request).value());
+  return Status::Ok();
+}
+
+Status LabDriver::Execute(const AbandonGroup& command) {
+  const GroupTrajectories& group = run_->store().At(command.group);
+  LabEngine& engine = *engines_[static_cast<size_t>(group.worker.value())];
+  int64_t unfinished = 0;
+  for (size_t member = 0; member < group.members.size(); ++member) {
+    const PartialResponse* const response =
+        engine.core().Peek({command.group, static_cast<int64_t>(member)});
+    if (response != nullptr) unfinished += static_cast<int64_t>(response->tokens.size());
+  }
+  engine.Cancel(clock_.Now(), command.group);
+  run_->Abandon(command.group, unfinished);
+  return Status::Ok();
+}
+
+Status LabDriver::Execute(const SyncWeights& command) {
+  PACE_CHECK(command.version == served_version_, "version ", command.version.step(), " wanted, ",
+             served_version_.step(), " there");
+  const auto index = static_cast<size_t>(command.worker.value());
+  engines_[index]->Sync(clock_.Now(), command.version, served_);
+  blocking_[index] = blocking_[index] || finishing_step_;
+  return Status::Ok();
+}
+
+Status LabDriver::Execute(const TrainBatch& command) {
+  batch_ = command;
+  if (colocated_) {
+    for (auto& engine : engines_) engine->Pause();
+  }
+  return Status::Ok();
+}
+
+Status LabDriver::Execute(const DropGroup& command) {
+  run_->Drop(command);
+  return Status::Ok();
+}
+
+// Evaluation runs elsewhere and costs the run nothing.
+Status LabDriver::Execute(const Evaluate& command) {
+  Result<std::vector<BenchmarkScore>> scores = evaluator_->Run(learner_->Snapshot());
+  if (!scores.ok()) return scores.status();
+  MetricsRow row;
+  for (const BenchmarkScore& score : *scores) score.AppendTo(row);
+  run_->journal().AddEvaluation(command.version, row);
+  if (options_.observer != nullptr) options_.observer->OnEvaluation(command.version, *scores);
+  result_.evaluations.emplace_back(command.version, std::move(scores).value());
+  evaluated_.push_back(command.version);
+  return Status::Ok();
+}
+
+Status LabDriver::Execute(const Checkpoint& command) {
+  checkpoint_ = command.step;
+  for (auto& engine : engines_) engine->Pause();
+  return Status::Ok();
+}
+
+Status LabDriver::Execute(const Stop& /*command*/) {
+  stopped_ = true;
+  return Status::Ok();
+}
+
+void LabDriver::StartTrainingIfReady() {
+  if (!batch_.has_value() || trained_at_.has_value() || checkpoint_.has_value()) return;
+  if (std::find(blocking_.begin(), blocking_.end(), true) != blocking_.end()) return;
+  if (colocated_ && !AllAtRest()) return;
+  std::vector<TrainSequence> sequences = run_->BatchOf(*batch_);
+  PassSize pass;
+  for (const TrainSequence& sequence : sequences) {
+    pass += PassSize::Extending(0, static_cast<double>(sequence.tokens.size()));
+  }
+  trained_at_ =
+      clock_.Now() + Seconds(costs_.TrainSeconds(pass, settings_.batch.num_updates));
+  const auto policy = options_.num_threads > 1 ? std::launch::async : std::launch::deferred;
+  training_ = std::async(policy, [this, step = batch_->step, data = std::move(sequences)] {
+    return learner_->Train(step, data);
+  });
+}
+
+Status LabDriver::ServeWeights(PolicyVersion version, const WeightSet& weights) {
+  // Any engine's layout serves all of them.
+  Result<std::unique_ptr<EngineCore>> core = MakeCore();
+  if (engines_.empty() && !core.ok()) return core.status();
+  const Decoder& decoder = engines_.empty() ? (*core)->decoder() : engines_[0]->core().decoder();
+  Result<std::shared_ptr<const DecoderWeights>> prepared = decoder.Prepare(weights);
+  if (!prepared.ok()) return prepared.status();
+  served_version_ = version;
+  served_weights_ = weights;
+  served_ = std::move(prepared).value();
+  return Status::Ok();
+}
+
+bool LabDriver::AllAtRest() const {
+  return std::all_of(engines_.begin(), engines_.end(),
+                     [](const auto& engine) { return engine->at_rest(); });
+}
+
+StepPart LabDriver::CurrentPart() const {
+  if (trained_at_.has_value()) return StepPart::kTrain;
+  if (std::find(blocking_.begin(), blocking_.end(), true) != blocking_.end()) {
+    return StepPart::kSync;
+  }
+  if (checkpoint_.has_value() || batch_.has_value()) return StepPart::kOther;
+  return StepPart::kWaitData;
+}
+
+void LabDriver::Touch(size_t index) {
+  const std::optional<Seconds> time = engines_[index]->next_time();
+  if (time.has_value()) {
+    queue_.Set(static_cast<int64_t>(index), *time);
+  } else {
+    queue_.Remove(static_cast<int64_t>(index));
+  }
+}
+
+}  // namespace pace

@@ -1,0 +1,110 @@
+#include "lab/lab_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pace {
+
+LabEngine::LabEngine(const CostModel& costs, int64_t max_batch, std::unique_ptr<EngineCore> core)
+    : costs_(costs), max_batch_(max_batch), core_(std::move(core)) {}
+
+void LabEngine::Submit(Seconds now, GroupRequest request) {
+  Add(now, std::move(request));
+}
+
+void LabEngine::Sync(Seconds now, PolicyVersion version,
+                     std::shared_ptr<const DecoderWeights> weights) {
+  Add(now, SyncCommand{version, std::move(weights)});
+}
+
+void LabEngine::Cancel(Seconds now, GroupId group) {
+  Add(now, CancelCommand{group});
+}
+
+void LabEngine::Add(Seconds now, Command command) {
+  commands_.push_back(std::move(command));
+  if (!next_time_.has_value()) next_time_ = now;
+}
+
+void LabEngine::Resume(Seconds now) {
+  paused_ = false;
+  if (!next_time_.has_value() && core_->busy()) next_time_ = now;
+}
+
+Result<LabReport> LabEngine::Act() {
+  LabReport report;
+  const Seconds now = *next_time_;
+  next_time_.reset();
+  if (transferring_.has_value()) {
+    PACE_RETURN_IF_ERROR(core_->Sync(transferring_->version, std::move(transferring_->weights)));
+    if (core_->version() == transferring_->version) report.synced = transferring_->version;
+    transferring_.reset();
+  }
+  if (pass_.has_value()) {
+    report.finished = std::move(pass_->finished);
+    num_tokens_ += static_cast<int64_t>(pass_->sampled.size());
+    if (pass_->synced.has_value()) report.synced = pass_->synced;
+    pass_.reset();
+  }
+  next_time_ = now;
+  PACE_RETURN_IF_ERROR(TakeCommands(report));
+  if (transferring_.has_value()) return report;
+  if (paused_ || !core_->busy()) {
+    next_time_.reset();
+    return report;
+  }
+  PACE_RETURN_IF_ERROR(BeginPass());
+  return report;
+}
+
+Status LabEngine::TakeCommands(LabReport& report) {
+  while (!commands_.empty()) {
+    Command command = std::move(commands_.front());
+    commands_.pop_front();
+    if (auto* request = std::get_if<GroupRequest>(&command)) {
+      PACE_RETURN_IF_ERROR(core_->Submit(std::move(*request)));
+    } else if (const auto* cancel = std::get_if<CancelCommand>(&command)) {
+      (void)core_->Cancel(cancel->group);
+    } else {
+      auto& sync = std::get<SyncCommand>(command);
+      const Seconds transfer(costs_.SyncSeconds());
+      if (transfer > Seconds(0)) {
+        transferring_ = std::move(sync);
+        *next_time_ += transfer;
+        return Status::Ok();
+      }
+      PACE_RETURN_IF_ERROR(core_->Sync(sync.version, std::move(sync.weights)));
+      if (core_->version() == sync.version) report.synced = sync.version;
+    }
+  }
+  return Status::Ok();
+}
+
+Status LabEngine::BeginPass() {
+  Result<StepReport> pass = core_->Step();
+  if (!pass.ok()) return pass.status();
+  *next_time_ += CostOf(*pass);
+  pass_ = std::move(pass).value();
+  return Status::Ok();
+}
+
+Seconds LabEngine::CostOf(const StepReport& pass) {
+  double seconds = 0;
+  if (pass.num_decode_rows > 0) {
+    const int64_t batch = std::min(pass.num_decode_rows, max_batch_);
+    seconds += costs_.Decode(batch).Iteration(pass.num_decode_context_tokens);
+  }
+  const auto rows = static_cast<double>(pass.num_prefill_rows);
+  const auto pairs =
+      static_cast<double>(pass.num_context_tokens - pass.num_decode_context_tokens);
+  if (rows > 0) seconds += costs_.PrefillSeconds({.tokens = rows, .pairs = pairs});
+  if (pass.num_scored_rows > 0) {
+    const double rescoring =
+        costs_.RescoreSeconds(static_cast<double>(pass.num_scored_rows), PassSize{});
+    rescore_time_ += Seconds(rescoring);
+    seconds += rescoring;
+  }
+  return Seconds(seconds);
+}
+
+}  // namespace pace

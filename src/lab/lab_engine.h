@@ -1,0 +1,85 @@
+// LabEngine: a real rollout engine whose passes take virtual time.
+//
+// A pass is computed when it begins and counts when it ends: what it sampled is
+// reported then, and commands that came meanwhile take effect then, at a token
+// boundary. Its length is the cost model's, from what the pass did. A sync pauses
+// the engine for the transfer.
+//
+// Thread-safety: none.
+#ifndef PACE_LAB_LAB_ENGINE_H_
+#define PACE_LAB_LAB_ENGINE_H_
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "cluster/cost_model.h"
+#include "core/clock.h"
+#include "core/status.h"
+#include "rollout/engine_core.h"
+
+namespace pace {
+
+struct LabReport {
+  std::vector<FinishedResponse> finished = {};
+  std::optional<PolicyVersion> synced = std::nullopt;
+};
+
+class LabEngine {
+ public:
+  // Costs outlive the engine. The core has no weights yet, or was restored.
+  LabEngine(const CostModel& costs, int64_t max_batch, std::unique_ptr<EngineCore> core);
+
+  void Submit(Seconds now, GroupRequest request);
+  void Sync(Seconds now, PolicyVersion version, std::shared_ptr<const DecoderWeights> weights);
+  // Tokens of unfinished members that are thrown away.
+  void Cancel(Seconds now, GroupId group);
+  // No further pass begins until Resume.
+  void Pause() { paused_ = true; }
+  void Resume(Seconds now);
+
+  // When Act is due; none while nothing is.
+  std::optional<Seconds> next_time() const { return next_time_; }
+  // Ends what is due and begins what comes next.
+  Result<LabReport> Act();
+
+  // Nothing is under way and no command waits.
+  bool at_rest() const { return !next_time_.has_value(); }
+  bool busy() const { return core_->busy(); }
+  EngineCore& core() { return *core_; }
+  Seconds rescore_time() const { return rescore_time_; }
+  int64_t num_tokens() const { return num_tokens_; }
+
+ private:
+  struct SyncCommand {
+    PolicyVersion version;
+    std::shared_ptr<const DecoderWeights> weights;
+  };
+  struct CancelCommand {
+    GroupId group;
+  };
+  using Command = std::variant<GroupRequest, SyncCommand, CancelCommand>;
+
+  void Add(Seconds now, Command command);
+  // Takes commands until one needs time.
+  Status TakeCommands(LabReport& report);
+  Status BeginPass();
+  Seconds CostOf(const StepReport& pass);
+
+  const CostModel& costs_;
+  const int64_t max_batch_;
+  std::unique_ptr<EngineCore> core_;
+  std::deque<Command> commands_;
+  std::optional<SyncCommand> transferring_;
+  std::optional<StepReport> pass_;  // under way
+  std::optional<Seconds> next_time_;
+  bool paused_ = false;
+  Seconds rescore_time_{0};
+  int64_t num_tokens_ = 0;
+};
+
+}  // namespace pace
+
+#endif  // PACE_LAB_LAB_ENGINE_H_

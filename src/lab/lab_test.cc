@@ -1,0 +1,147 @@
+#include "lab/lab.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "execution/small_run.h"
+
+namespace pace {
+namespace {
+
+LabResult RunOk(const Settings& settings, const LabOptions& options = {}) {
+  const Policy policy = SmallPolicy(settings);
+  Result<LabResult> result = RunLab(settings, policy, options);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result.ok() ? std::move(result).value() : LabResult{};
+}
+
+std::string ScratchFolder(const std::string& name) {
+  const std::filesystem::path folder =
+      std::filesystem::path(PACE_BINARY_DIR) / "lab_scratch" / name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder.string();
+}
+
+TEST(LabTest, TheSameRunTwiceGivesTheSameBits) {
+  const Settings settings = SmallSettings();
+  const LabResult one = RunOk(settings);
+  const LabResult two = RunOk(settings);
+  EXPECT_TRUE(SameWeights(one.weights, two.weights));
+  EXPECT_EQ(one.rows, two.rows);
+  EXPECT_EQ(one.rows.size(), 6U);
+  EXPECT_FALSE(SameWeights(one.weights, SmallPolicy(settings).weights));
+}
+
+TEST(LabTest, ThreadsOfTheDriverChangeNothing) {
+  const Settings settings = SmallSettings({"cluster.rollout_gpus=2"});
+  const LabResult one = RunOk(settings, {.num_threads = 1});
+  const LabResult two = RunOk(settings, {.num_threads = 2});
+  EXPECT_TRUE(SameWeights(one.weights, two.weights));
+  EXPECT_EQ(one.rows, two.rows);
+}
+
+TEST(LabTest, AnotherSeedIsAnotherRun) {
+  const LabResult one = RunOk(SmallSettings());
+  const LabResult two = RunOk(SmallSettings({"run.seed=2"}));
+  EXPECT_FALSE(SameWeights(one.weights, two.weights));
+}
+
+TEST(LabTest, EveryMethodRuns) {
+  for (const char* method : {"sync", "async", "m2po", "raw", "generation", "waiting", "effective",
+                             "stale-2", "oldest-3"}) {
+    const LabResult result = RunOk(SmallSettings({"run.num_steps=3"}, method));
+    EXPECT_EQ(result.rows.size(), 3U) << method;
+  }
+}
+
+TEST(LabTest, SyncTrainsOnNothingStale) {
+  for (const MetricsRow& row : RunOk(SmallSettings({}, "sync")).rows) {
+    EXPECT_EQ(Find(row, "staleness/waiting/mean"), 0);
+    EXPECT_EQ(Find(row, "staleness/generation/mean"), 0);
+  }
+}
+
+TEST(LabTest, AFixedPolicyStaysAsItIs) {
+  const Settings settings = SmallSettings({"train.learning_rate=0"});
+  EXPECT_TRUE(SameWeights(RunOk(settings).weights, SmallPolicy(settings).weights));
+}
+
+TEST(LabTest, SeveralUpdatesPerStepAndRareSyncs) {
+  const LabResult result =
+      RunOk(SmallSettings({"batch.num_updates=3", "supply.sync_interval=2"}, "async"));
+  EXPECT_EQ(result.rows.size(), 6U);
+}
+
+TEST(LabTest, DynamicSamplingTrainsOnGroupsThatDiffer) {
+  // Random digits are right now and then, so most groups are wrong throughout.
+  const Settings settings =
+      SmallSettings({"train.dynamic_sampling=true", "train.overlong_buffer=0", "task.modulus=10",
+                     "task.min_numbers=3", "run.num_steps=3", "batch.num_groups=2"});
+  const Policy policy = SmallPolicy(settings);
+  const Result<LabResult> result = RunLab(settings, policy, {});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  for (const MetricsRow& row : result->rows) {
+    const double reward = Find(row, "train/reward").value_or(0);
+    EXPECT_GE(reward, 0.25);  // one of four in each group
+    EXPECT_LE(reward, 0.75);
+  }
+}
+
+TEST(LabTest, ARunResumedFromAnyCheckpointEndsInTheSameWeights) {
+  for (const char* interval : {"1", "2"}) {
+    const Settings settings =
+        SmallSettings({"run.checkpoint_every=1", "checkpoint.keep=0", "run.evaluate_every=3",
+                       std::string("supply.sync_interval=") + interval,
+                       "cluster.rollout_gpus=2", "cluster.sync_overhead_s=0.013"});
+    const std::string folder = ScratchFolder(std::string("resume-") + interval);
+    const LabResult whole = RunOk(settings, {.checkpoints = folder});
+    for (int last = 5; last >= 1; --last) {
+      // As if the run had been killed before a later checkpoint.
+      for (int later = last + 1; later <= 6; ++later) {
+        std::filesystem::remove_all(folder + "/step-00000" + std::to_string(later));
+      }
+      const LabResult rest = RunOk(settings, {.checkpoints = folder, .resume = true});
+      EXPECT_TRUE(SameWeights(whole.weights, rest.weights)) << "from step " << last;
+      const std::vector<MetricsRow> expected(whole.rows.begin() + last, whole.rows.end());
+      EXPECT_EQ(rest.rows, expected) << "from step " << last;
+      EXPECT_EQ(rest.time, whole.time);
+    }
+  }
+}
+
+TEST(LabTest, ADamagedCheckpointIsSkippedWithANote) {
+  const Settings settings = SmallSettings({"run.checkpoint_every=2", "checkpoint.keep=0"});
+  const std::string folder = ScratchFolder("damaged");
+  const LabResult whole = RunOk(settings, {.checkpoints = folder});
+  std::filesystem::resize_file(folder + "/step-000006/optimizer.safetensors", 100);
+  std::filesystem::remove(folder + "/step-000004/coordinator.json");
+  struct Notes final : RunObserver {
+    std::vector<std::string> notes;
+    void OnNote(const std::string& note) override { notes.push_back(note); }
+  } observer;
+  const LabResult rest =
+      RunOk(settings, {.checkpoints = folder, .resume = true, .observer = &observer});
+  EXPECT_EQ(observer.notes.size(), 2U);
+  EXPECT_TRUE(SameWeights(whole.weights, rest.weights));
+}
+
+TEST(LabTest, OldCheckpointsGo) {
+  const std::string folder = ScratchFolder("keep");
+  RunOk(SmallSettings({"run.checkpoint_every=1", "checkpoint.keep=2"}), {.checkpoints = folder});
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
+  EXPECT_EQ(count, 2U);
+}
+
+TEST(LabTest, WhatTheLabCannotDoIsRefused) {
+  const Settings settings = SmallSettings({"cluster.failure_every_s=10"});
+  const Policy policy = SmallPolicy(settings);
+  const Result<LabResult> result = RunLab(settings, policy, {});
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.status().message().find("cluster.failure_every_s"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace pace

@@ -1,0 +1,291 @@
+#include "runtime/runtime_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+#include "execution/engine_maker.h"
+#include "runtime/affinity.h"
+
+namespace pace {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// How often the driver looks up when nothing happens.
+constexpr std::chrono::milliseconds kLookUp(100);
+
+// Operations of the projection of scored rows, over those of the rebuilt rows.
+double HeadShare(const ModelConfig& config, const RolloutStats& stats) {
+  const auto head = static_cast<double>(config.vocab_size * config.hidden_size);
+  const double body = static_cast<double>(config.num_parameters()) - head;
+  const double scored = static_cast<double>(stats.num_scored_rows) * head;
+  const double rebuilt = static_cast<double>(stats.num_rebuilt_rows) * std::max(body, 1.0);
+  return scored > 0 ? scored / (scored + rebuilt) : 0;
+}
+
+}  // namespace
+
+RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy,
+                             const TrainingOptions& options)
+    : settings_(settings),
+      policy_(policy),
+      options_(options),
+      awaited_syncs_(static_cast<size_t>(settings.engine.count)) {}
+
+Status RuntimeDriver::Prepare() {
+  Result<std::unique_ptr<TrainingRun>> run =
+      TrainingRun::Create(settings_, policy_, clock_, options_.writer);
+  if (!run.ok()) return run.status();
+  run_ = std::move(run).value();
+  Result<std::unique_ptr<Learner>> learner = Learner::Create(settings_, policy_);
+  if (!learner.ok()) return learner.status();
+  learner_ = std::move(learner).value();
+  Result<Evaluator> evaluator = Evaluator::Create(settings_, policy_);
+  if (!evaluator.ok()) return evaluator.status();
+  evaluator_.emplace(std::move(evaluator).value());
+  const int64_t engine_cores = settings_.engine.count * settings_.engine.threads;
+  {
+    const ScopedAffinity trainer_cores(settings_.runtime.pin_threads, engine_cores,
+                                       settings_.train.threads);
+    training_thread_ = std::make_unique<TaskThread>();
+  }
+  evaluation_thread_ = std::make_unique<TaskThread>();
+  return Status::Ok();
+}
+
+Status RuntimeDriver::MakeWorkers() {
+  for (int64_t i = 0; i < settings_.engine.count; ++i) {
+    const int64_t threads = settings_.engine.threads;
+    const ScopedAffinity cores(settings_.runtime.pin_threads, i * threads, threads);
+    Result<std::unique_ptr<EngineCore>> core = MakeEngine(settings_, policy_);
+    if (!core.ok()) return core.status();
+    const auto index = static_cast<size_t>(i);
+    workers_.push_back(std::make_unique<RolloutWorker>(
+        std::move(core).value(), [this, index](std::vector<RolloutEvent> events) {
+          mailbox_.Put(EngineSpoke{index, std::move(events)});
+        }));
+  }
+  return Status::Ok();
+}
+
+int64_t RuntimeDriver::MaxGroups() const {
+  // An engine queues what it cannot run yet: the supply policy is the bound.
+  return std::max<int64_t>(1, settings_.supply.MaxOutstanding(settings_.batch.num_groups));
+}
+
+Result<TrainingResult> RuntimeDriver::Run() {
+  PACE_RETURN_IF_ERROR(Prepare());
+  PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
+  PACE_RETURN_IF_ERROR(Loop());
+  result_.time = clock_.Now();
+  result_.steps_done = run_->coordinator().version().step();
+  result_.stopped_early = result_.steps_done < settings_.run.num_steps;
+  result_.weights = newest_weights_;
+  return std::move(result_);
+}
+
+Status RuntimeDriver::Begin() {
+  newest_weights_ = served_weights_ = learner_->Snapshot();
+  served_version_ = PolicyVersion(0);
+  PACE_RETURN_IF_ERROR(MakeWorkers());
+  for (int64_t i = 0; i < settings_.engine.count; ++i) {
+    PACE_RETURN_IF_ERROR(Handle(WorkerJoined{WorkerId(i), MaxGroups()}));
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Loop() {
+  last_event_ = last_pulse_ = last_stall_note_ = SteadyClock::now();
+  while (!stopped_) {
+    std::vector<Message> messages = mailbox_.Take(SteadyClock::now() + kLookUp);
+    for (Message& message : messages) {
+      PACE_RETURN_IF_ERROR(std::visit([this](auto& typed) { return On(typed); }, message));
+    }
+    PACE_RETURN_IF_ERROR(run_->journal().status());
+    if (!stop_asked_ && options_.stop && options_.stop()) {
+      stop_asked_ = true;
+      PACE_RETURN_IF_ERROR(Handle(StopRequested{}));
+    }
+    PACE_RETURN_IF_ERROR(SaveIfReady());
+    WatchForStall(!messages.empty());
+    Pulse();
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::On(EngineSpoke& message) {
+  for (RolloutEvent& event : message.events) {
+    PACE_RETURN_IF_ERROR(OnEngine(message.worker, event));
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
+  if (auto* finished = std::get_if<FinishedResponse>(&event)) {
+    const std::optional<Event> told = run_->Finish(std::move(*finished));
+    return told.has_value() ? Handle(*told) : Status::Ok();
+  }
+  if (const auto* synced = std::get_if<WeightsSynced>(&event)) {
+    // The first weights of a resumed engine are news to nobody.
+    if (awaited_syncs_[worker] != synced->version) return Status::Ok();
+    awaited_syncs_[worker].reset();
+    return Handle(WorkerSynced{WorkerId(static_cast<int64_t>(worker)), synced->version});
+  }
+  if (const auto* refused = std::get_if<GroupRefused>(&event)) {
+    return refused->error.At(Concat("group ", refused->group.value()));
+  }
+  if (const auto* failed = std::get_if<DeviceFailed>(&event)) return failed->error;
+  return Status::Ok();
+}
+
+Status RuntimeDriver::On(Trained& message) {
+  if (!message.metrics.ok()) return message.metrics.status();
+  step_clock_.Set(StepPart::kSync, clock_.Now());
+  const TrainBatch batch = std::move(*batch_);
+  batch_.reset();
+  const PolicyVersion version = batch.step.Next();
+  newest_weights_ = std::move(*message.weights);
+  if (version.step() % settings_.supply.sync_interval == 0) {
+    served_version_ = version;
+    served_weights_ = newest_weights_;
+  }
+  const Seconds rescored = RescoreTime();
+  const StepTimes times =
+      step_clock_.EndStep(clock_.Now(), (rescored - rescored_before_) /
+                                            static_cast<double>(workers_.size()));
+  rescored_before_ = rescored;
+  run_->EndStep(batch, times, *message.metrics);
+  result_.rows.push_back(run_->journal().last_row());
+  if (options_.observer != nullptr) {
+    options_.observer->OnStep(version.step(), run_->journal().last_row());
+  }
+  const Status status = Handle(StepFinished{batch.step});
+  if (!batch_.has_value()) step_clock_.Set(StepPart::kWaitData, clock_.Now());
+  return status;
+}
+
+Status RuntimeDriver::On(Evaluated& message) {
+  --num_evaluations_;
+  if (!message.scores.ok()) return message.scores.status();
+  MetricsRow row;
+  for (const BenchmarkScore& score : *message.scores) score.AppendTo(row);
+  run_->journal().AddEvaluation(message.version, row);
+  if (options_.observer != nullptr) {
+    options_.observer->OnEvaluation(message.version, *message.scores);
+  }
+  result_.evaluations.emplace_back(message.version, std::move(message.scores).value());
+  return Handle(EvaluationFinished{message.version});
+}
+
+Status RuntimeDriver::Handle(const Event& event) {
+  for (const Command& command : run_->Handle(event)) {
+    PACE_RETURN_IF_ERROR(
+        std::visit([this](const auto& typed) { return Execute(typed); }, command));
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Execute(const StartGroup& command) {
+  Result<GroupRequest> request = run_->Start(command);
+  if (!request.ok()) return request.status();
+  const auto worker = static_cast<size_t>(command.worker.value());
+  workers_[worker]->engine().Submit(std::move(request).value());
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Execute(const AbandonGroup& command) {
+  const GroupTrajectories& group = run_->store().At(command.group);
+  workers_[static_cast<size_t>(group.worker.value())]->engine().Cancel(command.group);
+  run_->Abandon(command.group, 0);
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Execute(const SyncWeights& command) {
+  PACE_CHECK(command.version == served_version_, "version ", command.version.step(), " wanted, ",
+             served_version_.step(), " there");
+  const auto worker = static_cast<size_t>(command.worker.value());
+  awaited_syncs_[worker] = command.version;
+  return workers_[worker]->engine().Sync(command.version, served_weights_);
+}
+
+Status RuntimeDriver::Execute(const TrainBatch& command) {
+  batch_ = command;
+  step_clock_.Set(StepPart::kTrain, clock_.Now());
+  training_thread_->Post([this, step = command.step, data = run_->BatchOf(command)] {
+    Result<MetricList> metrics = learner_->Train(step, data);
+    std::optional<WeightSet> weights;
+    if (metrics.ok()) weights = learner_->Snapshot();
+    mailbox_.Put(Trained{std::move(metrics), std::move(weights)});
+  });
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Execute(const DropGroup& command) {
+  run_->Drop(command);
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Execute(const Evaluate& command) {
+  ++num_evaluations_;
+  evaluation_thread_->Post([this, version = command.version, weights = newest_weights_] {
+    mailbox_.Put(Evaluated{version, evaluator_->Run(weights)});
+  });
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Execute(const Checkpoint& command) {
+  checkpoint_ = command.step;
+  step_clock_.Set(StepPart::kOther, clock_.Now());
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Execute(const Stop& /*command*/) {
+  stopped_ = true;
+  return Status::Ok();
+}
+
+Seconds RuntimeDriver::RescoreTime() const {
+  Seconds total{0};
+  for (const auto& worker : workers_) {
+    const RolloutStats stats = worker->engine().stats();
+    total += stats.rebuild_time * HeadShare(policy_.config, stats);
+  }
+  return total;
+}
+
+void RuntimeDriver::Pulse() {
+  const auto now = SteadyClock::now();
+  if (options_.observer == nullptr || now - last_pulse_ < std::chrono::milliseconds(200)) return;
+  int64_t tokens = 0;
+  for (const auto& worker : workers_) tokens += worker->engine().stats().num_sampled_tokens;
+  const double seconds = std::chrono::duration<double>(now - last_pulse_).count();
+  RunPulse pulse;
+  pulse.time = clock_.Now();
+  pulse.occupancy = run_->journal().occupancy();
+  pulse.tokens_per_second = static_cast<double>(tokens - pulse_tokens_) / seconds;
+  if (!batch_.has_value()) pulse.waiting = run_->coordinator().WhyWaiting();
+  options_.observer->OnPulse(pulse);
+  last_pulse_ = now;
+  pulse_tokens_ = tokens;
+}
+
+void RuntimeDriver::WatchForStall(bool something_happened) {
+  const auto now = SteadyClock::now();
+  if (something_happened) last_event_ = now;
+  const std::chrono::duration<double> limit(settings_.runtime.stall_s);
+  if (limit.count() <= 0 || now - last_event_ < limit || now - last_stall_note_ < limit) return;
+  last_stall_note_ = now;
+  if (options_.observer == nullptr) return;
+  std::string note = Concat("nothing happened for ", settings_.runtime.stall_s, " s: ");
+  note += batch_.has_value() ? "training is under way"
+                             : "the trainer waits: " + run_->coordinator().WhyWaiting();
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const RolloutStats stats = workers_[i]->engine().stats();
+    note += Concat("; engine ", i, " made ", stats.num_passes, " passes");
+    if (awaited_syncs_[i].has_value()) note += " and owes a sync";
+  }
+  options_.observer->OnNote(note);
+}
+
+}  // namespace pace

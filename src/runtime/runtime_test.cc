@@ -1,0 +1,101 @@
+#include "runtime/runtime.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "execution/checkpoint.h"
+#include "execution/small_run.h"
+
+namespace pace {
+namespace {
+
+TrainingResult RunOk(const Settings& settings, const TrainingOptions& options = {}) {
+  const Policy policy = SmallPolicy(settings);
+  Result<TrainingResult> result = RunTraining(settings, policy, options);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result.ok() ? std::move(result).value() : TrainingResult{};
+}
+
+std::string ScratchFolder(const std::string& name) {
+  const std::filesystem::path folder =
+      std::filesystem::path(PACE_BINARY_DIR) / "runtime_scratch" / name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder.string();
+}
+
+TEST(RuntimeTest, EveryMethodRunsToItsEnd) {
+  for (const char* method :
+       {"sync", "async", "m2po", "raw", "generation", "waiting", "effective", "stale-2"}) {
+    const TrainingResult result = RunOk(SmallSettings({"run.num_steps=4"}, method));
+    EXPECT_EQ(result.rows.size(), 4U) << method;
+    EXPECT_FALSE(result.stopped_early);
+  }
+}
+
+TEST(RuntimeTest, SeveralEnginesShareTheWork) {
+  const TrainingResult result = RunOk(SmallSettings({"engine.count=2", "run.evaluate_every=3"}));
+  EXPECT_EQ(result.rows.size(), 6U);
+  EXPECT_EQ(result.evaluations.size(), 3U);
+}
+
+TEST(RuntimeTest, DrainedSyncsInterruptNothing) {
+  for (const MetricsRow& row : RunOk(SmallSettings({"engine.sync=drain"}, "async")).rows) {
+    EXPECT_EQ(Find(row, "rollout/interrupted"), 0);
+  }
+}
+
+// Groups by the step that trained them, from the events of a run.
+std::multiset<int64_t> TrainedGroups(const std::string& directory) {
+  std::multiset<int64_t> groups;
+  std::ifstream file(directory + "/decisions.jsonl");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.find("\"verdict\":\"admit\"") == std::string::npos) continue;
+    const size_t at = line.find("\"group\":");
+    groups.insert(std::stoll(line.substr(at + 8)));
+  }
+  return groups;
+}
+
+TEST(RuntimeTest, AStoppedRunGoesOnAndTrainsNoGroupTwice) {
+  const Settings settings = SmallSettings({"run.num_steps=12", "run.checkpoint_every=3"});
+  const std::string directory = ScratchFolder("resume") + "/run";
+  Result<std::unique_ptr<RunWriter>> writer =
+      RunWriter::Create(directory, settings, {.name = "test", .driver = "runtime"},
+                        RecordLevel::kFull);
+  ASSERT_TRUE(writer.ok()) << writer.status().message();
+  const std::string checkpoints = directory + "/checkpoints";
+  struct Counter final : RunObserver {
+    int64_t steps = 0;
+    std::string folder;
+    void OnStep(int64_t done, const MetricsRow&) override { steps = done; }
+    void OnCheckpoint(const std::string& saved) override { folder = saved; }
+  } counter;
+  const TrainingResult first = RunOk(settings, {.writer = writer->get(),
+                                                .checkpoints = checkpoints,
+                                                .observer = &counter,
+                                                .stop = [&] { return counter.steps >= 5; }});
+  EXPECT_TRUE(first.stopped_early);
+  ASSERT_TRUE((*writer)->Finish().ok());
+  writer->reset();
+  const Result<LoadedCheckpoint> saved =
+      LoadNewestCheckpoint(checkpoints, [](const std::string& note) { FAIL() << note; });
+  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  Result<std::unique_ptr<RunWriter>> again =
+      RunWriter::Resume(directory, RecordLevel::kFull, false, saved->run.record_sizes);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  const TrainingResult rest = RunOk(
+      settings, {.writer = again->get(), .checkpoints = checkpoints, .resume = true});
+  ASSERT_TRUE((*again)->Finish().ok());
+  EXPECT_EQ(rest.steps_done, 12);
+  const std::multiset<int64_t> trained = TrainedGroups(directory);
+  EXPECT_EQ(trained.size(), 12U * 3U);
+  EXPECT_EQ(std::set<int64_t>(trained.begin(), trained.end()).size(), trained.size());
+}
+
+}  // namespace
+}  // namespace pace

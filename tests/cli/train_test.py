@@ -1,0 +1,176 @@
+"""pace sft, train, eval from end to end: killed at random and resumed, replayed, refused."""
+
+import json
+import pathlib
+import random
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import pace_process
+
+# A network of random weights that learns from the length penalty alone: enough
+# to see every part move, in a second.
+SMALL = ["batch.num_groups=3", "batch.group_size=4", "supply.threshold=3",
+         "task.max_numbers=4", "generation.max_tokens=12", "prefix.min_tokens=2",
+         "admission.min_observations=4", "cluster.slots=24", "cluster.train_seconds=0.05",
+         "engine.slots=24", "engine.kv_mib=4", "train.learning_rate=1e-2",
+         "train.overlong_buffer=8", "task.held_out_problems=8", "evaluation.num_responses=2",
+         "run.evaluate_every=0"]
+SHAPE = ["model.num_layers=2", "model.hidden=16", "model.num_heads=2", "model.num_kv_heads=1",
+         "model.head_dim=8", "model.ffn=24"]
+KILLS = 20
+
+
+class TrainTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.model = cls.folder / "model"
+        cls.sft = pace_process.run("sft", "tiny", *SMALL, *SHAPE, "sft.num_steps=3", "--fresh",
+                                   "--out", cls.model, cwd=cls.folder)
+
+    def command(self, *arguments):
+        return [str(pace_process.BINARY), "train", "tiny", *SMALL, f"policy.model={self.model}",
+                *map(str, arguments)]
+
+    def train(self, *arguments):
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
+                              cwd=self.folder, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def last_weights(self, run):
+        newest = max((run / "checkpoints").iterdir(), key=lambda folder: folder.name)
+        return (newest / "model.safetensors").read_bytes()
+
+    def test_supervised_training_writes_a_model_and_says_how_good_it_is(self):
+        self.assertEqual(self.sft.returncode, 0, self.sft.stderr)
+        self.assertIn("held_out: mean@2", self.sft.stderr)
+        for name in ("config.json", "model.safetensors", "tokenizer.json"):
+            self.assertTrue((self.model / name).exists(), name)
+
+    def test_a_run_directory_is_whole(self):
+        run = self.folder / "whole"
+        done = self.train("run.num_steps=4", "run.evaluate_every=2", "run.checkpoint_every=2",
+                          "--out", run)
+        self.assertIn(f"report: {run}/report.html", done.stdout)
+        rows = pace_process.json_lines((run / "metrics.jsonl").read_text())
+        self.assertEqual([row["step"] for row in rows], [0, 1, 2, 3])
+        for row in rows:
+            self.assertIn("train/grad_norm", row)
+            parts = sum(row[f"time/{part}"] for part in (
+                "wait_data", "train", "sync", "rescore_visible", "other"))
+            self.assertAlmostEqual(parts, row["time/step"], places=9)
+        evaluations = pace_process.json_lines((run / "eval.jsonl").read_text())
+        self.assertEqual([line["step"] for line in evaluations], [0, 2, 4])
+        self.assertIn("eval/held_out/mean@2", evaluations[0])
+        self.assertEqual(len(list(run.glob("events.out.tfevents.*"))), 1)
+        self.assertGreater((run / "report.html").stat().st_size, 10000)
+
+    def test_replay_gives_every_recorded_verdict(self):
+        for driver in ("lab", "runtime"):
+            run = self.folder / f"replay-{driver}"
+            self.train("run.num_steps=12", "run.checkpoint_every=5", "record.level=full",
+                       "--driver", driver, "--out", run)
+            recorded = [(line["group"], line["verdict"])
+                        for line in pace_process.json_lines((run / "decisions.jsonl").read_text())]
+            for name in ("trace.jsonl", "events.jsonl"):
+                replayed = pace_process.run("replay", run / name)
+                self.assertEqual(replayed.returncode, 0, replayed.stderr)
+                lines = pace_process.json_lines(replayed.stdout)
+                verdicts = [(line["group"], line["verdict"]) for line in lines if "verdict" in line]
+                self.assertEqual(verdicts, recorded, f"{driver} {name}")
+
+    def kill_and_resume(self, driver, run, chance):
+        """Runs to the end, killed up to `KILLS` times on the way. Returns how often it was."""
+        arguments = ["run.num_steps=30", "run.checkpoint_every=3", "record.level=full", "--driver",
+                     driver, "--out", run]
+        command = self.command(*arguments)
+        kills = 0
+        while True:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                       text=True, cwd=self.folder)
+            try:
+                wait = chance.uniform(0.3, 1.2) if kills < KILLS else 120
+                _, errors = process.communicate(timeout=wait)
+                self.assertEqual(process.returncode, 0, errors)
+                return kills
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.communicate()
+                kills += 1
+            saved = run / "checkpoints"
+            if saved.exists() and any(saved.glob("step-*")):
+                command = [str(pace_process.BINARY), "train", "--resume", str(run)]
+            elif run.exists():
+                # Killed before the first checkpoint: begin again.
+                subprocess.run(["rm", "-rf", str(run)], check=True)
+                command = self.command(*arguments)
+
+    def test_a_lab_run_that_is_killed_at_random_ends_in_the_same_weights(self):
+        whole = self.folder / "lab-whole"
+        self.train("run.num_steps=30", "run.checkpoint_every=3", "record.level=full", "--driver",
+                   "lab", "--out", whole)
+        killed = self.folder / "lab-killed"
+        kills = self.kill_and_resume("lab", killed, random.Random(1))
+        self.assertGreater(kills, 0)
+        self.assertEqual(self.last_weights(whole), self.last_weights(killed))
+        for name in ("metrics.jsonl", "decisions.jsonl", "events.jsonl"):
+            self.assertEqual((whole / name).read_bytes(), (killed / name).read_bytes(), name)
+
+    def test_a_runtime_run_that_is_killed_at_random_trains_no_group_twice(self):
+        run = self.folder / "runtime-killed"
+        self.kill_and_resume("runtime", run, random.Random(2))
+        trained = [line["group"]
+                   for line in pace_process.json_lines((run / "decisions.jsonl").read_text())
+                   if line["verdict"] == "admit"]
+        self.assertEqual(len(trained), 30 * 3)
+        self.assertEqual(len(set(trained)), len(trained))
+        steps = [row["step"]
+                 for row in pace_process.json_lines((run / "metrics.jsonl").read_text())]
+        self.assertEqual(steps, list(range(30)))
+
+    def test_ctrl_c_finishes_the_update_saves_and_says_how_to_go_on(self):
+        run = self.folder / "interrupted"
+        process = subprocess.Popen(
+            self.command("run.num_steps=100000", "run.checkpoint_every=1000000", "--out", run),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            metrics = run / "metrics.jsonl"
+            if metrics.exists() and metrics.stat().st_size > 0:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertIn(f"pace train --resume {run}", errors)
+        steps = len((run / "metrics.jsonl").read_text().splitlines())
+        self.assertTrue((run / "checkpoints" / f"step-{steps:06d}").exists())
+
+    def test_bad_input_is_one_line(self):
+        for arguments, expected in [
+                (["train"], "name a preset"),
+                (["train", "tiny", "train.loss=nothing"], "nothing"),
+                (["train", "tiny", "train.reduction=sum"], "train.reduction"),
+                (["train", "tiny", "policy.model=/nowhere"], "/nowhere"),
+                (["train", "tiny", "engine.kv_mib=1", "prompt.max_tokens=1000",
+                  "generation.max_tokens=100000"], "engine.kv_mib"),
+                (["train", "--resume", "/nowhere"], "/nowhere"),
+                (["eval", "tiny", "task.benchmarks=/nowhere.jsonl"], "/nowhere.jsonl"),
+                (["sft", "tiny", "--out", self.model], "not empty")]:
+            if arguments[0] != "sft" and f"policy.model" not in " ".join(map(str, arguments)):
+                arguments = arguments + ([f"policy.model={self.model}"] if len(arguments) > 1
+                                         and arguments[1] == "tiny" else [])
+            done = pace_process.run(*arguments, cwd=self.folder)
+            self.assertEqual(done.returncode, 2, f"{arguments}: {done.stderr}")
+            lines = [line for line in done.stderr.splitlines() if line.startswith("pace: ")]
+            self.assertEqual(len(lines), 1, f"{arguments}: {done.stderr}")
+            self.assertIn(expected, lines[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
