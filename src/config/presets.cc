@@ -97,7 +97,7 @@ compare: {methods: [sync, async, raw, effective]}
 // The model inside pace on generated problems, on two cores. Responses take a few
 // dozen tokens, so prefixes are scored from 8 tokens on.
 constexpr std::string_view kTiny = R"(
-run: {num_steps: 80, evaluate_every: 20, checkpoint_every: 40}
+run: {num_steps: 120, evaluate_every: 30, checkpoint_every: 60}
 batch: {num_groups: 12, group_size: 12}
 supply: {threshold: 8}
 admission: {window: 512}
@@ -111,16 +111,16 @@ task: {kind: list_sum, held_out_problems: 500}
 prompt: {max_tokens: 64}
 generation: {max_tokens: 64}
 engine: {slots: 480}
-train: {loss_settings: [clip_low=0.2, clip_high=0.28, dual_clip=10], learning_rate: 4e-5,
+train: {loss_settings: [clip_low=0.2, clip_high=0.28, dual_clip=10], learning_rate: 5e-5,
         weight_decay: 0.1}
 evaluation: {num_responses: 4}
 )";
 
-// How the model inside pace was made: pace sft tiny-base --out models/tiny.
+// How the model inside pace was made: scripts/make_tiny_model.
 constexpr std::string_view kTinyBase = R"(
 preset: tiny
-train: {learning_rate: 2e-3, warmup_updates: 100, beta2: 0.98, threads: 2}
-sft: {num_steps: 3000, batch_size: 64}
+train: {learning_rate: 1e-3, warmup_updates: 100, beta2: 0.98, weight_decay: 0.01, threads: 2}
+sft: {num_steps: 1500, batch_size: 64}
 )";
 
 constexpr std::array<Preset, 9> kPresets = {{

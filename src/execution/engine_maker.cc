@@ -14,6 +14,11 @@ constexpr int64_t kMebibyte = int64_t{1} << 20;
 }  // namespace
 
 Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const Policy& policy) {
+  if (settings.generation.max_tokens >= policy.config.max_positions) {
+    return InvalidArgument("generation.max_tokens = ", settings.generation.max_tokens,
+                           ": the model has ", policy.config.max_positions,
+                           " positions, for a prompt and its response");
+  }
   const Dtype dtype = DecoderDtype(settings);
   const int64_t longest = std::min(settings.prompt.max_tokens + settings.generation.max_tokens,
                                    policy.config.max_positions);
@@ -28,10 +33,9 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
   }
   const RolloutOptions options = RolloutOptionsOf(settings);
   PACE_RETURN_IF_ERROR(options.Validate().At("engine"));
-  Result<std::unique_ptr<Decoder>> decoder =
-      CreateCpuDecoder(policy.config, {.dtype = dtype,
-                                       .num_blocks = num_blocks,
-                                       .num_threads = settings.engine.threads});
+  Result<std::unique_ptr<Decoder>> decoder = CreateCpuDecoder(
+      policy.config,
+      {.dtype = dtype, .num_blocks = num_blocks, .num_threads = settings.engine.threads});
   if (!decoder.ok()) return decoder.status();
   return std::make_unique<EngineCore>(std::move(decoder).value(), policy.tokenizer, options);
 }

@@ -151,9 +151,8 @@ Status RuntimeDriver::On(Trained& message) {
     served_weights_ = newest_weights_;
   }
   const Seconds rescored = RescoreTime();
-  const StepTimes times =
-      step_clock_.EndStep(clock_.Now(), (rescored - rescored_before_) /
-                                            static_cast<double>(workers_.size()));
+  const StepTimes times = step_clock_.EndStep(
+      clock_.Now(), (rescored - rescored_before_) / static_cast<double>(workers_.size()));
   rescored_before_ = rescored;
   run_->EndStep(batch, times, *message.metrics);
   result_.rows.push_back(run_->journal().last_row());
@@ -161,7 +160,10 @@ Status RuntimeDriver::On(Trained& message) {
     options_.observer->OnStep(version.step(), run_->journal().last_row());
   }
   const Status status = Handle(StepFinished{batch.step});
-  if (!batch_.has_value()) step_clock_.Set(StepPart::kWaitData, clock_.Now());
+  if (!batch_.has_value()) {
+    const StepPart part = checkpoint_.has_value() ? StepPart::kOther : StepPart::kWaitData;
+    step_clock_.Set(part, clock_.Now());
+  }
   return status;
 }
 
@@ -180,8 +182,7 @@ Status RuntimeDriver::On(Evaluated& message) {
 
 Status RuntimeDriver::Handle(const Event& event) {
   for (const Command& command : run_->Handle(event)) {
-    PACE_RETURN_IF_ERROR(
-        std::visit([this](const auto& typed) { return Execute(typed); }, command));
+    PACE_RETURN_IF_ERROR(std::visit([this](const auto& typed) { return Execute(typed); }, command));
   }
   return Status::Ok();
 }

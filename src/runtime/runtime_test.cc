@@ -64,9 +64,8 @@ std::multiset<int64_t> TrainedGroups(const std::string& directory) {
 TEST(RuntimeTest, AStoppedRunGoesOnAndTrainsNoGroupTwice) {
   const Settings settings = SmallSettings({"run.num_steps=12", "run.checkpoint_every=3"});
   const std::string directory = ScratchFolder("resume") + "/run";
-  Result<std::unique_ptr<RunWriter>> writer =
-      RunWriter::Create(directory, settings, {.name = "test", .driver = "runtime"},
-                        RecordLevel::kFull);
+  Result<std::unique_ptr<RunWriter>> writer = RunWriter::Create(
+      directory, settings, {.name = "test", .driver = "runtime"}, RecordLevel::kFull);
   ASSERT_TRUE(writer.ok()) << writer.status().message();
   const std::string checkpoints = directory + "/checkpoints";
   struct Counter final : RunObserver {
@@ -88,8 +87,8 @@ TEST(RuntimeTest, AStoppedRunGoesOnAndTrainsNoGroupTwice) {
   Result<std::unique_ptr<RunWriter>> again =
       RunWriter::Resume(directory, RecordLevel::kFull, false, saved->run.record_sizes);
   ASSERT_TRUE(again.ok()) << again.status().message();
-  const TrainingResult rest = RunOk(
-      settings, {.writer = again->get(), .checkpoints = checkpoints, .resume = true});
+  const TrainingResult rest =
+      RunOk(settings, {.writer = again->get(), .checkpoints = checkpoints, .resume = true});
   ASSERT_TRUE((*again)->Finish().ok());
   EXPECT_EQ(rest.steps_done, 12);
   const std::multiset<int64_t> trained = TrainedGroups(directory);

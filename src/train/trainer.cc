@@ -17,62 +17,10 @@
 #include "train/advantage/advantages.h"
 #include "train/loss/losses.h"
 #include "train/packing.h"
-#include "train/token_logprobs.h"
+#include "train/policy_scores.h"
 
 namespace pace {
 namespace {
-
-// Log-probs of a micro-batch's policy tokens, and where they stand.
-struct Scored {
-  at::Tensor logprobs_N;
-  at::Tensor entropy_N;
-  std::vector<size_t> tokens;  // of the micro-batch: its policy tokens, rising
-};
-
-// One packed forward pass.
-Scored ScorePolicyTokens(const TrainingNetwork& network, const Minibatch& batch,
-                         double temperature) {
-  PackedTokens packed;
-  Scored scored;
-  std::vector<int64_t> rows;
-  std::vector<int64_t> targets;
-  for (size_t i = 0; i < batch.sequences.size(); ++i) {
-    const TrainSequence& sequence = *batch.sequences[i];
-    const auto begin = static_cast<int64_t>(packed.tokens.size());
-    // The last token only ever is a target.
-    packed.tokens.insert(packed.tokens.end(), sequence.tokens.begin(), sequence.tokens.end() - 1);
-    packed.lengths.push_back(static_cast<int64_t>(sequence.tokens.size()) - 1);
-    const auto first = static_cast<size_t>(batch.offsets[i]);
-    for (size_t token = 0; token < sequence.num_response_tokens(); ++token) {
-      if (batch.mask[first + token] == 0) continue;
-      const int64_t position = sequence.num_prompt_tokens + static_cast<int64_t>(token);
-      rows.push_back(begin + position - 1);
-      targets.push_back(sequence.tokens[static_cast<size_t>(position)]);
-      scored.tokens.push_back(first + token);
-    }
-  }
-  const at::Tensor hidden_TH = network.Hidden(packed);
-  const at::Device device = hidden_TH.device();
-  const TokenLogProbsResult result =
-      TokenLogProbs(hidden_TH.index_select(0, at::tensor(rows).to(device)), network.head_VH(),
-                    at::tensor(targets).to(device), temperature);
-  scored.logprobs_N = result.logprobs_N;
-  scored.entropy_N = result.entropy_N;
-  return scored;
-}
-
-// Values of the scored tokens into the places of all tokens.
-void Spread(const Scored& scored, const at::Tensor& values_N, std::span<double> out) {
-  const at::Tensor values = values_N.detach().to(at::kCPU, at::kDouble).contiguous();
-  const double* data = values.data_ptr<double>();
-  for (size_t i = 0; i < scored.tokens.size(); ++i) out[scored.tokens[i]] = data[i];
-}
-
-at::Tensor Gather(const Scored& scored, std::span<const double> values) {
-  std::vector<double> chosen;
-  for (const size_t token : scored.tokens) chosen.push_back(values[token]);
-  return at::tensor(chosen, at::kDouble).to(scored.logprobs_N.options());
-}
 
 // What an update adds up over its micro-batches.
 struct UpdateSums {
@@ -200,8 +148,8 @@ std::vector<double> TorchTrainer::LogProbs(const Minibatch& batch) {
   ForBins<bool>(batch, [&](const TrainingNetwork& network, const std::vector<size_t>& bin) {
     const Minibatch part = batch.Part(bin);
     std::vector<double> own(part.mask.size());
-    const Scored scored = ScorePolicyTokens(network, part, options_.temperature);
-    Spread(scored, scored.logprobs_N, own);
+    const PolicyScores scored = ScorePolicyTokens(network, part, options_.temperature);
+    scored.Spread(scored.logprobs_N, own);
     for (size_t i = 0; i < bin.size(); ++i) {
       std::copy(own.begin() + part.offsets[i], own.begin() + part.offsets[i + 1],
                 logprobs.begin() + batch.offsets[bin[i]]);
@@ -258,12 +206,12 @@ Status TorchTrainer::Accumulate(const TrainingNetwork& network, const Minibatch&
                                 UpdateSums& sums) const {
   const Result<ReductionWeights> weights = WeighTokens(part.layout(), totals, Reduction(reduction));
   if (!weights.ok()) return weights.status();
-  const Scored scored = ScorePolicyTokens(network, part, options_.temperature);
+  const PolicyScores scored = ScorePolicyTokens(network, part, options_.temperature);
   if (scored.tokens.empty()) return Status::Ok();
   std::vector<double> gradient(whole_gradient.begin(), whole_gradient.end());
   if (gradient.empty()) {
     std::vector<double> logprobs(part.mask.size());
-    Spread(scored, scored.logprobs_N, logprobs);
+    scored.Spread(scored.logprobs_N, logprobs);
     Result<LossResult> result = Evaluate(part, logprobs, loss, *weights);
     if (!result.ok()) return result.status();
     gradient = std::move(result->gradient);
@@ -274,10 +222,10 @@ Status TorchTrainer::Accumulate(const TrainingNetwork& network, const Minibatch&
   MergeMetrics({{"train/entropy", scored.entropy_N.mean().item<double>(), num_tokens}},
                sums.metrics);
   std::vector<at::Tensor> outputs = {scored.logprobs_N};
-  std::vector<at::Tensor> gradients = {Gather(scored, gradient)};
+  std::vector<at::Tensor> gradients = {scored.Gather(gradient)};
   if (options_.entropy_bonus != 0) {
     outputs.push_back(scored.entropy_N);
-    gradients.push_back(Gather(scored, weights->token).mul_(-options_.entropy_bonus));
+    gradients.push_back(scored.Gather(weights->token).mul_(-options_.entropy_bonus));
   }
   torch::autograd::backward(outputs, gradients);
   return Status::Ok();
