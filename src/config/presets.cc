@@ -105,7 +105,7 @@ prefix: {min_tokens: 8, max_tokens: 64}
 model: {num_layers: 4, hidden: 128, num_heads: 4, num_kv_heads: 2, head_dim: 32, ffn: 384,
         vocab: 18, bytes_per_param: 4}
 cluster: {rollout_gpus: 1, trainer_gpus: 1, slots: 480, decode_costs: constant,
-          seconds_per_token: 0.01, train_seconds: 0.24, sync_overhead_s: 0}
+          seconds_per_token: 0.01, train_seconds: 0.13, sync_overhead_s: 0}
 policy: {model: tiny}
 task: {kind: list_sum, held_out_problems: 500}
 prompt: {max_tokens: 64}

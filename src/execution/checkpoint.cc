@@ -120,9 +120,9 @@ Status CheckFiles(const fs::path& folder) {
   return ForLines(*text, list, [&](std::string_view line) { return CheckFile(folder, line); });
 }
 
-Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Learner& learner,
-                  const WeightSet* served) {
-  PACE_RETURN_IF_ERROR(learner.Save(folder.string()));
+Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy& policy,
+                  const LearnerState& learner, const WeightSet* served) {
+  PACE_RETURN_IF_ERROR(SaveLearnerState(folder.string(), policy, learner));
   if (served != nullptr) {
     PACE_RETURN_IF_ERROR(
         WriteSafetensors((folder / "served.safetensors").string(), served->views(), {}));
@@ -207,7 +207,8 @@ Result<RunCheckpoint> ReadParts(const fs::path& folder) {
 }  // namespace
 
 Result<std::string> SaveCheckpoint(const std::string& checkpoints, const RunCheckpoint& run,
-                                   const Learner& learner, const WeightSet* served, int64_t keep) {
+                                   const Policy& policy, const LearnerState& learner,
+                                   const WeightSet* served, int64_t keep) {
   const fs::path root(checkpoints);
   const fs::path target = root / FolderName(run.step);
   const fs::path aside = root / (std::string(kPartial) + FolderName(run.step));
@@ -217,7 +218,7 @@ Result<std::string> SaveCheckpoint(const std::string& checkpoints, const RunChec
   if (!fs::create_directory(aside, error)) {
     return Unavailable(aside.string(), ": cannot be created: ", error.message());
   }
-  PACE_RETURN_IF_ERROR(WriteParts(aside, run, learner, served));
+  PACE_RETURN_IF_ERROR(WriteParts(aside, run, policy, learner, served));
   PACE_RETURN_IF_ERROR(FlushFolder(aside));
   // A run that was resumed may come to a step again that it had reached before.
   fs::remove_all(target, error);

@@ -59,7 +59,8 @@ struct RunCheckpoint {
 // `served`: null where engines serve the learner's own weights. Returns the
 // folder. Keeps the newest `keep` checkpoints (0 = all).
 Result<std::string> SaveCheckpoint(const std::string& checkpoints, const RunCheckpoint& run,
-                                   const Learner& learner, const WeightSet* served, int64_t keep);
+                                   const Policy& policy, const LearnerState& learner,
+                                   const WeightSet* served, int64_t keep);
 
 struct LoadedCheckpoint {
   std::string folder = {};

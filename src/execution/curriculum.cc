@@ -13,8 +13,8 @@ Result<Curriculum> Curriculum::Create(const Settings& settings, const Policy& po
   Result<PromptRenderer> renderer =
       PromptRenderer::Create(policy.tokenizer, policy.chat_template, settings.prompt);
   if (!renderer.ok()) return renderer.status();
-  Result<TrainingProblems> problems = MakeTrainingProblems(
-      settings.task, *renderer, static_cast<uint64_t>(settings.run.seed));
+  Result<TrainingProblems> problems =
+      MakeTrainingProblems(settings.task, *renderer, static_cast<uint64_t>(settings.run.seed));
   if (!problems.ok()) return problems.status();
   if (policy.config.eos.empty()) {
     return InvalidArgument("policy.model = ", settings.policy.model,

@@ -92,9 +92,8 @@ Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 Evaluator::~Evaluator() = default;
 
 Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& policy) {
-  auto state = std::unique_ptr<State>(
-      new State{.settings = settings, .policy = policy, .benchmarks = {}, .renderer = {},
-                .engine = {}});
+  auto state = std::unique_ptr<State>(new State{
+      .settings = settings, .policy = policy, .benchmarks = {}, .renderer = {}, .engine = {}});
   Result<std::vector<Benchmark>> benchmarks = LoadBenchmarks(settings.task);
   if (!benchmarks.ok()) return benchmarks.status();
   state->benchmarks = std::move(benchmarks).value();
@@ -133,8 +132,7 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
     request.prompt_tokens = std::move(tokens).value();
     request.num_responses = options.num_responses;
     request.sampling = {.temperature = options.temperature, .top_p = options.top_p};
-    request.stop = {.max_tokens = settings.generation.max_tokens,
-                    .stop_tokens = policy.config.eos};
+    request.stop = {.max_tokens = settings.generation.max_tokens, .stop_tokens = policy.config.eos};
     PACE_RETURN_IF_ERROR(engine->Submit(std::move(request)).At(benchmark.problems[i].id));
   }
   std::vector<ProblemTally> tallies(benchmark.problems.size());
@@ -170,8 +168,8 @@ Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,
   PACE_RETURN_IF_ERROR(engine.Sync(PolicyVersion(state_->num_runs++), *prepared));
   int64_t total = 0;
   for (const Benchmark& benchmark : state_->benchmarks) {
-    total += static_cast<int64_t>(benchmark.problems.size()) *
-             state_->settings.evaluation.num_responses;
+    total +=
+        static_cast<int64_t>(benchmark.problems.size()) * state_->settings.evaluation.num_responses;
   }
   int64_t done = 0;
   const auto step = [&] {
@@ -180,8 +178,7 @@ Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,
   };
   std::vector<BenchmarkScore> scores;
   for (size_t i = 0; i < state_->benchmarks.size(); ++i) {
-    Result<BenchmarkScore> score =
-        state_->RunOne(state_->benchmarks[i], kEvaluationSeed + i, step);
+    Result<BenchmarkScore> score = state_->RunOne(state_->benchmarks[i], kEvaluationSeed + i, step);
     if (!score.ok()) return score.status();
     scores.push_back(std::move(score).value());
   }

@@ -31,13 +31,13 @@ namespace pace {
 struct BenchmarkScore {
   std::string name = {};
   int64_t num_problems = 0;
-  int64_t num_responses = 0;    // k
-  double mean = 0;              // share of correct responses
-  double mean_half_width = 0;   // of its 95 % interval, problems being the sample
-  double pass = 0;              // share of problems with a correct response
-  double majority = 0;          // share whose most frequent answer is correct
-  double mean_length = 0;       // tokens of a response
-  double truncated = 0;         // share of responses that hit the length limit
+  int64_t num_responses = 0;   // k
+  double mean = 0;             // share of correct responses
+  double mean_half_width = 0;  // of its 95 % interval, problems being the sample
+  double pass = 0;             // share of problems with a correct response
+  double majority = 0;         // share whose most frequent answer is correct
+  double mean_length = 0;      // tokens of a response
+  double truncated = 0;        // share of responses that hit the length limit
 
   // eval/<name>/mean@k and so on, as metrics.jsonl and eval.jsonl call them.
   void AppendTo(MetricsRow& row) const;

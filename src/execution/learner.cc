@@ -72,16 +72,22 @@ WeightSet Learner::Snapshot() const {
   return WeightSet::Create(policy_.config, std::move(views), std::move(bytes)).value();
 }
 
-Status Learner::Save(const std::string& folder) const {
-  PACE_RETURN_IF_ERROR(SavePolicy(folder, policy_, trainer_->network().Weights(), Dtype::kF32));
-  NamedTensors state = trainer_->optimizer().State();
-  TensorViews views;
-  for (auto& [name, tensor] : state) {
-    tensor = tensor.detach().to(at::kCPU, at::kFloat).contiguous();
-    views.emplace(name, ViewOf(tensor));
+LearnerState Learner::Copy() const {
+  LearnerState state;
+  state.weights = Snapshot();
+  for (const auto& [name, tensor] : trainer_->optimizer().State()) {
+    state.moments.emplace(name, tensor.detach().to(at::kCPU, at::kFloat).contiguous().clone());
   }
-  const SafetensorsMetadata metadata = {
-      {std::string(kUpdatesKey), Concat(trainer_->optimizer().num_updates())}};
+  state.num_updates = trainer_->optimizer().num_updates();
+  return state;
+}
+
+Status SaveLearnerState(const std::string& folder, const Policy& policy,
+                        const LearnerState& state) {
+  PACE_RETURN_IF_ERROR(SavePolicy(folder, policy, state.weights, Dtype::kF32));
+  TensorViews views;
+  for (const auto& [name, tensor] : state.moments) views.emplace(name, ViewOf(tensor));
+  const SafetensorsMetadata metadata = {{std::string(kUpdatesKey), Concat(state.num_updates)}};
   return WriteSafetensors(folder + "/optimizer.safetensors", views, metadata);
 }
 

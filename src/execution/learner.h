@@ -3,6 +3,7 @@
 //   Result<std::unique_ptr<Learner>> learner = Learner::Create(settings, policy);
 //   Result<MetricList> metrics = (*learner)->Train(step, sequences);
 //   WeightSet weights = (*learner)->Snapshot();      // stays as it is
+//   Status saved = SaveLearnerState(folder, policy, (*learner)->Copy());
 //
 // Thread-safety: none; one thread at a time, and that thread may change.
 #ifndef PACE_EXECUTION_LEARNER_H_
@@ -21,6 +22,17 @@
 
 namespace pace {
 
+// A copy of what a learner knows, to be written while it goes on.
+struct LearnerState {
+  WeightSet weights = {};
+  NamedTensors moments = {};  // of the optimizer
+  int64_t num_updates = 0;
+};
+
+// Weights (Hugging Face layout) and optimizer.safetensors, into a folder that is
+// there and empty.
+Status SaveLearnerState(const std::string& folder, const Policy& policy, const LearnerState& state);
+
 class Learner {
  public:
   static Result<std::unique_ptr<Learner>> Create(const Settings& settings, const Policy& policy);
@@ -30,9 +42,8 @@ class Learner {
   // A copy of the present weights, for engines and evaluation.
   WeightSet Snapshot() const;
 
-  // Weights (Hugging Face layout) and optimizer.safetensors, into a folder that
-  // is there and empty.
-  Status Save(const std::string& folder) const;
+  LearnerState Copy() const;
+  // From a folder that SaveLearnerState wrote.
   Status Restore(const std::string& folder);
 
  private:

@@ -19,10 +19,10 @@ constexpr size_t kMaxTextBytes = size_t{256} << 20;
 constexpr int64_t kNewPositions = 1024;
 constexpr double kNewScale = 0.05;  // deviation of random weights
 // What a folder says about its texts.
-constexpr std::string_view kTextFiles[] = {
-    "tokenizer.json",          "tokenizer_config.json", "chat_template.jinja",
-    "special_tokens_map.json", "vocab.json",            "merges.txt",
-    "added_tokens.json"};
+constexpr std::string_view kTextFiles[] = {"tokenizer.json",      "tokenizer_config.json",
+                                           "chat_template.jinja", "special_tokens_map.json",
+                                           "vocab.json",          "merges.txt",
+                                           "added_tokens.json"};
 
 Status WriteFile(const std::string& path, std::string_view text) {
   Result<AsideFile> file = AsideFile::Create(path);

@@ -18,15 +18,13 @@ namespace pace {
 inline Settings SmallSettings(const std::vector<std::string>& overrides = {},
                               const std::string& method = "effective") {
   std::vector<std::string> all = {
-      "run.num_steps=6",          "run.evaluate_every=0",  "run.checkpoint_every=0",
-      "batch.num_groups=3",       "batch.group_size=4",    "supply.threshold=3",
-      "model.num_layers=2",       "model.hidden=16",       "model.num_heads=2",
-      "model.num_kv_heads=1",     "model.head_dim=8",      "model.ffn=24",
-      "task.max_numbers=4",       "generation.max_tokens=12",
-      "prefix.min_tokens=2",      "admission.min_observations=4",
-      "cluster.slots=24",         "cluster.train_seconds=0.05",
-      "engine.slots=24",          "engine.kv_mib=4",       "train.learning_rate=1e-2",
-      "task.held_out_problems=8", "evaluation.num_responses=2",
+      "run.num_steps=6", "run.evaluate_every=0", "run.checkpoint_every=0", "batch.num_groups=3",
+      "batch.group_size=4", "supply.threshold=3", "model.num_layers=2", "model.hidden=16",
+      "model.num_heads=2", "model.num_kv_heads=1", "model.head_dim=8", "model.ffn=24",
+      "task.max_numbers=4", "generation.max_tokens=12", "prefix.min_tokens=2",
+      "admission.min_observations=4", "cluster.slots=24", "cluster.train_seconds=0.05",
+      "engine.slots=24", "engine.kv_mib=4", "train.learning_rate=1e-2", "task.held_out_problems=8",
+      "evaluation.num_responses=2",
       // Random weights solve nothing; the penalty of long responses still teaches.
       "train.overlong_buffer=8"};
   all.insert(all.end(), overrides.begin(), overrides.end());
@@ -47,8 +45,7 @@ inline bool SameWeights(const WeightSet& left, const WeightSet& right) {
   if (left.views().size() != right.views().size()) return false;
   for (const auto& [name, view] : left.views()) {
     const auto& other = right.Get(name);
-    if (!std::equal(view.bytes.begin(), view.bytes.end(), other.bytes.begin(),
-                    other.bytes.end())) {
+    if (!std::equal(view.bytes.begin(), view.bytes.end(), other.bytes.begin(), other.bytes.end())) {
       return false;
     }
   }

@@ -7,10 +7,12 @@ __asm__(
     ".section .rodata\n"
     ".balign 64\n"
     "pace_tiny_weights_begin:\n"
-    ".incbin \"" PACE_TINY_MODEL "/model.safetensors\"\n"
+    ".incbin \"" PACE_TINY_MODEL
+    "/model.safetensors\"\n"
     "pace_tiny_weights_end:\n"
     "pace_tiny_config_begin:\n"
-    ".incbin \"" PACE_TINY_MODEL "/config.json\"\n"
+    ".incbin \"" PACE_TINY_MODEL
+    "/config.json\"\n"
     "pace_tiny_config_end:\n"
     ".previous\n");
 

@@ -39,9 +39,8 @@ namespace pace {
 class TrainingRun {
  public:
   // All references outlive the run; `writer` may be null.
-  static Result<std::unique_ptr<TrainingRun>> Create(const Settings& settings,
-                                                     const Policy& policy, const Clock& clock,
-                                                     RunWriter* writer);
+  static Result<std::unique_ptr<TrainingRun>> Create(const Settings& settings, const Policy& policy,
+                                                     const Clock& clock, RunWriter* writer);
 
   std::vector<Command> Handle(const Event& event);
 

@@ -14,8 +14,9 @@ Status CheckLabSettings(const Settings& settings) {
                            ": the lab loses no engines (must be 0; pace sim does)");
   }
   if (settings.cluster.rescore_blocks) {
-    return InvalidArgument("cluster.rescore_blocks = true: in the lab the trainer never waits for "
-                           "rescoring (pace sim does)");
+    return InvalidArgument(
+        "cluster.rescore_blocks = true: in the lab the trainer never waits for "
+        "rescoring (pace sim does)");
   }
   return Status::Ok();
 }

@@ -37,8 +37,8 @@ Status LabDriver::SaveIfAtRest() {
     }
     const bool older = run.served != run.step;
     const Result<std::string> folder =
-        SaveCheckpoint(options_.checkpoints, run, *learner_, older ? &served_weights_ : nullptr,
-                       settings_.checkpoint.keep);
+        SaveCheckpoint(options_.checkpoints, run, policy_, learner_->Copy(),
+                       older ? &served_weights_ : nullptr, settings_.checkpoint.keep);
     if (!folder.ok()) return folder.status();
     if (options_.observer != nullptr) options_.observer->OnCheckpoint(*folder);
   }

@@ -68,8 +68,8 @@ Status LabDriver::Begin() {
   for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
     Result<std::unique_ptr<EngineCore>> core = MakeCore();
     if (!core.ok()) return core.status();
-    engines_.push_back(std::make_unique<LabEngine>(costs_, settings_.cluster.slots,
-                                                   std::move(core).value()));
+    engines_.push_back(
+        std::make_unique<LabEngine>(costs_, settings_.cluster.slots, std::move(core).value()));
   }
   // The first weights reach every engine before the first group starts.
   finishing_step_ = true;
@@ -141,8 +141,8 @@ Status LabDriver::FinishStep() {
   if (version.step() % settings_.supply.sync_interval == 0) {
     PACE_RETURN_IF_ERROR(ServeWeights(version, learner_->Snapshot()));
   }
-  const StepTimes times = step_clock_.EndStep(
-      clock_.Now(), rescoring_ / static_cast<double>(engines_.size()));
+  const StepTimes times =
+      step_clock_.EndStep(clock_.Now(), rescoring_ / static_cast<double>(engines_.size()));
   rescoring_ = Seconds(0);
   run_->EndStep(batch, times, *metrics);
   result_.rows.push_back(run_->journal().last_row());
@@ -165,8 +165,7 @@ Status LabDriver::FinishStep() {
 
 Status LabDriver::Handle(const Event& event) {
   for (const Command& command : run_->Handle(event)) {
-    PACE_RETURN_IF_ERROR(
-        std::visit([this](const auto& typed) { return Execute(typed); }, command));
+    PACE_RETURN_IF_ERROR(std::visit([this](const auto& typed) { return Execute(typed); }, command));
   }
   return Status::Ok();
 }
@@ -248,8 +247,7 @@ void LabDriver::StartTrainingIfReady() {
   for (const TrainSequence& sequence : sequences) {
     pass += PassSize::Extending(0, static_cast<double>(sequence.tokens.size()));
   }
-  trained_at_ =
-      clock_.Now() + Seconds(costs_.TrainSeconds(pass, settings_.batch.num_updates));
+  trained_at_ = clock_.Now() + Seconds(costs_.TrainSeconds(pass, settings_.batch.num_updates));
   const auto policy = options_.num_threads > 1 ? std::launch::async : std::launch::deferred;
   training_ = std::async(policy, [this, step = batch_->step, data = std::move(sequences)] {
     return learner_->Train(step, data);

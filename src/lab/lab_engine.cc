@@ -95,8 +95,7 @@ Seconds LabEngine::CostOf(const StepReport& pass) {
     seconds += costs_.Decode(batch).Iteration(pass.num_decode_context_tokens);
   }
   const auto rows = static_cast<double>(pass.num_prefill_rows);
-  const auto pairs =
-      static_cast<double>(pass.num_context_tokens - pass.num_decode_context_tokens);
+  const auto pairs = static_cast<double>(pass.num_context_tokens - pass.num_decode_context_tokens);
   if (rows > 0) seconds += costs_.PrefillSeconds({.tokens = rows, .pairs = pairs});
   if (pass.num_scored_rows > 0) {
     const double rescoring =

@@ -93,8 +93,8 @@ TEST(LabTest, ARunResumedFromAnyCheckpointEndsInTheSameWeights) {
   for (const char* interval : {"1", "2"}) {
     const Settings settings =
         SmallSettings({"run.checkpoint_every=1", "checkpoint.keep=0", "run.evaluate_every=3",
-                       std::string("supply.sync_interval=") + interval,
-                       "cluster.rollout_gpus=2", "cluster.sync_overhead_s=0.013"});
+                       std::string("supply.sync_interval=") + interval, "cluster.rollout_gpus=2",
+                       "cluster.sync_overhead_s=0.013"});
     const std::string folder = ScratchFolder(std::string("resume-") + interval);
     const LabResult whole = RunOk(settings, {.checkpoints = folder});
     for (int last = 5; last >= 1; --last) {

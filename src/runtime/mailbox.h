@@ -23,8 +23,7 @@ class Mailbox {
   }
 
   // All there are; waits for the first until the deadline.
-  std::vector<Message> Take(std::chrono::steady_clock::time_point deadline)
-      PACE_EXCLUDES(mutex_) {
+  std::vector<Message> Take(std::chrono::steady_clock::time_point deadline) PACE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     while (messages_.empty()) {
       if (!arrived_.WaitUntil(mutex_, deadline)) break;

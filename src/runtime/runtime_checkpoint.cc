@@ -43,14 +43,33 @@ Status RuntimeDriver::Save() {
       if (!sizes.ok()) return sizes.status();
       run.record_sizes = std::move(sizes).value();
     }
-    const bool older = run.served != run.step;
-    const Result<std::string> folder =
-        SaveCheckpoint(options_.checkpoints, run, *learner_, older ? &served_weights_ : nullptr,
-                       settings_.checkpoint.keep);
-    if (!folder.ok()) return folder.status();
-    if (options_.observer != nullptr) options_.observer->OnCheckpoint(*folder);
+    // Written while the run goes on; a kill before its end leaves the one before.
+    ++num_saves_;
+    saving_thread_->Post(
+        [this, run = std::move(run), learner = learner_->Copy(), served = served_weights_] {
+          const bool older = run.served != run.step;
+          mailbox_.Put(Saved{SaveCheckpoint(options_.checkpoints, run, policy_, learner,
+                                            older ? &served : nullptr, settings_.checkpoint.keep)});
+        });
   }
   for (const auto& worker : workers_) worker->Resume();
+  return Status::Ok();
+}
+
+Status RuntimeDriver::On(Saved& message) {
+  --num_saves_;
+  if (!message.folder.ok()) return message.folder.status();
+  if (options_.observer != nullptr) options_.observer->OnCheckpoint(*message.folder);
+  return Status::Ok();
+}
+
+Status RuntimeDriver::FinishSaves() {
+  while (num_saves_ > 0) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    for (Message& message : mailbox_.Take(deadline)) {
+      if (auto* saved = std::get_if<Saved>(&message)) PACE_RETURN_IF_ERROR(On(*saved));
+    }
+  }
   return Status::Ok();
 }
 

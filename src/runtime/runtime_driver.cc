@@ -51,6 +51,7 @@ Status RuntimeDriver::Prepare() {
     training_thread_ = std::make_unique<TaskThread>();
   }
   evaluation_thread_ = std::make_unique<TaskThread>();
+  saving_thread_ = std::make_unique<TaskThread>();
   return Status::Ok();
 }
 
@@ -78,6 +79,7 @@ Result<TrainingResult> RuntimeDriver::Run() {
   PACE_RETURN_IF_ERROR(Prepare());
   PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
   PACE_RETURN_IF_ERROR(Loop());
+  PACE_RETURN_IF_ERROR(FinishSaves());
   result_.time = clock_.Now();
   result_.steps_done = run_->coordinator().version().step();
   result_.stopped_early = result_.steps_done < settings_.run.num_steps;

@@ -57,7 +57,10 @@ class RuntimeDriver {
     PolicyVersion version;
     Result<std::vector<BenchmarkScore>> scores;
   };
-  using Message = std::variant<EngineSpoke, Trained, Evaluated>;
+  struct Saved {
+    Result<std::string> folder;
+  };
+  using Message = std::variant<EngineSpoke, Trained, Evaluated, Saved>;
 
   Status Prepare();
   Status Begin();
@@ -68,6 +71,7 @@ class RuntimeDriver {
   Status On(EngineSpoke& message);
   Status On(Trained& message);
   Status On(Evaluated& message);
+  Status On(Saved& message);
   Status OnEngine(size_t worker, RolloutEvent& event);
 
   Status Handle(const Event& event);
@@ -82,6 +86,7 @@ class RuntimeDriver {
 
   Status SaveIfReady();
   Status Save();
+  Status FinishSaves();
   void Pulse();
   void WatchForStall(bool something_happened);
   Seconds RescoreTime() const;
@@ -100,12 +105,13 @@ class RuntimeDriver {
 
   WeightSet served_weights_;
   PolicyVersion served_version_;
-  WeightSet newest_weights_;  // of the trainer's version
+  WeightSet newest_weights_;                                 // of the trainer's version
   std::vector<std::optional<PolicyVersion>> awaited_syncs_;  // by worker
 
   std::optional<TrainBatch> batch_;
   std::optional<PolicyVersion> checkpoint_;
   int64_t num_evaluations_ = 0;  // under way
+  int64_t num_saves_ = 0;        // under way
   bool stopped_ = false;
   bool stop_asked_ = false;
   Seconds rescored_before_{0};
@@ -119,6 +125,7 @@ class RuntimeDriver {
   std::vector<std::unique_ptr<RolloutWorker>> workers_;
   std::unique_ptr<TaskThread> evaluation_thread_;
   std::unique_ptr<TaskThread> training_thread_;
+  std::unique_ptr<TaskThread> saving_thread_;
 };
 
 }  // namespace pace
