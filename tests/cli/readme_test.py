@@ -51,7 +51,8 @@ class ReadmeTest(unittest.TestCase):
     def test_every_linked_file_is_there(self):
         for document in ["README.md", *pace_process.SOURCE.glob("docs/*.md")]:
             path = pace_process.SOURCE / document
-            words = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+            words = re.sub(r"```.*?```|^ {4,}[^\n]*$", "", path.read_text(),
+                           flags=re.DOTALL | re.MULTILINE)
             for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", words):
                 if "://" not in target:
                     self.assertTrue((path.parent / target).exists(), f"{path.name}: {target}")
