@@ -10,6 +10,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 // How long a pause may have to wait for the pump.
 constexpr std::chrono::milliseconds kPumpWait(10);
+constexpr std::chrono::milliseconds kYield(1);
 
 }  // namespace
 
@@ -24,6 +25,11 @@ RolloutWorker::~RolloutWorker() {
 
 void RolloutWorker::Pump() {
   while (!stopping_) {
+    if (pausing_) {
+      // Mutexes are not fair: the one who pauses would wait for long.
+      std::this_thread::sleep_for(kYield);
+      continue;
+    }
     const MutexLock lock(pumping_);
     std::vector<RolloutEvent> events = engine_.Wait(SteadyClock::now() + kPumpWait);
     if (!events.empty()) deliver_(std::move(events));
@@ -32,9 +38,13 @@ void RolloutWorker::Pump() {
 
 std::vector<GroupRequest> RolloutWorker::Pause() {
   std::vector<GroupRequest> in_flight = engine_.Pause();
-  const MutexLock lock(pumping_);
-  std::vector<RolloutEvent> events = engine_.Wait(SteadyClock::now());
-  if (!events.empty()) deliver_(std::move(events));
+  pausing_ = true;
+  {
+    const MutexLock lock(pumping_);
+    std::vector<RolloutEvent> events = engine_.Wait(SteadyClock::now());
+    if (!events.empty()) deliver_(std::move(events));
+  }
+  pausing_ = false;
   return in_flight;
 }
 

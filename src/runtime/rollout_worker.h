@@ -40,7 +40,8 @@ class RolloutWorker {
   RolloutEngine engine_;
   Deliver deliver_;
   std::atomic<bool> stopping_ = false;
-  Mutex pumping_;  // held from taking events until they are delivered
+  std::atomic<bool> pausing_ = false;  // the pump is to let go of the mutex
+  Mutex pumping_;                      // held from taking events until they are delivered
   std::thread thread_;
 };
 

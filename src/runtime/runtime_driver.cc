@@ -79,8 +79,8 @@ Result<TrainingResult> RuntimeDriver::Run() {
   PACE_RETURN_IF_ERROR(Prepare());
   PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
   PACE_RETURN_IF_ERROR(Loop());
-  PACE_RETURN_IF_ERROR(FinishSaves());
   result_.time = clock_.Now();
+  PACE_RETURN_IF_ERROR(FinishSaves());
   result_.steps_done = run_->coordinator().version().step();
   result_.stopped_early = result_.steps_done < settings_.run.num_steps;
   result_.weights = newest_weights_;
@@ -267,7 +267,7 @@ void RuntimeDriver::Pulse() {
   pulse.time = clock_.Now();
   pulse.occupancy = run_->journal().occupancy();
   pulse.tokens_per_second = static_cast<double>(tokens - pulse_tokens_) / seconds;
-  if (!batch_.has_value()) pulse.waiting = run_->coordinator().WhyWaiting();
+  if (!batch_.has_value() && !stopped_) pulse.waiting = run_->coordinator().WhyWaiting();
   options_.observer->OnPulse(pulse);
   last_pulse_ = now;
   pulse_tokens_ = tokens;
