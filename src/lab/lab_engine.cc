@@ -67,6 +67,11 @@ Status LabEngine::TakeCommands(LabReport& report) {
       (void)core_->Cancel(cancel->group);
     } else {
       auto& sync = std::get<SyncCommand>(command);
+      if (core_->version() == sync.version) {
+        // Rebuilt behind a checkpoint, with the newest weights already.
+        report.synced = sync.version;
+        continue;
+      }
       const Seconds transfer(costs_.SyncSeconds());
       if (transfer > Seconds(0)) {
         transferring_ = std::move(sync);

@@ -89,6 +89,7 @@ Status RuntimeDriver::Resume() {
   step_clock_.Set(StepPart::kOther, clock_.Now());
   newest_weights_ = served_weights_ = learner_->Snapshot();
   served_version_ = run.served;
+  resumed_version_ = run.served;
   if (run.served != run.step) {
     Result<WeightSet> served = LoadServedWeights(policy_.config, loaded->folder);
     if (!served.ok()) return served.status();

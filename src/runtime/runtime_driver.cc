@@ -209,6 +209,11 @@ Status RuntimeDriver::Execute(const SyncWeights& command) {
              served_version_.step(), " there");
   const auto worker = static_cast<size_t>(command.worker.value());
   awaited_syncs_[worker] = command.version;
+  if (resumed_version_ == command.version) {
+    // A resumed engine began with these weights, before the coordinator asked.
+    mailbox_.Put(EngineSpoke{worker, {WeightsSynced{command.version}}});
+    return Status::Ok();
+  }
   return workers_[worker]->engine().Sync(command.version, served_weights_);
 }
 

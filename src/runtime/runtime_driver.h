@@ -105,7 +105,9 @@ class RuntimeDriver {
 
   WeightSet served_weights_;
   PolicyVersion served_version_;
-  WeightSet newest_weights_;                                 // of the trainer's version
+  WeightSet newest_weights_;  // of the trainer's version
+  // What the engines of a resumed run began with.
+  std::optional<PolicyVersion> resumed_version_;
   std::vector<std::optional<PolicyVersion>> awaited_syncs_;  // by worker
 
   std::optional<TrainBatch> batch_;
