@@ -38,7 +38,9 @@ void ChaosDriver::Deliver(const Event& event) {
 
 void ChaosDriver::Execute(const Command& command) {
   if (stopped_) Fail("a command after Stop");
-  if (checkpoint_.has_value() && !std::holds_alternative<DropGroup>(command))
+  const bool is_allowed = std::holds_alternative<DropGroup>(command) ||
+                          std::holds_alternative<SyncWeights>(command);
+  if (checkpoint_.has_value() && !is_allowed)
     Fail("a command during a checkpoint: " + CommandToJson(command));
   std::visit([this](const auto& typed) { ExecuteTyped(typed); }, command);
 }

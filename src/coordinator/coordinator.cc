@@ -171,7 +171,7 @@ void Coordinator::SyncWorkers(Commands& out) {
 
 void Coordinator::SyncWorker(WorkerId worker, Commands& out) {
   const WorkerRecord* record = workers_.Find(worker);
-  if (checkpointing_ || record->in_flight.has_value()) return;
+  if (record->in_flight.has_value()) return;
   if (record->served.has_value() && *record->served >= published_) return;
   workers_.SendSync(worker, published_);
   out.push_back(SyncWeights{worker, published_});

@@ -214,6 +214,41 @@ TEST_F(CoordinatorTest, ACheckpointIsABarrier) {
   EXPECT_EQ(Send(CheckpointFinished{PolicyVersion(1)}), (Lines{Train(1, {1}), Start(3, 0, 3)}));
 }
 
+TEST_F(CoordinatorTest, WorkersThatAreBehindCatchUpDuringACheckpoint) {
+  options_.checkpoint_every = 2;
+  Make(1, 3);
+  Join(0);
+  Synced(0, 0);
+  Finish(0);
+  Finish(1);
+  Trained(0);  // its sync to version 1 takes long
+  EXPECT_EQ(Trained(1), (Lines{CommandToJson(Checkpoint{PolicyVersion(2)})}));
+  EXPECT_EQ(Synced(0, 1), (Lines{Sync(0, 2)}));
+  EXPECT_EQ(Synced(0, 2), Lines{});
+}
+
+TEST_F(CoordinatorTest, ARunThatWasStoppedGoesOn) {
+  options_.checkpoint_every = 100;
+  Make(1, 2);
+  Join(0);
+  Synced(0, 0);
+  Finish(0);
+  Send(StopRequested{});
+  EXPECT_EQ(Trained(0), (Lines{Sync(0, 1), CommandToJson(Checkpoint{PolicyVersion(1)})}));
+  Synced(0, 1);
+  EXPECT_EQ(Finish(1), Lines{});
+  EXPECT_EQ(Send(RunResumed{}), Lines{});
+  EXPECT_EQ(Send(CheckpointFinished{PolicyVersion(1)}).front(), Train(1, {1}));
+}
+
+TEST_F(CoordinatorTest, AGroupThatIsNotToBeTriedAgainGivesItsCreditToAnotherPrompt) {
+  options_.requeue = Requeue::kAll;
+  Make(1, 1);
+  Join(0);
+  Synced(0, 0);
+  EXPECT_EQ(Send(GroupFailed{GroupId(0), false}), (Lines{Start(1, 0, 1)}));
+}
+
 TEST_F(CoordinatorTest, StopFinishesTheUpdateAndSaves) {
   options_.checkpoint_every = 100;
   Make(1, 2);

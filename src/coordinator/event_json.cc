@@ -8,9 +8,9 @@ namespace pace {
 namespace {
 
 constexpr std::array<std::string_view, 10> kEventNames = {
-    "worker_joined", "worker_lost",         "response_finished",   "group_failed",  "worker_synced",
-    "step_finished", "evaluation_finished", "checkpoint_finished", "stop_requested",
-    "run_resumed"};
+    "worker_joined",  "worker_lost",   "response_finished",   "group_failed",
+    "worker_synced",  "step_finished", "evaluation_finished", "checkpoint_finished",
+    "stop_requested", "run_resumed"};
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 // Every key any event has.

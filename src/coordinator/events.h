@@ -97,7 +97,8 @@ struct Evaluate {
 };
 // Pause, let the events on their way come in, save everything as one, then
 // answer CheckpointFinished with the same step. Until then no command follows
-// but DropGroup, when what comes in overfills the pool.
+// but DropGroup, when what comes in overfills the pool, and SyncWeights, so that
+// a driver which waits for syncs saves workers that all serve one version.
 struct Checkpoint {
   PolicyVersion step;  // that a resumed run begins with
 };
