@@ -38,8 +38,11 @@ using Command =
 }  // namespace
 
 struct RolloutEngine::State {
-  explicit State(std::unique_ptr<EngineCore> given_core)
-      : decoder(given_core->decoder()), core(std::move(given_core)), newest(core->version()) {
+  State(std::unique_ptr<EngineCore> given_core, std::function<void()> listener)
+      : decoder(given_core->decoder()),
+        on_events(std::move(listener)),
+        core(std::move(given_core)),
+        newest(core->version()) {
     thread = std::thread([this] { Run(); });
   }
 
@@ -49,8 +52,9 @@ struct RolloutEngine::State {
 
   // The engine's thread.
   void Run() PACE_EXCLUDES(mutex);
-  // Hands over what happened and takes what was asked; waits while idle.
-  std::vector<Command> Exchange() PACE_EXCLUDES(mutex);
+  void HandOver() PACE_EXCLUDES(mutex);
+  // What was asked; waits while idle.
+  std::vector<Command> TakeCommands() PACE_EXCLUDES(mutex);
   void Do(SubmitCommand&& command);
   void Do(CancelCommand&& command);
   void Do(SyncCommand&& command);
@@ -60,6 +64,7 @@ struct RolloutEngine::State {
   bool idle() const { return paused || !core->busy() || !core->version().has_value(); }
 
   const Decoder& decoder;  // the core's; Prepare alone, from any thread
+  const std::function<void()> on_events;
 
   // Of the engine's thread alone.
   const std::unique_ptr<EngineCore> core;
@@ -106,24 +111,33 @@ std::vector<GroupRequest> RolloutEngine::State::PauseAndTake(bool stop) {
 
 void RolloutEngine::State::Run() {
   while (!stopping) {
-    for (Command& command : Exchange()) {
+    HandOver();
+    for (Command& command : TakeCommands()) {
       if (stopping) break;
       std::visit([this](auto& typed) { Do(std::move(typed)); }, command);
     }
     if (!stopping && !idle()) Step();
   }
-  Exchange();
+  HandOver();
 }
 
-std::vector<Command> RolloutEngine::State::Exchange() {
-  const bool wait = idle() && !stopping;
+void RolloutEngine::State::HandOver() {
+  const bool tells = on_events && !new_events.empty();
+  {
+    const MutexLock lock(mutex);
+    if (!new_events.empty() || !new_replies.empty() || stopping) happened.NotifyAll();
+    for (RolloutEvent& event : new_events) events.push_back(std::move(event));
+    new_events.clear();
+    replies.merge(new_replies);
+    stats = new_stats;
+    stopped = stopping;
+  }
+  if (tells) on_events();
+}
+
+std::vector<Command> RolloutEngine::State::TakeCommands() {
+  const bool wait = idle();
   const MutexLock lock(mutex);
-  if (!new_events.empty() || !new_replies.empty() || stopping) happened.NotifyAll();
-  for (RolloutEvent& event : new_events) events.push_back(std::move(event));
-  new_events.clear();
-  replies.merge(new_replies);
-  stats = new_stats;
-  stopped = stopping;
   while (wait && commands.empty()) asked.WaitUntil(mutex, SteadyClock::now() + kPatience);
   return std::exchange(commands, {});
 }
@@ -177,8 +191,8 @@ void RolloutEngine::State::Step() {
   }
 }
 
-RolloutEngine::RolloutEngine(std::unique_ptr<EngineCore> core)
-    : state_(std::make_unique<State>(std::move(core))) {}
+RolloutEngine::RolloutEngine(std::unique_ptr<EngineCore> core, std::function<void()> on_events)
+    : state_(std::make_unique<State>(std::move(core), std::move(on_events))) {}
 
 RolloutEngine::~RolloutEngine() {
   Stop();

@@ -16,6 +16,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -60,7 +61,9 @@ struct RolloutStats {
 
 class RolloutEngine {
  public:
-  explicit RolloutEngine(std::unique_ptr<EngineCore> core);
+  // `on_events`, where given, is called on the engine's thread after events have
+  // come for Wait; it must not call the engine.
+  explicit RolloutEngine(std::unique_ptr<EngineCore> core, std::function<void()> on_events = {});
   ~RolloutEngine();
 
   void Submit(GroupRequest request);

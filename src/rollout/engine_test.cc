@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "core/sync.h"
 #include "rollout/fake_decoder.h"
 
 namespace pace {
@@ -130,6 +131,34 @@ TEST(RolloutEngineTest, GeneratesWhatTheCoreGenerates) {
   EXPECT_EQ(stats.num_sampled_tokens, 40 * 30);
   EXPECT_GT(stats.num_passes, 30);
   EXPECT_GT(stats.busy_time.count(), 0);
+}
+
+TEST(RolloutEngineTest, TellsItsListenerOfEveryEvent) {
+  Mutex mutex;
+  int64_t heard = 0;
+  CondVar spoke;
+  RolloutEngine engine(Core(), [&] {
+    const MutexLock lock(mutex);
+    ++heard;
+    spoke.NotifyAll();
+  });
+  Sync(engine, 0);
+  for (int64_t group = 0; group < 10; ++group) engine.Submit(Request(group, 30, 4));
+  int64_t taken = 0;
+  size_t num_finished = 0;
+  while (num_finished < 40) {
+    {  // Never waits on the engine itself: a call must come for what is not taken yet.
+      const MutexLock lock(mutex);
+      while (heard == taken) {
+        ASSERT_TRUE(spoke.WaitUntil(mutex, steady_clock::now() + seconds(60)));
+      }
+      taken = heard;
+    }
+    for (const RolloutEvent& event : engine.Wait(steady_clock::now())) {
+      num_finished += std::holds_alternative<FinishedResponse>(event) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(num_finished, 40U);
 }
 
 TEST(RolloutEngineTest, ASyncInMidResponseIsReportedAndScored) {
