@@ -44,6 +44,7 @@ struct LabResult {
   std::vector<MetricsRow> rows = {};
   std::vector<std::pair<PolicyVersion, std::vector<BenchmarkScore>>> evaluations = {};
   WeightSet weights = {};
+  bool stopped_early = false;
   Seconds time{0};
 };
 

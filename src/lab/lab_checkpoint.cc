@@ -5,39 +5,27 @@
 #include "lab/lab_driver.h"
 
 namespace pace {
-RunCheckpoint LabDriver::Describe() {
-  RunCheckpoint run;
-  run.step = *checkpoint_;
-  run.served = served_version_;
-  run.time = clock_.Now();
-  run.step_clock = step_clock_.state();
-  run.rescoring = rescoring_;
-  run.totals = run_->journal().totals();
-  run.step_totals = run_->journal().step_totals();
-  run.coordinator = run_->coordinator().Save();
-  for (const auto& [id, group] : run_->store().groups()) run.groups.push_back(group);
-  for (const auto& engine : engines_) {
-    for (GroupRequest& request : engine->core().Unfinished()) {
-      run.in_flight.push_back(InFlightOf(std::move(request)));
-    }
-  }
-  return run;
-}
 
 Status LabDriver::SaveIfAtRest() {
   if (!checkpoint_.has_value() || checkpointed_at_.has_value()) return Status::Ok();
   if (!evaluated_.empty() || !AllAtRest()) return Status::Ok();
   step_clock_.Set(CurrentPart(), clock_.Now());
-  RunCheckpoint run = Describe();
-  if (!options_.checkpoints.empty()) {
-    if (options_.writer != nullptr) {
-      Result<std::map<std::string, int64_t>> sizes = options_.writer->Flush();
-      if (!sizes.ok()) return sizes.status();
-      run.record_sizes = std::move(sizes).value();
+  Result<RunCheckpoint> described = parts_.Describe(
+      *checkpoint_, served_version_, options_.checkpoints.empty() ? nullptr : options_.writer);
+  if (!described.ok()) return described.status();
+  RunCheckpoint run = std::move(described).value();
+  run.time = clock_.Now();
+  run.step_clock = step_clock_.state();
+  run.rescoring = rescoring_;
+  for (const auto& engine : engines_) {
+    for (GroupRequest& request : engine->core().Unfinished()) {
+      run.in_flight.push_back(InFlightOf(std::move(request)));
     }
+  }
+  if (!options_.checkpoints.empty()) {
     const bool older = run.served != run.step;
     const Result<std::string> folder =
-        SaveCheckpoint(options_.checkpoints, run, policy_, learner_->Copy(),
+        SaveCheckpoint(options_.checkpoints, run, policy_, parts_.learner->Copy(),
                        older ? &served_weights_ : nullptr, settings_.checkpoint.keep);
     if (!folder.ok()) return folder.status();
     if (options_.observer != nullptr) options_.observer->OnCheckpoint(*folder);
@@ -59,51 +47,42 @@ Status LabDriver::FinishCheckpoint() {
 }
 
 Status LabDriver::RebuildEngines(const std::vector<GroupInFlight>& in_flight) {
-  std::vector<std::unique_ptr<EngineCore>> cores;
+  engines_.clear();
   for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
     Result<std::unique_ptr<EngineCore>> core = MakeCore();
     if (!core.ok()) return core.status();
+    if (i == 0 && served_ == nullptr) {
+      PACE_RETURN_IF_ERROR(ServeWeights(served_version_, served_weights_, (*core)->decoder()));
+    }
     PACE_RETURN_IF_ERROR((*core)->Sync(served_version_, served_));
-    cores.push_back(std::move(core).value());
+    engines_.push_back(MakeLabEngine(std::move(core).value()));
+    engines_.back()->Pause();
   }
   for (const GroupInFlight& group : in_flight) {
-    Result<ResumedGroup> resumed = ResumeGroup(group, run_->store(), run_->curriculum());
+    Result<ResumedGroup> resumed =
+        ResumeGroup(group, parts_.run->store(), parts_.run->curriculum());
     if (!resumed.ok()) return resumed.status();
     const auto worker = static_cast<size_t>(resumed->worker.value());
-    if (worker >= cores.size()) return DataLoss("worker ", worker, ": is not one of this run's");
-    PACE_RETURN_IF_ERROR(cores[worker]->Submit(std::move(resumed->request)));
-  }
-  engines_.clear();
-  for (auto& core : cores) {
-    engines_.push_back(
-        std::make_unique<LabEngine>(costs_, settings_.cluster.slots, std::move(core)));
-    engines_.back()->Pause();
+    if (worker >= engines_.size()) {
+      return DataLoss("group ", group.group.value(), " ran on engine ", worker, " of ",
+                      engines_.size());
+    }
+    PACE_RETURN_IF_ERROR(engines_[worker]->core().Submit(std::move(resumed->request)));
   }
   return Status::Ok();
 }
 
 Status LabDriver::Resume() {
-  const auto note = [this](const std::string& text) {
-    if (options_.observer != nullptr) options_.observer->OnNote(text);
-  };
-  Result<LoadedCheckpoint> loaded = LoadNewestCheckpoint(options_.checkpoints, note);
-  if (!loaded.ok()) return loaded.status();
-  RunCheckpoint& run = loaded->run;
-  PACE_RETURN_IF_ERROR(learner_->Restore(loaded->folder));
-  PACE_RETURN_IF_ERROR(run_->coordinator().Restore(run.coordinator).At(loaded->folder));
-  for (GroupTrajectories& group : run.groups) run_->store().Begin(std::move(group));
-  run_->journal().Restore(run.totals, run.step_totals, run_->coordinator().pool());
+  const Result<ResumedRun> resumed =
+      parts_.Restore(options_.checkpoints, policy_, options_.observer);
+  if (!resumed.ok()) return resumed.status();
+  const RunCheckpoint& run = resumed->checkpoint;
   clock_.AdvanceTo(run.time);
   step_clock_.Restore(run.step_clock);
   rescoring_ = run.rescoring;
-  if (run.served == run.step) {
-    PACE_RETURN_IF_ERROR(ServeWeights(run.served, learner_->Snapshot()));
-  } else {
-    const Result<WeightSet> served = LoadServedWeights(policy_.config, loaded->folder);
-    if (!served.ok()) return served.status();
-    PACE_RETURN_IF_ERROR(ServeWeights(run.served, *served));
-  }
-  PACE_RETURN_IF_ERROR(RebuildEngines(run.in_flight).At(loaded->folder));
+  served_version_ = run.served;
+  served_weights_ = resumed->served;
+  PACE_RETURN_IF_ERROR(RebuildEngines(run.in_flight).At(resumed->folder));
   checkpoint_ = run.step;
   checkpointed_at_ = clock_.Now() + Seconds(settings_.cluster.checkpoint_s);
   return run.coordinator.stop_requested ? Handle(RunResumed{}) : Status::Ok();

@@ -41,36 +41,39 @@ int64_t LabDriver::MaxGroups() const {
   return std::max<int64_t>(1, (settings_.cluster.slots + size - 1) / size);
 }
 
-Result<LabResult> LabDriver::Run() {
-  Result<std::unique_ptr<TrainingRun>> run =
-      TrainingRun::Create(settings_, policy_, clock_, options_.writer);
-  if (!run.ok()) return run.status();
-  run_ = std::move(run).value();
-  Result<std::unique_ptr<Learner>> learner = Learner::Create(settings_, policy_);
-  if (!learner.ok()) return learner.status();
-  learner_ = std::move(learner).value();
-  Result<Evaluator> evaluator = Evaluator::Create(settings_, policy_);
-  if (!evaluator.ok()) return evaluator.status();
-  evaluator_.emplace(std::move(evaluator).value());
+std::unique_ptr<LabEngine> LabDriver::MakeLabEngine(std::unique_ptr<EngineCore> core) const {
+  // Scores that nobody but an observer reads cost time only where that is asked for.
+  const bool only_observes = settings_.admission.policy == AdmissionKind::kAcceptAll;
+  return std::make_unique<LabEngine>(
+      costs_,
+      LabEngineOptions{.max_batch = settings_.cluster.slots,
+                       .charge_rescoring = !only_observes || settings_.cluster.charge_observers},
+      std::move(core));
+}
 
+Result<LabResult> LabDriver::Run() {
+  Result<RunParts> parts = RunParts::Create(settings_, policy_, clock_, options_.writer);
+  if (!parts.ok()) return parts.status();
+  parts_ = std::move(parts).value();
   PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
   while (!stopped_) {
     PACE_RETURN_IF_ERROR(Act());
-    PACE_RETURN_IF_ERROR(run_->journal().status());
+    PACE_RETURN_IF_ERROR(parts_.run->journal().status());
   }
   result_.time = clock_.Now();
-  result_.weights = learner_->Snapshot();
+  result_.stopped_early = parts_.run->coordinator().version().step() < settings_.run.num_steps;
+  result_.weights = parts_.learner->Snapshot();
   return std::move(result_);
 }
 
 Status LabDriver::Begin() {
-  PACE_RETURN_IF_ERROR(ServeWeights(PolicyVersion(0), learner_->Snapshot()));
   for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
     Result<std::unique_ptr<EngineCore>> core = MakeCore();
     if (!core.ok()) return core.status();
-    engines_.push_back(
-        std::make_unique<LabEngine>(costs_, settings_.cluster.slots, std::move(core).value()));
+    engines_.push_back(MakeLabEngine(std::move(core).value()));
   }
+  PACE_RETURN_IF_ERROR(
+      ServeWeights(PolicyVersion(0), parts_.learner->Snapshot(), engines_[0]->core().decoder()));
   // The first weights reach every engine before the first group starts.
   finishing_step_ = true;
   for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
@@ -91,7 +94,7 @@ Status LabDriver::Act() {
     queue_.Remove(TimerSource());
   }
   if (queue_.empty()) {
-    return Unavailable("the run stands still: ", run_->coordinator().WhyWaiting());
+    return Unavailable("the run stands still: ", parts_.run->coordinator().WhyWaiting());
   }
   const int64_t source = queue_.source();
   clock_.AdvanceTo(queue_.time());
@@ -120,7 +123,7 @@ Status LabDriver::ActEngine(size_t index) {
   if (!report.ok()) return report.status();
   rescoring_ += engine.rescore_time() - rescored;
   for (FinishedResponse& response : report->finished) {
-    const std::optional<Event> event = run_->Finish(std::move(response));
+    const std::optional<Event> event = parts_.run->Finish(std::move(response));
     if (event.has_value()) PACE_RETURN_IF_ERROR(Handle(*event));
   }
   if (report->synced.has_value()) {
@@ -139,18 +142,19 @@ Status LabDriver::FinishStep() {
   batch_.reset();
   const PolicyVersion version = batch.step.Next();
   if (version.step() % settings_.supply.sync_interval == 0) {
-    PACE_RETURN_IF_ERROR(ServeWeights(version, learner_->Snapshot()));
+    PACE_RETURN_IF_ERROR(
+        ServeWeights(version, parts_.learner->Snapshot(), engines_[0]->core().decoder()));
   }
   const StepTimes times =
       step_clock_.EndStep(clock_.Now(), rescoring_ / static_cast<double>(engines_.size()));
   rescoring_ = Seconds(0);
-  run_->EndStep(batch, times, *metrics);
-  result_.rows.push_back(run_->journal().last_row());
+  parts_.run->EndStep(batch, times, *metrics);
+  result_.rows.push_back(parts_.run->journal().last_row());
   if (colocated_) {
     for (auto& engine : engines_) engine->Resume(clock_.Now());
   }
   if (options_.observer != nullptr) {
-    options_.observer->OnStep(version.step(), run_->journal().last_row());
+    options_.observer->OnStep(version.step(), parts_.run->journal().last_row());
   }
   finishing_step_ = true;
   const Status status = Handle(StepFinished{batch.step});
@@ -164,14 +168,14 @@ Status LabDriver::FinishStep() {
 }
 
 Status LabDriver::Handle(const Event& event) {
-  for (const Command& command : run_->Handle(event)) {
+  for (const Command& command : parts_.run->Handle(event)) {
     PACE_RETURN_IF_ERROR(std::visit([this](const auto& typed) { return Execute(typed); }, command));
   }
   return Status::Ok();
 }
 
 Status LabDriver::Execute(const StartGroup& command) {
-  Result<GroupRequest> request = run_->Start(command);
+  Result<GroupRequest> request = parts_.run->Start(command);
   if (!request.ok()) return request.status();
   engines_[static_cast<size_t>(command.worker.value())]->Submit(clock_.Now(),
                                                                 std::move(request).value());
@@ -179,7 +183,7 @@ Status LabDriver::Execute(const StartGroup& command) {
 }
 
 Status LabDriver::Execute(const AbandonGroup& command) {
-  const GroupTrajectories& group = run_->store().At(command.group);
+  const GroupTrajectories& group = parts_.run->store().At(command.group);
   LabEngine& engine = *engines_[static_cast<size_t>(group.worker.value())];
   int64_t unfinished = 0;
   for (size_t member = 0; member < group.members.size(); ++member) {
@@ -188,7 +192,7 @@ Status LabDriver::Execute(const AbandonGroup& command) {
     if (response != nullptr) unfinished += static_cast<int64_t>(response->tokens.size());
   }
   engine.Cancel(clock_.Now(), command.group);
-  run_->Abandon(command.group, unfinished);
+  parts_.run->Abandon(command.group, unfinished);
   return Status::Ok();
 }
 
@@ -210,17 +214,17 @@ Status LabDriver::Execute(const TrainBatch& command) {
 }
 
 Status LabDriver::Execute(const DropGroup& command) {
-  run_->Drop(command);
+  parts_.run->Drop(command);
   return Status::Ok();
 }
 
 // Evaluation runs elsewhere and costs the run nothing.
 Status LabDriver::Execute(const Evaluate& command) {
-  Result<std::vector<BenchmarkScore>> scores = evaluator_->Run(learner_->Snapshot());
+  Result<std::vector<BenchmarkScore>> scores = parts_.evaluator->Run(parts_.learner->Snapshot());
   if (!scores.ok()) return scores.status();
   MetricsRow row;
   for (const BenchmarkScore& score : *scores) score.AppendTo(row);
-  run_->journal().AddEvaluation(command.version, row);
+  parts_.run->journal().AddEvaluation(command.version, row);
   if (options_.observer != nullptr) options_.observer->OnEvaluation(command.version, *scores);
   result_.evaluations.emplace_back(command.version, std::move(scores).value());
   evaluated_.push_back(command.version);
@@ -242,7 +246,7 @@ void LabDriver::StartTrainingIfReady() {
   if (!batch_.has_value() || trained_at_.has_value() || checkpoint_.has_value()) return;
   if (std::find(blocking_.begin(), blocking_.end(), true) != blocking_.end()) return;
   if (colocated_ && !AllAtRest()) return;
-  std::vector<TrainSequence> sequences = run_->BatchOf(*batch_);
+  std::vector<TrainSequence> sequences = parts_.run->BatchOf(*batch_);
   PassSize pass;
   for (const TrainSequence& sequence : sequences) {
     pass += PassSize::Extending(0, static_cast<double>(sequence.tokens.size()));
@@ -250,15 +254,13 @@ void LabDriver::StartTrainingIfReady() {
   trained_at_ = clock_.Now() + Seconds(costs_.TrainSeconds(pass, settings_.batch.num_updates));
   const auto policy = options_.num_threads > 1 ? std::launch::async : std::launch::deferred;
   training_ = std::async(policy, [this, step = batch_->step, data = std::move(sequences)] {
-    return learner_->Train(step, data);
+    return parts_.learner->Train(step, data);
   });
 }
 
-Status LabDriver::ServeWeights(PolicyVersion version, const WeightSet& weights) {
-  // Any engine's layout serves all of them.
-  Result<std::unique_ptr<EngineCore>> core = MakeCore();
-  if (engines_.empty() && !core.ok()) return core.status();
-  const Decoder& decoder = engines_.empty() ? (*core)->decoder() : engines_[0]->core().decoder();
+// Any engine's layout serves all of them.
+Status LabDriver::ServeWeights(PolicyVersion version, const WeightSet& weights,
+                               const Decoder& decoder) {
   Result<std::shared_ptr<const DecoderWeights>> prepared = decoder.Prepare(weights);
   if (!prepared.ok()) return prepared.status();
   served_version_ = version;

@@ -23,10 +23,7 @@
 #include "cluster/event_queue.h"
 #include "config/settings.h"
 #include "core/clock.h"
-#include "execution/checkpoint.h"
-#include "execution/evaluator.h"
-#include "execution/learner.h"
-#include "execution/training_run.h"
+#include "execution/run_parts.h"
 #include "lab/lab.h"
 #include "lab/lab_engine.h"
 #include "record/step_clock.h"
@@ -64,11 +61,11 @@ class LabDriver {
 
   void StartTrainingIfReady();
   Status SaveIfAtRest();
-  RunCheckpoint Describe();
   // Fresh engines that go on from these responses.
   Status RebuildEngines(const std::vector<GroupInFlight>& in_flight);
   Result<std::unique_ptr<EngineCore>> MakeCore() const;
-  Status ServeWeights(PolicyVersion version, const WeightSet& weights);
+  std::unique_ptr<LabEngine> MakeLabEngine(std::unique_ptr<EngineCore> core) const;
+  Status ServeWeights(PolicyVersion version, const WeightSet& weights, const Decoder& decoder);
 
   bool AllAtRest() const;
   int64_t MaxGroups() const;
@@ -85,9 +82,7 @@ class LabDriver {
   Settings engine_settings_;  // with the cluster's slots
 
   VirtualClock clock_;
-  std::unique_ptr<TrainingRun> run_;
-  std::unique_ptr<Learner> learner_;
-  std::optional<Evaluator> evaluator_;
+  RunParts parts_;
   EventQueue queue_;
   std::vector<std::unique_ptr<LabEngine>> engines_;  // engine i is worker i
   StepClock step_clock_;
@@ -99,8 +94,8 @@ class LabDriver {
 
   bool stopped_ = false;
   bool stop_asked_ = false;
-  bool finishing_step_ = false;  // syncs sent now are the ones the trainer waits for
-  std::vector<bool> blocking_;   // engines whose sync the trainer waits for
+  bool finishing_step_ = false;      // syncs sent now are the ones the trainer waits for
+  std::vector<bool> blocking_;       // engines whose sync the trainer waits for
   std::optional<TrainBatch> batch_;  // to train on, or in training
   Training training_;
   std::optional<Seconds> trained_at_;

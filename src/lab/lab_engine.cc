@@ -5,8 +5,9 @@
 
 namespace pace {
 
-LabEngine::LabEngine(const CostModel& costs, int64_t max_batch, std::unique_ptr<EngineCore> core)
-    : costs_(costs), max_batch_(max_batch), core_(std::move(core)) {}
+LabEngine::LabEngine(const CostModel& costs, const LabEngineOptions& options,
+                     std::unique_ptr<EngineCore> core)
+    : costs_(costs), options_(options), core_(std::move(core)) {}
 
 void LabEngine::Submit(Seconds now, GroupRequest request) {
   Add(now, std::move(request));
@@ -67,11 +68,6 @@ Status LabEngine::TakeCommands(LabReport& report) {
       (void)core_->Cancel(cancel->group);
     } else {
       auto& sync = std::get<SyncCommand>(command);
-      if (core_->version() == sync.version) {
-        // Rebuilt behind a checkpoint, with the newest weights already.
-        report.synced = sync.version;
-        continue;
-      }
       const Seconds transfer(costs_.SyncSeconds());
       if (transfer > Seconds(0)) {
         transferring_ = std::move(sync);
@@ -96,13 +92,13 @@ Status LabEngine::BeginPass() {
 Seconds LabEngine::CostOf(const StepReport& pass) {
   double seconds = 0;
   if (pass.num_decode_rows > 0) {
-    const int64_t batch = std::min(pass.num_decode_rows, max_batch_);
+    const int64_t batch = std::min(pass.num_decode_rows, options_.max_batch);
     seconds += costs_.Decode(batch).Iteration(pass.num_decode_context_tokens);
   }
   const auto rows = static_cast<double>(pass.num_prefill_rows);
   const auto pairs = static_cast<double>(pass.num_context_tokens - pass.num_decode_context_tokens);
   if (rows > 0) seconds += costs_.PrefillSeconds({.tokens = rows, .pairs = pairs});
-  if (pass.num_scored_rows > 0) {
+  if (options_.charge_rescoring && pass.num_scored_rows > 0) {
     const double rescoring =
         costs_.RescoreSeconds(static_cast<double>(pass.num_scored_rows), PassSize{});
     rescore_time_ += Seconds(rescoring);

@@ -27,10 +27,16 @@ struct LabReport {
   std::optional<PolicyVersion> synced = std::nullopt;
 };
 
+struct LabEngineOptions {
+  int64_t max_batch = 1;         // responses that decode at once
+  bool charge_rescoring = true;  // whether prefix scores take time
+};
+
 class LabEngine {
  public:
   // Costs outlive the engine. The core has no weights yet, or was restored.
-  LabEngine(const CostModel& costs, int64_t max_batch, std::unique_ptr<EngineCore> core);
+  LabEngine(const CostModel& costs, const LabEngineOptions& options,
+            std::unique_ptr<EngineCore> core);
 
   void Submit(Seconds now, GroupRequest request);
   void Sync(Seconds now, PolicyVersion version, std::shared_ptr<const DecoderWeights> weights);
@@ -69,7 +75,7 @@ class LabEngine {
   Seconds CostOf(const StepReport& pass);
 
   const CostModel& costs_;
-  const int64_t max_batch_;
+  const LabEngineOptions options_;
   std::unique_ptr<EngineCore> core_;
   std::deque<Command> commands_;
   std::optional<SyncCommand> transferring_;

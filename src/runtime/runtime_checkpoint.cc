@@ -19,40 +19,30 @@ Status RuntimeDriver::SaveIfReady() {
 }
 
 Status RuntimeDriver::Save() {
-  RunCheckpoint run;
-  for (const auto& worker : workers_) {
-    for (GroupRequest& request : worker->Pause()) {
-      run.in_flight.push_back(InFlightOf(std::move(request)));
+  std::vector<GroupInFlight> in_flight;
+  for (size_t worker = 0; worker < engines_.size(); ++worker) {
+    for (GroupRequest& request : engines_[worker]->Pause()) {
+      in_flight.push_back(InFlightOf(std::move(request)));
     }
-  }
-  // What finished before the pause comes in first.
-  for (Message& message : mailbox_.Take(std::chrono::steady_clock::now())) {
-    PACE_RETURN_IF_ERROR(std::visit([this](auto& typed) { return On(typed); }, message));
+    // What finished before the pause comes in first.
+    PACE_RETURN_IF_ERROR(HearEngine(worker));
   }
   if (!options_.checkpoints.empty()) {
-    run.step = *checkpoint_;
-    run.served = served_version_;
-    run.time = clock_.Now();
-    run.step_clock = step_clock_.state();
-    run.totals = run_->journal().totals();
-    run.step_totals = run_->journal().step_totals();
-    run.coordinator = run_->coordinator().Save();
-    for (const auto& [id, group] : run_->store().groups()) run.groups.push_back(group);
-    if (options_.writer != nullptr) {
-      Result<std::map<std::string, int64_t>> sizes = options_.writer->Flush();
-      if (!sizes.ok()) return sizes.status();
-      run.record_sizes = std::move(sizes).value();
-    }
+    Result<RunCheckpoint> run = parts_.Describe(*checkpoint_, served_version_, options_.writer);
+    if (!run.ok()) return run.status();
+    run->time = clock_.Now();
+    run->step_clock = step_clock_.state();
+    run->in_flight = std::move(in_flight);
     // Written while the run goes on; a kill before its end leaves the one before.
     ++num_saves_;
-    saving_thread_->Post(
-        [this, run = std::move(run), learner = learner_->Copy(), served = served_weights_] {
-          const bool older = run.served != run.step;
-          mailbox_.Put(Saved{SaveCheckpoint(options_.checkpoints, run, policy_, learner,
-                                            older ? &served : nullptr, settings_.checkpoint.keep)});
-        });
+    saving_thread_->Post([this, run = std::move(run).value(), learner = parts_.learner->Copy(),
+                          served = served_weights_] {
+      const bool older = run.served != run.step;
+      mailbox_.Put(Saved{SaveCheckpoint(options_.checkpoints, run, policy_, learner,
+                                        older ? &served : nullptr, settings_.checkpoint.keep)});
+    });
   }
-  for (const auto& worker : workers_) worker->Resume();
+  for (const auto& engine : engines_) engine->Resume();
   return Status::Ok();
 }
 
@@ -74,42 +64,32 @@ Status RuntimeDriver::FinishSaves() {
 }
 
 Status RuntimeDriver::Resume() {
-  const auto note = [this](const std::string& text) {
-    if (options_.observer != nullptr) options_.observer->OnNote(text);
-  };
-  Result<LoadedCheckpoint> loaded = LoadNewestCheckpoint(options_.checkpoints, note);
-  if (!loaded.ok()) return loaded.status();
-  RunCheckpoint& run = loaded->run;
-  PACE_RETURN_IF_ERROR(learner_->Restore(loaded->folder));
-  PACE_RETURN_IF_ERROR(run_->coordinator().Restore(run.coordinator).At(loaded->folder));
-  for (GroupTrajectories& group : run.groups) run_->store().Begin(std::move(group));
-  run_->journal().Restore(run.totals, run.step_totals, run_->coordinator().pool());
+  const Result<ResumedRun> resumed =
+      parts_.Restore(options_.checkpoints, policy_, options_.observer);
+  if (!resumed.ok()) return resumed.status();
+  const RunCheckpoint& run = resumed->checkpoint;
   clock_.SetBase(run.time);
   step_clock_.Restore(run.step_clock);
   step_clock_.Set(StepPart::kOther, clock_.Now());
-  newest_weights_ = served_weights_ = learner_->Snapshot();
+  newest_weights_ = parts_.learner->Snapshot();
+  served_weights_ = resumed->served;
   served_version_ = run.served;
-  resumed_version_ = run.served;
-  if (run.served != run.step) {
-    Result<WeightSet> served = LoadServedWeights(policy_.config, loaded->folder);
-    if (!served.ok()) return served.status();
-    served_weights_ = std::move(served).value();
-  }
-  PACE_RETURN_IF_ERROR(MakeWorkers());
-  for (const auto& worker : workers_) {
-    PACE_RETURN_IF_ERROR(worker->engine().Sync(served_version_, served_weights_));
+  PACE_RETURN_IF_ERROR(MakeEngines());
+  for (const auto& engine : engines_) {
+    PACE_RETURN_IF_ERROR(engine->Sync(served_version_, served_weights_));
   }
   for (const GroupInFlight& group : run.in_flight) {
-    Result<ResumedGroup> resumed = ResumeGroup(group, run_->store(), run_->curriculum());
-    if (!resumed.ok()) return resumed.status().At(loaded->folder);
-    const auto worker = static_cast<size_t>(resumed->worker.value());
-    if (worker >= workers_.size()) {
-      return InvalidArgument("engine.count = ", settings_.engine.count, ": the checkpoint has ",
-                             worker + 1, " (resume with as many)");
+    Result<ResumedGroup> going_on =
+        ResumeGroup(group, parts_.run->store(), parts_.run->curriculum());
+    if (!going_on.ok()) return going_on.status().At(resumed->folder);
+    const auto worker = static_cast<size_t>(going_on->worker.value());
+    if (worker >= engines_.size()) {
+      return DataLoss(resumed->folder, ": group ", group.group.value(), " ran on engine ", worker,
+                      " of ", engines_.size());
     }
-    workers_[worker]->engine().Submit(std::move(resumed->request));
+    engines_[worker]->Submit(std::move(going_on->request));
   }
-  for (const Command& command : run_->coordinator().Owed()) {
+  for (const Command& command : parts_.run->coordinator().Owed()) {
     if (const auto* evaluate = std::get_if<Evaluate>(&command)) {
       PACE_RETURN_IF_ERROR(Execute(*evaluate));
     }

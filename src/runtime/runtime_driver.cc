@@ -34,16 +34,9 @@ RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy,
       awaited_syncs_(static_cast<size_t>(settings.engine.count)) {}
 
 Status RuntimeDriver::Prepare() {
-  Result<std::unique_ptr<TrainingRun>> run =
-      TrainingRun::Create(settings_, policy_, clock_, options_.writer);
-  if (!run.ok()) return run.status();
-  run_ = std::move(run).value();
-  Result<std::unique_ptr<Learner>> learner = Learner::Create(settings_, policy_);
-  if (!learner.ok()) return learner.status();
-  learner_ = std::move(learner).value();
-  Result<Evaluator> evaluator = Evaluator::Create(settings_, policy_);
-  if (!evaluator.ok()) return evaluator.status();
-  evaluator_.emplace(std::move(evaluator).value());
+  Result<RunParts> parts = RunParts::Create(settings_, policy_, clock_, options_.writer);
+  if (!parts.ok()) return parts.status();
+  parts_ = std::move(parts).value();
   const int64_t engine_cores = settings_.engine.count * settings_.engine.threads;
   {
     const ScopedAffinity trainer_cores(settings_.runtime.pin_threads, engine_cores,
@@ -55,17 +48,15 @@ Status RuntimeDriver::Prepare() {
   return Status::Ok();
 }
 
-Status RuntimeDriver::MakeWorkers() {
+Status RuntimeDriver::MakeEngines() {
   for (int64_t i = 0; i < settings_.engine.count; ++i) {
     const int64_t threads = settings_.engine.threads;
     const ScopedAffinity cores(settings_.runtime.pin_threads, i * threads, threads);
     Result<std::unique_ptr<EngineCore>> core = MakeEngine(settings_, policy_);
     if (!core.ok()) return core.status();
     const auto index = static_cast<size_t>(i);
-    workers_.push_back(std::make_unique<RolloutWorker>(
-        std::move(core).value(), [this, index](std::vector<RolloutEvent> events) {
-          mailbox_.Put(EngineSpoke{index, std::move(events)});
-        }));
+    engines_.push_back(std::make_unique<RolloutEngine>(
+        std::move(core).value(), [this, index] { mailbox_.Put(EngineSpoke{index}); }));
   }
   return Status::Ok();
 }
@@ -81,16 +72,16 @@ Result<TrainingResult> RuntimeDriver::Run() {
   PACE_RETURN_IF_ERROR(Loop());
   result_.time = clock_.Now();
   PACE_RETURN_IF_ERROR(FinishSaves());
-  result_.steps_done = run_->coordinator().version().step();
+  result_.steps_done = parts_.run->coordinator().version().step();
   result_.stopped_early = result_.steps_done < settings_.run.num_steps;
   result_.weights = newest_weights_;
   return std::move(result_);
 }
 
 Status RuntimeDriver::Begin() {
-  newest_weights_ = served_weights_ = learner_->Snapshot();
+  newest_weights_ = served_weights_ = parts_.learner->Snapshot();
   served_version_ = PolicyVersion(0);
-  PACE_RETURN_IF_ERROR(MakeWorkers());
+  PACE_RETURN_IF_ERROR(MakeEngines());
   for (int64_t i = 0; i < settings_.engine.count; ++i) {
     PACE_RETURN_IF_ERROR(Handle(WorkerJoined{WorkerId(i), MaxGroups()}));
   }
@@ -104,7 +95,7 @@ Status RuntimeDriver::Loop() {
     for (Message& message : messages) {
       PACE_RETURN_IF_ERROR(std::visit([this](auto& typed) { return On(typed); }, message));
     }
-    PACE_RETURN_IF_ERROR(run_->journal().status());
+    PACE_RETURN_IF_ERROR(parts_.run->journal().status());
     if (!stop_asked_ && options_.stop && options_.stop()) {
       stop_asked_ = true;
       PACE_RETURN_IF_ERROR(Handle(StopRequested{}));
@@ -117,15 +108,19 @@ Status RuntimeDriver::Loop() {
 }
 
 Status RuntimeDriver::On(EngineSpoke& message) {
-  for (RolloutEvent& event : message.events) {
-    PACE_RETURN_IF_ERROR(OnEngine(message.worker, event));
+  return HearEngine(message.worker);
+}
+
+Status RuntimeDriver::HearEngine(size_t worker) {
+  for (RolloutEvent& event : engines_[worker]->Wait(SteadyClock::now())) {
+    PACE_RETURN_IF_ERROR(OnEngine(worker, event));
   }
   return Status::Ok();
 }
 
 Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
   if (auto* finished = std::get_if<FinishedResponse>(&event)) {
-    const std::optional<Event> told = run_->Finish(std::move(*finished));
+    const std::optional<Event> told = parts_.run->Finish(std::move(*finished));
     return told.has_value() ? Handle(*told) : Status::Ok();
   }
   if (const auto* synced = std::get_if<WeightsSynced>(&event)) {
@@ -138,6 +133,12 @@ Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
     return refused->error.At(Concat("group ", refused->group.value()));
   }
   if (const auto* failed = std::get_if<DeviceFailed>(&event)) return failed->error;
+  if (const auto* cancelled = std::get_if<GroupCancelled>(&event)) {
+    for (const PartialResponse& lost : cancelled->request.resumed) {
+      parts_.run->journal().totals().num_tokens_never_trained +=
+          static_cast<int64_t>(lost.tokens.size());
+    }
+  }
   return Status::Ok();
 }
 
@@ -154,12 +155,12 @@ Status RuntimeDriver::On(Trained& message) {
   }
   const Seconds rescored = RescoreTime();
   const StepTimes times = step_clock_.EndStep(
-      clock_.Now(), (rescored - rescored_before_) / static_cast<double>(workers_.size()));
+      clock_.Now(), (rescored - rescored_before_) / static_cast<double>(engines_.size()));
   rescored_before_ = rescored;
-  run_->EndStep(batch, times, *message.metrics);
-  result_.rows.push_back(run_->journal().last_row());
+  parts_.run->EndStep(batch, times, *message.metrics);
+  result_.rows.push_back(parts_.run->journal().last_row());
   if (options_.observer != nullptr) {
-    options_.observer->OnStep(version.step(), run_->journal().last_row());
+    options_.observer->OnStep(version.step(), parts_.run->journal().last_row());
   }
   const Status status = Handle(StepFinished{batch.step});
   if (!batch_.has_value()) {
@@ -174,7 +175,7 @@ Status RuntimeDriver::On(Evaluated& message) {
   if (!message.scores.ok()) return message.scores.status();
   MetricsRow row;
   for (const BenchmarkScore& score : *message.scores) score.AppendTo(row);
-  run_->journal().AddEvaluation(message.version, row);
+  parts_.run->journal().AddEvaluation(message.version, row);
   if (options_.observer != nullptr) {
     options_.observer->OnEvaluation(message.version, *message.scores);
   }
@@ -183,24 +184,24 @@ Status RuntimeDriver::On(Evaluated& message) {
 }
 
 Status RuntimeDriver::Handle(const Event& event) {
-  for (const Command& command : run_->Handle(event)) {
+  for (const Command& command : parts_.run->Handle(event)) {
     PACE_RETURN_IF_ERROR(std::visit([this](const auto& typed) { return Execute(typed); }, command));
   }
   return Status::Ok();
 }
 
 Status RuntimeDriver::Execute(const StartGroup& command) {
-  Result<GroupRequest> request = run_->Start(command);
+  Result<GroupRequest> request = parts_.run->Start(command);
   if (!request.ok()) return request.status();
   const auto worker = static_cast<size_t>(command.worker.value());
-  workers_[worker]->engine().Submit(std::move(request).value());
+  engines_[worker]->Submit(std::move(request).value());
   return Status::Ok();
 }
 
 Status RuntimeDriver::Execute(const AbandonGroup& command) {
-  const GroupTrajectories& group = run_->store().At(command.group);
-  workers_[static_cast<size_t>(group.worker.value())]->engine().Cancel(command.group);
-  run_->Abandon(command.group, 0);
+  const GroupTrajectories& group = parts_.run->store().At(command.group);
+  engines_[static_cast<size_t>(group.worker.value())]->Cancel(command.group);
+  parts_.run->Abandon(command.group, 0);
   return Status::Ok();
 }
 
@@ -209,35 +210,30 @@ Status RuntimeDriver::Execute(const SyncWeights& command) {
              served_version_.step(), " there");
   const auto worker = static_cast<size_t>(command.worker.value());
   awaited_syncs_[worker] = command.version;
-  if (resumed_version_ == command.version) {
-    // A resumed engine began with these weights, before the coordinator asked.
-    mailbox_.Put(EngineSpoke{worker, {WeightsSynced{command.version}}});
-    return Status::Ok();
-  }
-  return workers_[worker]->engine().Sync(command.version, served_weights_);
+  return engines_[worker]->Sync(command.version, served_weights_);
 }
 
 Status RuntimeDriver::Execute(const TrainBatch& command) {
   batch_ = command;
   step_clock_.Set(StepPart::kTrain, clock_.Now());
-  training_thread_->Post([this, step = command.step, data = run_->BatchOf(command)] {
-    Result<MetricList> metrics = learner_->Train(step, data);
+  training_thread_->Post([this, step = command.step, data = parts_.run->BatchOf(command)] {
+    Result<MetricList> metrics = parts_.learner->Train(step, data);
     std::optional<WeightSet> weights;
-    if (metrics.ok()) weights = learner_->Snapshot();
+    if (metrics.ok()) weights = parts_.learner->Snapshot();
     mailbox_.Put(Trained{std::move(metrics), std::move(weights)});
   });
   return Status::Ok();
 }
 
 Status RuntimeDriver::Execute(const DropGroup& command) {
-  run_->Drop(command);
+  parts_.run->Drop(command);
   return Status::Ok();
 }
 
 Status RuntimeDriver::Execute(const Evaluate& command) {
   ++num_evaluations_;
   evaluation_thread_->Post([this, version = command.version, weights = newest_weights_] {
-    mailbox_.Put(Evaluated{version, evaluator_->Run(weights)});
+    mailbox_.Put(Evaluated{version, parts_.evaluator->Run(weights)});
   });
   return Status::Ok();
 }
@@ -255,8 +251,8 @@ Status RuntimeDriver::Execute(const Stop& /*command*/) {
 
 Seconds RuntimeDriver::RescoreTime() const {
   Seconds total{0};
-  for (const auto& worker : workers_) {
-    const RolloutStats stats = worker->engine().stats();
+  for (const auto& engine : engines_) {
+    const RolloutStats stats = engine->stats();
     total += stats.rebuild_time * HeadShare(policy_.config, stats);
   }
   return total;
@@ -266,13 +262,13 @@ void RuntimeDriver::Pulse() {
   const auto now = SteadyClock::now();
   if (options_.observer == nullptr || now - last_pulse_ < std::chrono::milliseconds(200)) return;
   int64_t tokens = 0;
-  for (const auto& worker : workers_) tokens += worker->engine().stats().num_sampled_tokens;
+  for (const auto& engine : engines_) tokens += engine->stats().num_sampled_tokens;
   const double seconds = std::chrono::duration<double>(now - last_pulse_).count();
   RunPulse pulse;
   pulse.time = clock_.Now();
-  pulse.occupancy = run_->journal().occupancy();
+  pulse.occupancy = parts_.run->journal().occupancy();
   pulse.tokens_per_second = static_cast<double>(tokens - pulse_tokens_) / seconds;
-  if (!batch_.has_value() && !stopped_) pulse.waiting = run_->coordinator().WhyWaiting();
+  if (!batch_.has_value() && !stopped_) pulse.waiting = parts_.run->coordinator().WhyWaiting();
   options_.observer->OnPulse(pulse);
   last_pulse_ = now;
   pulse_tokens_ = tokens;
@@ -287,9 +283,9 @@ void RuntimeDriver::WatchForStall(bool something_happened) {
   if (options_.observer == nullptr) return;
   std::string note = Concat("nothing happened for ", settings_.runtime.stall_s, " s: ");
   note += batch_.has_value() ? "training is under way"
-                             : "the trainer waits: " + run_->coordinator().WhyWaiting();
-  for (size_t i = 0; i < workers_.size(); ++i) {
-    const RolloutStats stats = workers_[i]->engine().stats();
+                             : "the trainer waits: " + parts_.run->coordinator().WhyWaiting();
+  for (size_t i = 0; i < engines_.size(); ++i) {
+    const RolloutStats stats = engines_[i]->stats();
     note += Concat("; engine ", i, " made ", stats.num_passes, " passes");
     if (awaited_syncs_[i].has_value()) note += " and owes a sync";
   }

@@ -15,13 +15,10 @@
 
 #include "config/settings.h"
 #include "core/clock.h"
-#include "execution/checkpoint.h"
-#include "execution/evaluator.h"
-#include "execution/learner.h"
-#include "execution/training_run.h"
+#include "execution/run_parts.h"
 #include "record/step_clock.h"
+#include "rollout/engine.h"
 #include "runtime/mailbox.h"
-#include "runtime/rollout_worker.h"
 #include "runtime/runtime.h"
 #include "runtime/task_thread.h"
 
@@ -45,9 +42,9 @@ class RuntimeDriver {
     WallClock wall_;
     Seconds base_{0};
   };
+  // An engine has events.
   struct EngineSpoke {
     size_t worker = 0;
-    std::vector<RolloutEvent> events;
   };
   struct Trained {
     Result<MetricList> metrics;
@@ -65,13 +62,15 @@ class RuntimeDriver {
   Status Prepare();
   Status Begin();
   Status Resume();
-  Status MakeWorkers();
+  Status MakeEngines();
   Status Loop();
 
   Status On(EngineSpoke& message);
   Status On(Trained& message);
   Status On(Evaluated& message);
   Status On(Saved& message);
+  // What engine `worker` has to say by now.
+  Status HearEngine(size_t worker);
   Status OnEngine(size_t worker, RolloutEvent& event);
 
   Status Handle(const Event& event);
@@ -98,16 +97,12 @@ class RuntimeDriver {
   const TrainingOptions& options_;
 
   RunClock clock_;
-  std::unique_ptr<TrainingRun> run_;
-  std::unique_ptr<Learner> learner_;
-  std::optional<Evaluator> evaluator_;
+  RunParts parts_;
   StepClock step_clock_;
 
   WeightSet served_weights_;
   PolicyVersion served_version_;
-  WeightSet newest_weights_;  // of the trainer's version
-  // What the engines of a resumed run began with.
-  std::optional<PolicyVersion> resumed_version_;
+  WeightSet newest_weights_;                                 // of the trainer's version
   std::vector<std::optional<PolicyVersion>> awaited_syncs_;  // by worker
 
   std::optional<TrainBatch> batch_;
@@ -124,7 +119,7 @@ class RuntimeDriver {
 
   Mailbox<Message> mailbox_;
   // The last members: their threads write into the mailbox.
-  std::vector<std::unique_ptr<RolloutWorker>> workers_;
+  std::vector<std::unique_ptr<RolloutEngine>> engines_;
   std::unique_ptr<TaskThread> evaluation_thread_;
   std::unique_ptr<TaskThread> training_thread_;
   std::unique_ptr<TaskThread> saving_thread_;

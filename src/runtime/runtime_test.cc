@@ -61,9 +61,9 @@ std::multiset<int64_t> TrainedGroups(const std::string& directory) {
   return groups;
 }
 
-TEST(RuntimeTest, AStoppedRunGoesOnAndTrainsNoGroupTwice) {
-  const Settings settings = SmallSettings({"run.num_steps=12", "run.checkpoint_every=3"});
-  const std::string directory = ScratchFolder("resume") + "/run";
+// Stops a run of 12 steps after the fifth and resumes it.
+void StopAndGoOn(const Settings& settings, const std::string& name) {
+  const std::string directory = ScratchFolder(name) + "/run";
   Result<std::unique_ptr<RunWriter>> writer = RunWriter::Create(
       directory, settings, {.name = "test", .driver = "runtime"}, RecordLevel::kFull);
   ASSERT_TRUE(writer.ok()) << writer.status().message();
@@ -94,6 +94,20 @@ TEST(RuntimeTest, AStoppedRunGoesOnAndTrainsNoGroupTwice) {
   const std::multiset<int64_t> trained = TrainedGroups(directory);
   EXPECT_EQ(trained.size(), 12U * 3U);
   EXPECT_EQ(std::set<int64_t>(trained.begin(), trained.end()).size(), trained.size());
+}
+
+TEST(RuntimeTest, AStoppedRunGoesOnAndTrainsNoGroupTwice) {
+  StopAndGoOn(SmallSettings({"run.num_steps=12", "run.checkpoint_every=3"}), "resume");
+}
+
+// A drained sync lasts for steps, so that engines are behind at most checkpoints.
+TEST(RuntimeTest, ARunWhoseSyncsTakeLongIsSavedAndGoesOn) {
+  for (int round = 0; round < 5; ++round) {
+    StopAndGoOn(SmallSettings({"run.num_steps=12", "run.checkpoint_every=1", "engine.sync=drain",
+                               "engine.count=2"},
+                              "async"),
+                "resume_drained");
+  }
 }
 
 }  // namespace
