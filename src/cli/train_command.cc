@@ -79,24 +79,23 @@ Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments,
   const std::string name =
       arguments.method.empty() ? MethodName(settings.admission) : arguments.method;
   const bool is_lab = driver == "lab";
-  return RunWriter::Create(directory, settings,
-                           {.name = name,
-                            .driver = driver,
-                            .device = "cpu",
-                            .torch = TORCH_VERSION,
-                            .threads = settings.train.threads +
-                                       settings.engine.count * settings.engine.threads,
-                            .determinism = is_lab ? "bitwise" : "responses",
-                            .start = is_lab ? 0 : UnixSeconds(),
-                            .tensorboard = true,
-                            .watchable = true},
-                           LevelOf(settings));
+  return RunWriter::Create(
+      directory, settings,
+      {.name = name,
+       .driver = driver,
+       .device = "cpu",
+       .torch = TORCH_VERSION,
+       .threads = settings.train.threads + settings.engine.count * settings.engine.threads,
+       .determinism = is_lab ? "bitwise" : "responses",
+       .start = is_lab ? 0 : UnixSeconds(),
+       .tensorboard = true,
+       .watchable = true},
+      LevelOf(settings));
 }
 
-Result<Outcome> RunDriver(const std::string& driver, const Settings& settings,
-                          const Policy& policy, RunWriter* writer, const std::string& directory,
-                          const TrainArguments& arguments, TrainView& view,
-                          Interrupt& interrupt) {
+Result<Outcome> RunDriver(const std::string& driver, const Settings& settings, const Policy& policy,
+                          RunWriter* writer, const std::string& directory,
+                          const TrainArguments& arguments, TrainView& view, Interrupt& interrupt) {
   const auto stop = [&interrupt, asked = false]() mutable {
     asked = asked || interrupt.Take();
     return asked;
@@ -110,7 +109,8 @@ Result<Outcome> RunDriver(const std::string& driver, const Settings& settings,
                                        .observer = &view,
                                        .stop = stop});
     if (!result.ok()) return result.status();
-    return Outcome{std::move(result->rows), std::move(result->evaluations), false, result->time};
+    return Outcome{std::move(result->rows), std::move(result->evaluations), result->stopped_early,
+                   result->time};
   }
   Result<TrainingResult> result = RunTraining(settings, policy,
                                               {.writer = writer,
@@ -153,21 +153,23 @@ void PrintSummary(const Settings& settings, const Outcome& outcome, const std::s
     for (size_t i = 0; i < outcome.evaluations.front().second.size(); ++i) {
       const BenchmarkScore& first = outcome.evaluations.front().second[i];
       const BenchmarkScore& last = outcome.evaluations.back().second[i];
-      std::printf(" Accuracy on %s (mean@%lld over %lld problems) went from %.1f %% to %.1f %% "
-                  "(+- %.1f), responses from %.0f to %.0f tokens.",
-                  last.name.c_str(), static_cast<long long>(last.num_responses),
-                  static_cast<long long>(last.num_problems), 100 * first.mean, 100 * last.mean,
-                  100 * last.mean_half_width, first.mean_length, last.mean_length);
+      std::printf(
+          " Accuracy on %s (mean@%lld over %lld problems) went from %.1f %% to %.1f %% "
+          "(+- %.1f), responses from %.0f to %.0f tokens.",
+          last.name.c_str(), static_cast<long long>(last.num_responses),
+          static_cast<long long>(last.num_problems), 100 * first.mean, 100 * last.mean,
+          100 * last.mean_half_width, first.mean_length, last.mean_length);
     }
   }
-  std::printf(" In the second half, trained groups had waited %.2f steps and were %.2f steps old in "
-              "generation; %.0f %% of offered groups were rejected, %.0f groups waited in the "
-              "pool.\nreport: %s/report.html\n",
-              MeanOf(outcome.rows, "staleness/waiting/mean"),
-              MeanOf(outcome.rows, "staleness/generation/mean"),
-              100 * MeanOf(outcome.rows, "admission/rejected") /
-                  std::max(1e-9, MeanOf(outcome.rows, "admission/offered")),
-              MeanOf(outcome.rows, "pool/occupancy"), directory.c_str());
+  std::printf(
+      " In the second half, trained groups had waited %.2f steps and were %.2f steps old in "
+      "generation; %.0f %% of offered groups were rejected, %.0f groups waited in the "
+      "pool.\nreport: %s/report.html\n",
+      MeanOf(outcome.rows, "staleness/waiting/mean"),
+      MeanOf(outcome.rows, "staleness/generation/mean"),
+      100 * MeanOf(outcome.rows, "admission/rejected") /
+          std::max(1e-9, MeanOf(outcome.rows, "admission/offered")),
+      MeanOf(outcome.rows, "pool/occupancy"), directory.c_str());
 }
 
 Status RunTrain(const TrainArguments& arguments) {
@@ -183,25 +185,25 @@ Status RunTrain(const TrainArguments& arguments) {
   }
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), ignored);
-  Result<std::unique_ptr<RunWriter>> writer =
-      OpenWriter(arguments, *settings, *driver, directory);
+  Result<std::unique_ptr<RunWriter>> writer = OpenWriter(arguments, *settings, *driver, directory);
   if (!writer.ok()) return writer.status();
   std::fprintf(stderr, "%s: %s, %lld parameters, run directory %s\n", driver->c_str(),
                MethodName(settings->admission).c_str(),
                static_cast<long long>(policy->config.num_parameters()), directory.c_str());
   Interrupt interrupt;
   TrainView view(directory, MethodName(settings->admission), settings->run.num_steps);
-  const Result<Outcome> outcome = RunDriver(*driver, *settings, *policy, writer->get(), directory,
-                                            arguments, view, interrupt);
+  const Result<Outcome> outcome =
+      RunDriver(*driver, *settings, *policy, writer->get(), directory, arguments, view, interrupt);
   view.Finish();
   if (!outcome.ok()) return outcome.status();
   PACE_RETURN_IF_ERROR((*writer)->Finish());
   PACE_RETURN_IF_ERROR(WriteRunReport(directory));
   PrintSummary(*settings, *outcome, directory);
   if (outcome->stopped_early) {
-    std::fprintf(stderr, settings->run.checkpoint_every > 0
-                             ? "stopped early; go on with: pace train --resume %s\n"
-                             : "stopped early in %s (no checkpoint: run.checkpoint_every is 0)\n",
+    std::fprintf(stderr,
+                 settings->run.checkpoint_every > 0
+                     ? "stopped early; go on with: pace train --resume %s\n"
+                     : "stopped early in %s (no checkpoint: run.checkpoint_every is 0)\n",
                  directory.c_str());
   }
   return Status::Ok();
