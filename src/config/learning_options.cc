@@ -131,7 +131,6 @@ std::vector<Field> EvaluationOptions::Fields() {
 std::vector<Field> CheckpointOptions::Fields() {
   return {
       Field::Int("keep", keep, "The newest checkpoints to keep; 0 = all.").AtLeast(0),
-      Field::Bool("at_end", at_end, "Also when the run ends."),
   };
 }
 

@@ -110,7 +110,6 @@ struct EvaluationOptions {
 
 struct CheckpointOptions {
   int64_t keep = 2;  // the newest ones; 0 = all
-  bool at_end = true;
 
   [[nodiscard]] std::vector<Field> Fields();
 };
