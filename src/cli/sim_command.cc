@@ -14,7 +14,7 @@
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 #include "report/report.h"
-#include "sim/parallel.h"
+#include "core/parallel.h"
 #include "sim/simulation.h"
 #include "sim/sweep.h"
 

@@ -7,7 +7,7 @@
 
 #include "config/methods.h"
 #include "core/sync.h"
-#include "sim/parallel.h"
+#include "core/parallel.h"
 
 namespace pace {
 namespace {

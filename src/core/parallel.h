@@ -1,6 +1,6 @@
 // ForEachInParallel: independent pieces of work on several threads.
-#ifndef PACE_SIM_PARALLEL_H_
-#define PACE_SIM_PARALLEL_H_
+#ifndef PACE_CORE_PARALLEL_H_
+#define PACE_CORE_PARALLEL_H_
 
 #include <algorithm>
 #include <atomic>
@@ -31,4 +31,4 @@ inline void ForEachInParallel(size_t count, int64_t num_threads,
 
 }  // namespace pace
 
-#endif  // PACE_SIM_PARALLEL_H_
+#endif  // PACE_CORE_PARALLEL_H_
