@@ -40,6 +40,20 @@ double SyncTransferSeconds(const ModelOptions& model, const GpuOptions& gpu,
   return WeightBytes(model) / static_cast<double>(cluster.tensor_parallel) / rate;
 }
 
+// `curve` over tokens that each stand for `scale`: an iteration of the run is
+// that many of the network's, over that many times the context.
+DecodeCurve Scaled(const DecodeCurve& curve, int64_t scale) {
+  if (scale == 1) return curve;
+  const auto factor = static_cast<double>(scale);
+  std::vector<DecodePiece> pieces = curve.pieces();
+  for (DecodePiece& piece : pieces) {
+    piece.begin = (piece.begin + scale - 1) / scale;
+    piece.base *= factor;
+    piece.slope *= factor * factor;
+  }
+  return {curve.batch(), std::move(pieces)};
+}
+
 double Flops(const ModelOptions& model, const PassSize& pass) {
   return 2 * NumActiveParameters(model) * pass.tokens + AttentionFlopsPerPair(model) * pass.pairs;
 }
@@ -75,12 +89,12 @@ Result<CostModel> CostModel::Create(const ModelOptions& model, const GpuOptions&
     const double memory =
         gpu.memory_gib * kGib * cluster.memory_share * static_cast<double>(cluster.tensor_parallel);
     const double tokens = (memory - WeightBytes(model)) / KvBytesPerToken(model);
-    if (!(tokens >= 1)) {
+    if (!(tokens >= static_cast<double>(cluster.token_scale))) {
       return InvalidArgument("gpu.memory_gib = ", gpu.memory_gib, ": ", WeightBytes(model) / kGib,
                              " GiB of weights do not fit into ", memory / kGib,
                              " GiB (raise tensor_parallel or memory_share)");
     }
-    costs.kv_capacity_ = static_cast<int64_t>(std::min(tokens, 1e15));
+    costs.kv_capacity_ = static_cast<int64_t>(std::min(tokens, 1e15)) / cluster.token_scale;
   }
   std::optional<DecodeTable> table;
   if (cluster.decode_costs == DecodeCosts::kTable) {
@@ -92,10 +106,11 @@ Result<CostModel> CostModel::Create(const ModelOptions& model, const GpuOptions&
   for (int64_t batch = 1; batch <= cluster.slots; ++batch) {
     switch (cluster.decode_costs) {
       case DecodeCosts::kRoofline:
-        costs.decode_.push_back(RooflineCurve(model, gpu, cluster, batch));
+        costs.decode_.push_back(
+            Scaled(RooflineCurve(model, gpu, cluster, batch), cluster.token_scale));
         break;
       case DecodeCosts::kTable:
-        costs.decode_.push_back(table->Curve(batch));
+        costs.decode_.push_back(Scaled(table->Curve(batch), cluster.token_scale));
         break;
       case DecodeCosts::kConstant:
         costs.decode_.emplace_back(batch,
@@ -106,8 +121,9 @@ Result<CostModel> CostModel::Create(const ModelOptions& model, const GpuOptions&
   return costs;
 }
 
-double CostModel::PrefillSeconds(const PassSize& pass) const {
+double CostModel::PrefillSeconds(const PassSize& run_pass) const {
   if (cluster_.decode_costs == DecodeCosts::kConstant) return 0;
+  const PassSize pass = run_pass.Scaled(scale());
   const double peak =
       gpu_.peak_tflops * kTera * gpu_.prefill_mfu * static_cast<double>(cluster_.tensor_parallel);
   // Only the last token of a prompt passes the output projection.
@@ -116,8 +132,9 @@ double CostModel::PrefillSeconds(const PassSize& pass) const {
   return flops / peak;
 }
 
-double CostModel::TrainSeconds(const PassSize& pass, int64_t num_updates) const {
+double CostModel::TrainSeconds(const PassSize& run_pass, int64_t num_updates) const {
   if (cluster_.train_seconds.has_value()) return *cluster_.train_seconds;
+  const PassSize pass = run_pass.Scaled(scale());
   const double gpus = static_cast<double>(cluster_.TrainingGpus());
   // The backward pass costs two forwards.
   const double forwards =
@@ -133,7 +150,7 @@ double CostModel::RescoreSeconds(double scored, const PassSize& pass) const {
   if (cluster_.decode_costs == DecodeCosts::kConstant) return 0;
   const double peak =
       gpu_.peak_tflops * kTera * gpu_.prefill_mfu * static_cast<double>(cluster_.tensor_parallel);
-  const double projection = VocabularyFlopsPerToken(model_) * scored / peak;
+  const double projection = VocabularyFlopsPerToken(model_) * scored * scale() / peak;
   return cluster_.kv_at_sync == KvAtSync::kRecompute ? projection
                                                      : projection + PrefillSeconds(pass);
 }

@@ -14,6 +14,9 @@
 // two all-reduces a layer. With decode_costs constant, prefill, rescoring and
 // the transfer are free, so that a run can be compared with theory.
 //
+// Sizes that go in are in tokens of the run; with cluster.token_scale each of
+// them stands for several of the network's.
+//
 // Thread-safety: immutable after Create.
 #ifndef PACE_CLUSTER_COST_MODEL_H_
 #define PACE_CLUSTER_COST_MODEL_H_
@@ -36,6 +39,8 @@ struct PassSize {
   static PassSize Extending(double context, double added) {
     return {added, added * context + 0.5 * added * added};
   }
+  // Every token standing for `scale` of them.
+  PassSize Scaled(double scale) const { return {tokens * scale, pairs * scale * scale}; }
   PassSize& operator+=(const PassSize& other) {
     tokens += other.tokens;
     pairs += other.pairs;
@@ -63,6 +68,7 @@ class CostModel {
 
  private:
   CostModel() = default;
+  double scale() const { return static_cast<double>(cluster_.token_scale); }
 
   ModelOptions model_;
   GpuOptions gpu_;

@@ -158,5 +158,26 @@ TEST(CostModelTest, ConstantCostsLeaveOnlyTokensAndTheFixedTimes) {
   EXPECT_EQ(costs->TrainSeconds({1e6, 1e9}, 4), 7);
 }
 
+TEST(CostModelTest, AScaledTokenCostsAsManyTokens) {
+  const GpuOptions gpu;
+  ClusterOptions plain;
+  plain.slots = 32;
+  ClusterOptions scaled = plain;
+  scaled.token_scale = 100;
+  const CostModel one = CostModel::Create(ModelOptions(), gpu, plain).value();
+  const CostModel hundred = CostModel::Create(ModelOptions(), gpu, scaled).value();
+  EXPECT_EQ(hundred.KvCapacity(), one.KvCapacity() / 100);
+  for (const int64_t batch : {1, 7, 32}) {
+    // The same hundred iterations, but for the tokens that they add themselves.
+    const double unscaled = 100 * one.Decode(batch).Iteration(50 * 100 * batch);
+    EXPECT_NEAR(hundred.Decode(batch).Iteration(50 * batch), unscaled, 1e-9 * unscaled);
+  }
+  const PassSize pass = PassSize::Extending(0, 40);
+  const PassSize long_pass = PassSize::Extending(0, 4000);
+  EXPECT_NEAR(hundred.TrainSeconds(pass, 1), one.TrainSeconds(long_pass, 1), 1e-9);
+  EXPECT_NEAR(hundred.PrefillSeconds(pass), one.PrefillSeconds(long_pass), 1e-9);
+  EXPECT_NEAR(hundred.RescoreSeconds(40, pass), one.RescoreSeconds(4000, long_pass), 1e-12);
+}
+
 }  // namespace
 }  // namespace pace

@@ -40,6 +40,7 @@ class DecodeCurve {
   int64_t IterationsToReach(int64_t context, double seconds, int64_t limit) const;
 
   int64_t batch() const { return batch_; }
+  const std::vector<DecodePiece>& pieces() const { return pieces_; }
 
  private:
   int64_t batch_;

@@ -104,6 +104,11 @@ std::vector<Field> ClusterOptions::Fields() {
                   "decode_costs constant: time of every iteration; prefill and rescoring are free.")
           .Above(0)
           .AtMost(kLargestSeconds),
+      Field::Int("token_scale", token_scale,
+                 "Tokens of the modelled network that one token of the run stands for, in costs "
+                 "and in memory.")
+          .AtLeast(1)
+          .AtMost(1 << 20),
       Field::OptionalReal("train_seconds", train_seconds,
                           "Fixed time to train a step; auto = from its tokens.")
           .AtLeast(0)

@@ -87,6 +87,10 @@ struct ClusterOptions {
   DecodeCosts decode_costs = DecodeCosts::kRoofline;
   std::string decode_table;         // JSON lines {"batch","context","seconds"}
   double seconds_per_token = 0.01;  // decode_costs constant; prefill is then free
+  // Tokens of the modelled network that one token of the run stands for. A small
+  // policy whose responses take dozens of tokens can so run at the pace of a large
+  // one whose responses take thousands.
+  int64_t token_scale = 1;
 
   // Fixed time of a step; auto = from the tokens it trains on.
   std::optional<double> train_seconds;

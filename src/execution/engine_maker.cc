@@ -13,7 +13,8 @@ constexpr int64_t kMebibyte = int64_t{1} << 20;
 
 }  // namespace
 
-Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const Policy& policy) {
+Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const Policy& policy,
+                                               std::optional<int64_t> max_context) {
   if (settings.generation.max_tokens >= policy.config.max_positions) {
     return InvalidArgument("generation.max_tokens = ", settings.generation.max_tokens,
                            ": the model has ", policy.config.max_positions,
@@ -23,13 +24,24 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
   const int64_t longest = std::min(settings.prompt.max_tokens + settings.generation.max_tokens,
                                    policy.config.max_positions);
   const int64_t block_bytes = BlockBytes(policy.config, dtype);
-  const int64_t num_blocks = settings.engine.kv_mib * kMebibyte / block_bytes;
+  int64_t num_blocks = settings.engine.kv_mib * kMebibyte / block_bytes;
   const int64_t needed = (longest + kBlockTokens - 1) / kBlockTokens + 1;
   if (num_blocks < needed) {
     return InvalidArgument("engine.kv_mib = ", settings.engine.kv_mib, ": one response of ",
                            longest, " tokens with its prompt needs ",
                            (needed * block_bytes + kMebibyte - 1) / kMebibyte,
                            " MiB (raise it, or lower generation.max_tokens or prompt.max_tokens)");
+  }
+  if (max_context.has_value()) {
+    if (*max_context < longest) {
+      return InvalidArgument("gpu.memory_gib = ", settings.gpu.memory_gib, ": an engine has room ",
+                             "for ", *max_context, " tokens, one response with its prompt needs ",
+                             longest, " (lower cluster.token_scale or generation.max_tokens)");
+    }
+    // Each response leaves half a block empty on average. Beside the thousands of
+    // tokens that it stands for that is nothing, so it does not count.
+    num_blocks = std::min(num_blocks, *max_context / kBlockTokens + settings.engine.slots / 2 + 1);
+    num_blocks = std::max(num_blocks, needed);
   }
   const RolloutOptions options = RolloutOptionsOf(settings);
   PACE_RETURN_IF_ERROR(options.Validate().At("engine"));

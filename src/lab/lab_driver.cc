@@ -17,8 +17,7 @@ LabDriver::LabDriver(const Settings& settings, const Policy& policy, const LabOp
       costs_(std::move(costs)),
       colocated_(settings.cluster.layout == Layout::kColocated),
       engine_settings_(settings),
-      queue_(settings.cluster.NumEngines() + 1),
-      blocking_(static_cast<size_t>(settings.cluster.NumEngines())) {
+      queue_(settings.cluster.NumEngines() + 1) {
   engine_settings_.engine.slots = settings.cluster.slots;
   // A pass holds every response that decodes, and prefill beside them.
   engine_settings_.engine.pass_tokens =
