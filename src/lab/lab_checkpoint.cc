@@ -8,7 +8,7 @@ namespace pace {
 
 Status LabDriver::SaveIfAtRest() {
   if (!checkpoint_.has_value() || checkpointed_at_.has_value()) return Status::Ok();
-  if (!evaluated_.empty() || !AllAtRest()) return Status::Ok();
+  if (!evaluated_.empty() || sent_at_.has_value() || !AllAtRest()) return Status::Ok();
   step_clock_.Set(CurrentPart(), clock_.Now());
   Result<RunCheckpoint> described = parts_.Describe(
       *checkpoint_, served_version_, options_.checkpoints.empty() ? nullptr : options_.writer);

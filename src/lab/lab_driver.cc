@@ -32,7 +32,7 @@ LabDriver::~LabDriver() {
 }
 
 Result<std::unique_ptr<EngineCore>> LabDriver::MakeCore() const {
-  return MakeEngine(engine_settings_, policy_);
+  return MakeEngine(engine_settings_, policy_, costs_.KvCapacity());
 }
 
 int64_t LabDriver::MaxGroups() const {
@@ -84,7 +84,7 @@ Status LabDriver::Begin() {
 
 Status LabDriver::Act() {
   for (size_t i = 0; i < engines_.size(); ++i) Touch(i);
-  std::optional<Seconds> timer = trained_at_;
+  std::optional<Seconds> timer = trained_at_.has_value() ? trained_at_ : sent_at_;
   if (checkpointed_at_.has_value()) timer = checkpointed_at_;
   if (!evaluated_.empty()) timer = clock_.Now();
   if (timer.has_value()) {
@@ -106,8 +106,10 @@ Status LabDriver::Act() {
     PACE_RETURN_IF_ERROR(Handle(EvaluationFinished{version}));
   } else if (checkpointed_at_.has_value()) {
     PACE_RETURN_IF_ERROR(FinishCheckpoint());
-  } else {
+  } else if (trained_at_.has_value()) {
     PACE_RETURN_IF_ERROR(FinishStep());
+  } else {
+    sent_at_.reset();
   }
   StartTrainingIfReady();
   PACE_RETURN_IF_ERROR(SaveIfAtRest());
@@ -126,7 +128,6 @@ Status LabDriver::ActEngine(size_t index) {
     if (event.has_value()) PACE_RETURN_IF_ERROR(Handle(*event));
   }
   if (report->synced.has_value()) {
-    blocking_[index] = false;
     PACE_RETURN_IF_ERROR(
         Handle(WorkerSynced{WorkerId(static_cast<int64_t>(index)), *report->synced}));
   }
@@ -198,9 +199,9 @@ Status LabDriver::Execute(const AbandonGroup& command) {
 Status LabDriver::Execute(const SyncWeights& command) {
   PACE_CHECK(command.version == served_version_, "version ", command.version.step(), " wanted, ",
              served_version_.step(), " there");
-  const auto index = static_cast<size_t>(command.worker.value());
-  engines_[index]->Sync(clock_.Now(), command.version, served_);
-  blocking_[index] = blocking_[index] || finishing_step_;
+  engines_[static_cast<size_t>(command.worker.value())]->Sync(clock_.Now(), command.version,
+                                                              served_);
+  if (finishing_step_) sent_at_ = clock_.Now() + Seconds(costs_.SyncSeconds());
   return Status::Ok();
 }
 
@@ -243,7 +244,7 @@ Status LabDriver::Execute(const Stop& /*command*/) {
 
 void LabDriver::StartTrainingIfReady() {
   if (!batch_.has_value() || trained_at_.has_value() || checkpoint_.has_value()) return;
-  if (std::find(blocking_.begin(), blocking_.end(), true) != blocking_.end()) return;
+  if (sent_at_.has_value()) return;
   if (colocated_ && !AllAtRest()) return;
   std::vector<TrainSequence> sequences = parts_.run->BatchOf(*batch_);
   PassSize pass;
@@ -275,9 +276,7 @@ bool LabDriver::AllAtRest() const {
 
 StepPart LabDriver::CurrentPart() const {
   if (trained_at_.has_value()) return StepPart::kTrain;
-  if (std::find(blocking_.begin(), blocking_.end(), true) != blocking_.end()) {
-    return StepPart::kSync;
-  }
+  if (sent_at_.has_value()) return StepPart::kSync;
   if (checkpoint_.has_value() || batch_.has_value()) return StepPart::kOther;
   return StepPart::kWaitData;
 }

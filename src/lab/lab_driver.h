@@ -94,8 +94,10 @@ class LabDriver {
 
   bool stopped_ = false;
   bool stop_asked_ = false;
-  bool finishing_step_ = false;      // syncs sent now are the ones the trainer waits for
-  std::vector<bool> blocking_;       // engines whose sync the trainer waits for
+  bool finishing_step_ = false;  // syncs sent now are the ones the trainer waits for
+  // Until when the trainer hands out weights. Engines take them at a boundary of
+  // their own, which it does not wait for.
+  std::optional<Seconds> sent_at_;
   std::optional<TrainBatch> batch_;  // to train on, or in training
   Training training_;
   std::optional<Seconds> trained_at_;
