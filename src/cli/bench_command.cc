@@ -1,7 +1,9 @@
 // pace bench
+#include <algorithm>
 #include <cstdio>
 
 #include "bench/controller_bench.h"
+#include "bench/method_bench.h"
 #include "bench/rollout_bench.h"
 #include "bench/tokenizer_bench.h"
 #include "cli/commands.h"
@@ -11,6 +13,9 @@ namespace {
 
 Result<std::string> Run(const BenchArguments& arguments) {
   const bool python = !arguments.no_python;
+  if (arguments.what == "methods") {
+    return RunMethodBench({.repetitions = std::max<int64_t>(arguments.repetitions, 10)});
+  }
   if (arguments.what == "rollout") {
     return RunRolloutBench({.model = arguments.model,
                             .repetitions = arguments.repetitions,

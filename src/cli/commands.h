@@ -81,6 +81,18 @@ struct TrainArguments {
 };
 int RunTrainCommand(const TrainArguments& arguments);
 
+struct CompareArguments {
+  std::string experiment;              // a file, or a name in experiments/
+  std::vector<std::string> overrides;  // key=value, for every arm
+  std::vector<std::string> cells;      // ARM.SEED; empty = all
+  int64_t num_seeds = 0;               // 0 = as the experiment says
+  int64_t num_jobs = 0;                // 0 = one per core
+  std::string out;                     // empty = runs/compare/NAME
+  bool again = false;
+  bool strict = false;
+};
+int RunCompareCommand(const CompareArguments& arguments);
+
 struct EvalArguments {
   std::string settings;
   std::vector<std::string> overrides;

@@ -14,6 +14,10 @@ int RunTrainCommand(const TrainArguments& /*arguments*/) {
   return FailWithoutTorch();
 }
 
+int RunCompareCommand(const CompareArguments& /*arguments*/) {
+  return FailWithoutTorch();
+}
+
 int RunEvalCommand(const EvalArguments& /*arguments*/) {
   return FailWithoutTorch();
 }

@@ -73,7 +73,7 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
   CLI::App* bench = AddCommand(app, "bench", "Measure speed beside peers and limits; prints JSON",
                                "pace bench rollout --threads 2 > bench.json");
   bench->add_option("what", arguments.what, "What to measure")
-      ->check(CLI::IsMember({"controller", "rollout", "tokenizer"}))
+      ->check(CLI::IsMember({"controller", "methods", "rollout", "tokenizer"}))
       ->capture_default_str();
   bench->add_option("--repetitions", arguments.repetitions, "Rounds over all measurements")
       ->check(CLI::Range(1, 1000))
@@ -201,6 +201,27 @@ void AddGenerate(CLI::App& app, GenerateArguments& arguments) {
   generate->add_option("--system", arguments.system, "A system message for the chat");
 }
 
+void AddCompare(CLI::App& app, CompareArguments& arguments) {
+  CLI::App* compare = AddCommand(app, "compare", "Compare methods over seeds, in the lab",
+                                 "pace compare main\n"
+                                 "  pace compare main --seeds 3 --jobs 2\n"
+                                 "  pace compare main --cell async.1 --again --out /tmp/one");
+  compare
+      ->add_option("experiment", arguments.experiment, "A file, or the name of one in experiments/")
+      ->required();
+  compare->add_option("overrides", arguments.overrides, kOverridesHelp);
+  compare->add_option("--seeds", arguments.num_seeds, "Seeds per arm (default: the experiment's)")
+      ->check(CLI::Range(1, 1000));
+  compare->add_option("--jobs", arguments.num_jobs, "Runs at a time (default: one per core)")
+      ->check(CLI::Range(1, 1024));
+  compare->add_option("--out", arguments.out,
+                      "Where results go and what is there is taken from (default: "
+                      "runs/compare/NAME)");
+  compare->add_option("--cell", arguments.cells, "Only ARM.SEED; may be given several times");
+  compare->add_flag("--again", arguments.again, "Also run what is there already");
+  compare->add_flag("--strict", arguments.strict, "Exit 2 unless every claim holds");
+}
+
 void AddTrain(CLI::App& app, TrainArguments& arguments) {
   CLI::App* train = AddCommand(app, "train", "Train a policy by asynchronous RL",
                                "pace train tiny\n"
@@ -212,14 +233,16 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
   train->add_option("--method", arguments.method,
                     "A method's settings: sync, async, raw, generation, waiting, effective, "
                     "stale-K, oldest-K, m2po");
-  train->add_option("--driver", arguments.driver,
-                    "runtime = this machine's clock; lab = the cluster model's, to the bit")
+  train
+      ->add_option("--driver", arguments.driver,
+                   "runtime = this machine's clock; lab = the cluster model's, to the bit")
       ->check(CLI::IsMember({"runtime", "lab"}))
       ->capture_default_str();
   train->add_option("--out", arguments.out, "The run directory (default: runs/NAME)");
   train->add_option("--resume", arguments.resume, "A run directory to go on with");
-  train->add_option("--threads", arguments.num_threads,
-                    "lab: 2 = training is computed beside generation")
+  train
+      ->add_option("--threads", arguments.num_threads,
+                   "lab: 2 = training is computed beside generation")
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
 }
@@ -257,6 +280,7 @@ int Main(int argc, char** argv) {
   BenchArguments bench;
   TokenizeArguments tokenize;
   VerifyArguments verify;
+  CompareArguments compare;
   TrainArguments train;
   EvalArguments eval;
   SftArguments sft;
@@ -272,6 +296,7 @@ int Main(int argc, char** argv) {
   AddTokenize(app, tokenize);
   AddVerify(app, verify);
   AddTrain(app, train);
+  AddCompare(app, compare);
   AddEval(app, eval);
   AddSft(app, sft);
   AddImport(app, import_arguments);
@@ -289,6 +314,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("config")) return RunConfigCommand(config);
   if (app.got_subcommand("tokenize")) return RunTokenizeCommand(tokenize);
   if (app.got_subcommand("verify")) return RunVerifyCommand(verify);
+  if (app.got_subcommand("compare")) return RunCompareCommand(compare);
   if (app.got_subcommand("train")) return RunTrainCommand(train);
   if (app.got_subcommand("eval")) return RunEvalCommand(eval);
   if (app.got_subcommand("sft")) return RunSftCommand(sft);

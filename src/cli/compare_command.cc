@@ -1,0 +1,128 @@
+// pace compare
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "compare/comparison.h"
+#include "compare/results.h"
+#include "core/json_writer.h"
+#include "core/printable.h"
+#include "formats/aside_file.h"
+#include "record/build_info.h"
+#include "report/report.h"
+
+namespace pace {
+namespace {
+
+// "effective.3"
+Result<CellId> ParseCellId(const std::string& text) {
+  const size_t dot = text.rfind('.');
+  CellId id;
+  if (dot != std::string::npos) {
+    id.arm = text.substr(0, dot);
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data() + dot + 1, end, id.seed);
+    if (error == std::errc() && stop == end) return id;
+  }
+  return InvalidArgument("--cell ", Printable(text), ": must be ARM.SEED, as in async.1");
+}
+
+Status WriteText(const std::string& path, const std::string& text) {
+  Result<AsideFile> file = AsideFile::Create(path);
+  if (!file.ok()) return file.status();
+  PACE_RETURN_IF_ERROR(file->Append(text));
+  return file->Commit();
+}
+
+std::string ManifestOf(const Experiment& experiment, const CompareArguments& arguments) {
+  std::string out;
+  JsonWriter json(out);
+  json.BeginObject();
+  json.Put("experiment", experiment.name);
+  json.Put("version", PaceVersion());
+  json.Put("commit", PaceCommit());
+  json.Put("seeds", experiment.num_seeds);
+  json.Key("overrides");
+  json.BeginArray();
+  for (const std::string& assignment : arguments.overrides) json.Value(assignment);
+  json.EndArray();
+  json.EndObject();
+  return out + "\n";
+}
+
+Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells,
+                    const CompareArguments& arguments, const std::string& directory) {
+  const CellTable table(experiment, cells);
+  const std::string text = ResultsMarkdown(table);
+  PACE_RETURN_IF_ERROR(WriteText(directory + "/results.md", text));
+  PACE_RETURN_IF_ERROR(WriteText(directory + "/manifest.json", ManifestOf(experiment, arguments)));
+  std::printf("%s", text.c_str());
+  if (table.seeds().empty()) return Status::Ok();
+  const Result<std::vector<RunData>> runs = MeanRuns(table);
+  if (!runs.ok()) return runs.status();
+  const std::string page = directory + "/report.html";
+  PACE_RETURN_IF_ERROR(WriteReport(*runs, page));
+  const ClaimCounts counts = CountClaims(table);
+  std::printf("claims: %lld hold, %lld do not, %lld undecided\nreport: %s\n",
+              static_cast<long long>(counts.hold), static_cast<long long>(counts.fail),
+              static_cast<long long>(counts.undecided), page.c_str());
+  if (arguments.strict && counts.fail + counts.undecided > 0) {
+    return InvalidArgument(experiment.name, ": ", counts.fail + counts.undecided,
+                              " claims do not hold (--strict)");
+  }
+  return Status::Ok();
+}
+
+Status RunCompare(const CompareArguments& arguments) {
+  Result<Experiment> experiment = LoadExperiment(arguments.experiment);
+  if (!experiment.ok()) return experiment.status();
+  if (arguments.num_seeds > 0) experiment->num_seeds = arguments.num_seeds;
+  ComparisonOptions options;
+  options.directory = arguments.out.empty() ? "runs/compare/" + experiment->name : arguments.out;
+  options.num_jobs = arguments.num_jobs;
+  options.overrides = arguments.overrides;
+  options.again = arguments.again;
+  for (const std::string& text : arguments.cells) {
+    Result<CellId> id = ParseCellId(text);
+    if (!id.ok()) return id.status();
+    options.only.push_back(std::move(id).value());
+  }
+  Interrupt interrupt;
+  bool asked = false;
+  Mutex mutex;
+  options.stop = [&] {
+    const MutexLock lock(mutex);
+    asked = asked || interrupt.Take();
+    return asked;
+  };
+  std::unique_ptr<Progress> progress;
+  options.begin = [&](size_t to_run, size_t done) {
+    std::fprintf(stderr, "%s: %zu runs to make, %zu there already, in %s\n",
+                 experiment->name.c_str(), to_run, done, options.directory.c_str());
+    if (to_run > 0) progress = std::make_unique<Progress>("comparing", "steps", to_run);
+  };
+  options.progress = [&](size_t cell, int64_t done, int64_t total) {
+    progress->Update(cell, done, total);
+  };
+  const Result<std::vector<Cell>> cells = RunComparison(*experiment, options);
+  progress.reset();
+  if (!cells.ok()) return cells.status();
+  PACE_RETURN_IF_ERROR(WriteResults(*experiment, *cells, arguments, options.directory));
+  if (asked) {
+    std::fprintf(stderr, "stopped early; the same command goes on with what is missing\n");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+int RunCompareCommand(const CompareArguments& arguments) {
+  const Status status = RunCompare(arguments);
+  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace pace

@@ -1,0 +1,99 @@
+#include "compare/cell.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/check.h"
+#include "execution/run_observer.h"
+#include "lab/lab.h"
+
+namespace pace {
+namespace {
+
+// FNV-1a, 64 bits: to tell files apart, not against forgery.
+class Digest {
+ public:
+  void Add(const void* data, size_t size) {
+    const auto* bytes = static_cast<const unsigned char*>(data);
+    for (size_t i = 0; i < size; ++i) state_ = (state_ ^ bytes[i]) * 0x100000001b3ULL;
+  }
+  std::string Text() const {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string out;
+    for (int shift = 60; shift >= 0; shift -= 4) out += kDigits[(state_ >> shift) & 15];
+    return out;
+  }
+
+ private:
+  uint64_t state_ = 0xcbf29ce484222325ULL;
+};
+
+std::string DigestOf(const WeightSet& weights) {
+  Digest digest;
+  for (const auto& [name, view] : weights.views()) {
+    digest.Add(name.data(), name.size());
+    digest.Add(view.bytes.data(), view.bytes.size());
+  }
+  return digest.Text();
+}
+
+struct StepCounter final : RunObserver {
+  StepCounter(const CellProgress& report, int64_t total) : progress(report), num_steps(total) {}
+  void OnStep(int64_t done, const MetricsRow&) override {
+    if (progress) progress(done, num_steps);
+  }
+  const CellProgress& progress;
+  int64_t num_steps;
+};
+
+CellEvaluation EvaluationOf(PolicyVersion version, const std::vector<BenchmarkScore>& scores,
+                            const std::vector<double>& times) {
+  CellEvaluation out;
+  out.step = version.step();
+  // Version n exists from the end of step n - 1 on.
+  if (out.step > 0) out.time = times[static_cast<size_t>(out.step) - 1];
+  for (const BenchmarkScore& score : scores) {
+    out.accuracy += score.mean / static_cast<double>(scores.size());
+    out.length += score.mean_length / static_cast<double>(scores.size());
+  }
+  return out;
+}
+
+}  // namespace
+
+bool Cell::operator==(const Cell& other) const {
+  return CellToJson(*this) == CellToJson(other);
+}
+
+std::string DigestOf(const Settings& settings, const Policy& policy) {
+  Digest digest;
+  const std::string text = ToYaml(settings);
+  digest.Add(text.data(), text.size());
+  const std::string weights = DigestOf(policy.weights);
+  digest.Add(weights.data(), weights.size());
+  return digest.Text();
+}
+
+Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& policy,
+                     const CellProgress& progress) {
+  StepCounter counter(progress, settings.run.num_steps);
+  Result<LabResult> run = RunLab(settings, policy, {.observer = &counter});
+  if (!run.ok()) return run.status().At(Concat("arm ", id.arm, ", seed ", id.seed));
+  Cell cell;
+  cell.id = id;
+  cell.settings_digest = DigestOf(settings, policy);
+  cell.weights_digest = DigestOf(run->weights);
+  for (const std::string_view name : kStepColumns) {
+    std::vector<double>& column = cell.steps[std::string(name)];
+    for (const MetricsRow& row : run->rows) {
+      column.push_back(Find(row, name).value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+  }
+  for (const auto& [version, scores] : run->evaluations) {
+    cell.evaluations.push_back(EvaluationOf(version, scores, cell.steps["time"]));
+  }
+  // What is used is what is written, so that a resumed comparison is the same.
+  return ParseCell(CellToJson(cell));
+}
+
+}  // namespace pace

@@ -1,0 +1,102 @@
+// Cell: what one run of a comparison leaves behind, and its line of cells.jsonl.
+//
+// A line holds the arm, the seed, a digest of the settings, a digest of the
+// final weights, the evaluations, and a column of per-step values for each name
+// in kStepColumns. The same settings and the same program give the same bytes.
+//
+//   Result<Cell> cell = RunCell({"async", 1}, settings, policy, progress);
+//   file << CellToJson(*cell) << "\n";
+//
+// Thread-safety: pure functions; RunCell may run side by side with itself.
+#ifndef PACE_COMPARE_CELL_H_
+#define PACE_COMPARE_CELL_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/experiment.h"
+#include "config/settings.h"
+#include "core/status.h"
+#include "execution/policy.h"
+
+namespace pace {
+
+// Of metrics.jsonl.
+inline constexpr std::array<std::string_view, 31> kStepColumns = {
+    "time",
+    "time/step",
+    "time/wait_data",
+    "time/train",
+    "time/sync",
+    "time/rescore_visible",
+    "time/other",
+    "time/rescore_hidden",
+    "staleness/waiting/mean",
+    "staleness/waiting_assembly/mean",
+    "staleness/waiting_pool/mean",
+    "staleness/generation/mean",
+    "staleness/effective/mean",
+    "staleness/lag/mean",
+    "prefix/scored_fraction",
+    "pool/occupancy",
+    "admission/budget",
+    "admission/offered",
+    "admission/rejected",
+    "selection/length_offered",
+    "selection/length_trained",
+    "selection/reward_offered",
+    "selection/reward_trained",
+    "throughput/produced",
+    "throughput/consumed",
+    "cost/gpu_time",
+    "cost/tokens_generated",
+    "cost/tokens_never_trained",
+    "train/entropy",
+    "train/clip_fraction",
+    "train/grad_norm",
+};
+
+// One evaluation: the plain mean over the benchmarks.
+struct CellEvaluation {
+  int64_t step = 0;  // updates done
+  double time = 0;   // of the run's clock
+  double accuracy = 0;
+  double length = 0;
+
+  bool operator==(const CellEvaluation&) const = default;
+};
+
+struct Cell {
+  CellId id = {};
+  std::string settings_digest = {};
+  std::string weights_digest = {};
+  std::vector<CellEvaluation> evaluations = {};
+  // By name; all of one length, the number of steps. A value that a step lacks
+  // is NaN.
+  std::map<std::string, std::vector<double>, std::less<>> steps = {};
+
+  size_t num_steps() const { return steps.empty() ? 0 : steps.begin()->second.size(); }
+  bool operator==(const Cell& other) const;  // NaN equals NaN
+};
+
+// Of everything that can change a result.
+std::string DigestOf(const Settings& settings, const Policy& policy);
+
+using CellProgress = std::function<void(int64_t steps_done, int64_t num_steps)>;
+Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& policy,
+                     const CellProgress& progress);
+
+// One line, without the line break. Values carry six significant digits.
+std::string CellToJson(const Cell& cell);
+Result<Cell> ParseCell(std::string_view json);
+// A file of them. A cut last line is left out.
+Result<std::vector<Cell>> ReadCells(const std::string& path);
+
+}  // namespace pace
+
+#endif  // PACE_COMPARE_CELL_H_

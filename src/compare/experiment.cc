@@ -1,0 +1,278 @@
+#include "compare/experiment.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "compare/cell_summary.h"
+#include "config/methods.h"
+#include "core/printable.h"
+
+namespace pace {
+namespace {
+
+constexpr char kFolder[] = "experiments";
+constexpr int64_t kMaxSeeds = 1000;
+constexpr size_t kMaxArms = 16;  // that a page can show
+
+std::string Place(const std::string& name, const YAML::Node& node) {
+  return Concat(name, ":", node.Mark().line + 1);
+}
+
+Result<std::string> Word(const YAML::Node& node, std::string_view key, const std::string& name) {
+  if (!node.IsScalar()) return InvalidArgument(key, ": must be one value").At(Place(name, node));
+  return node.Scalar();
+}
+
+Result<std::vector<std::string>> Words(const YAML::Node& node, std::string_view key,
+                                       const std::string& name) {
+  if (!node.IsSequence()) return InvalidArgument(key, ": must be a list").At(Place(name, node));
+  std::vector<std::string> out;
+  for (const YAML::Node& item : node) {
+    Result<std::string> word = Word(item, key, name);
+    if (!word.ok()) return word.status();
+    out.push_back(std::move(word).value());
+  }
+  return out;
+}
+
+Result<double> Number(const YAML::Node& node, std::string_view key, const std::string& name) {
+  double value = 0;
+  if (!node.IsScalar() || !YAML::convert<double>::decode(node, value)) {
+    return InvalidArgument(key, ": must be a number").At(Place(name, node));
+  }
+  return value;
+}
+
+// A name becomes part of file names and tables.
+Status CheckName(const std::string& arm) {
+  const bool plain =
+      !arm.empty() && arm.size() <= 40 && std::all_of(arm.begin(), arm.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_' || c == '.';
+      });
+  if (plain) return Status::Ok();
+  return InvalidArgument("arm ", Printable(arm), ": must be 1 to 40 letters, digits, - _ .");
+}
+
+Result<Arm> ParseArm(const YAML::Node& node, const std::string& name) {
+  Arm arm;
+  if (node.IsScalar()) {
+    arm.name = arm.method = node.Scalar();
+    return arm;
+  }
+  if (!node.IsMap())
+    return InvalidArgument("arms: a word or {name, method, set}").At(Place(name, node));
+  for (const auto& entry : node) {
+    const std::string key = entry.first.Scalar();
+    if (key == "set") {
+      Result<std::vector<std::string>> set = Words(entry.second, "set", name);
+      if (!set.ok()) return set.status();
+      arm.set = std::move(set).value();
+      continue;
+    }
+    Result<std::string> word = Word(entry.second, key, name);
+    if (!word.ok()) return word.status();
+    if (key == "name") {
+      arm.name = std::move(word).value();
+    } else if (key == "method") {
+      arm.method = std::move(word).value();
+    } else {
+      return InvalidArgument("arms: unknown key ", Printable(key), " (name, method, set)")
+          .At(Place(name, entry.first));
+    }
+  }
+  if (arm.name.empty()) arm.name = arm.method;
+  if (arm.method.empty()) arm.method = arm.name;
+  return arm;
+}
+
+Result<Claim> ParseClaim(const YAML::Node& node, const std::string& name) {
+  if (!node.IsMap())
+    return InvalidArgument("claims: must be {says, value, of, ...}").At(Place(name, node));
+  Claim claim;
+  for (const auto& entry : node) {
+    const std::string key = entry.first.Scalar();
+    std::optional<double>* const number = key == "at_least"  ? &claim.at_least
+                                          : key == "at_most" ? &claim.at_most
+                                          : key == "paper"   ? &claim.paper
+                                                             : nullptr;
+    if (number != nullptr) {
+      const Result<double> value = Number(entry.second, key, name);
+      if (!value.ok()) return value.status();
+      *number = *value;
+      continue;
+    }
+    std::string* const text = key == "says"    ? &claim.says
+                              : key == "value" ? &claim.value
+                              : key == "of"    ? &claim.of
+                              : key == "over"  ? &claim.over
+                                               : nullptr;
+    if (text == nullptr) {
+      return InvalidArgument("claims: unknown key ", Printable(key),
+                             " (says, value, of, over, at_least, at_most, paper)")
+          .At(Place(name, entry.first));
+    }
+    Result<std::string> word = Word(entry.second, key, name);
+    if (!word.ok()) return word.status();
+    *text = std::move(word).value();
+  }
+  return claim;
+}
+
+Status CheckClaim(const Experiment& experiment, const Claim& claim) {
+  if (experiment.FindArm(claim.of) == nullptr) {
+    return InvalidArgument("claims.of = ", Printable(claim.of), ": no such arm");
+  }
+  if (!claim.over.empty() && experiment.FindArm(claim.over) == nullptr) {
+    return InvalidArgument("claims.over = ", Printable(claim.over), ": no such arm");
+  }
+  if (!IsCellValue(claim.value)) {
+    return InvalidArgument("claims.value = ", Printable(claim.value), ": must be one of ",
+                           CellValueNames());
+  }
+  return Status::Ok();
+}
+
+Status Check(const Experiment& experiment) {
+  if (experiment.base.empty())
+    return InvalidArgument("base: a preset or settings file must be given");
+  if (experiment.arms.empty() || experiment.arms.size() > kMaxArms) {
+    return InvalidArgument("arms: must be 1 to ", kMaxArms, ", not ", experiment.arms.size());
+  }
+  std::set<std::string> names;
+  for (const Arm& arm : experiment.arms) {
+    PACE_RETURN_IF_ERROR(CheckName(arm.name));
+    if (!names.insert(arm.name).second)
+      return InvalidArgument("arms: ", arm.name, " is there twice");
+  }
+  if (!experiment.baseline.empty() && !names.contains(experiment.baseline)) {
+    return InvalidArgument("baseline = ", Printable(experiment.baseline), ": no such arm");
+  }
+  for (const Claim& claim : experiment.claims) PACE_RETURN_IF_ERROR(CheckClaim(experiment, claim));
+  return Status::Ok();
+}
+
+Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value,
+                const std::string& name) {
+  if (key == "arms" || key == "claims") {
+    if (!value.IsSequence()) return InvalidArgument(key, ": must be a list").At(Place(name, value));
+    for (const YAML::Node& item : value) {
+      if (key == "arms") {
+        Result<Arm> arm = ParseArm(item, name);
+        if (!arm.ok()) return arm.status();
+        out.arms.push_back(std::move(arm).value());
+      } else {
+        Result<Claim> claim = ParseClaim(item, name);
+        if (!claim.ok()) return claim.status();
+        out.claims.push_back(std::move(claim).value());
+      }
+    }
+    return Status::Ok();
+  }
+  if (key == "set") {
+    Result<std::vector<std::string>> set = Words(value, key, name);
+    if (!set.ok()) return set.status();
+    out.set = std::move(set).value();
+    return Status::Ok();
+  }
+  if (key == "seeds") {
+    const Result<double> number = Number(value, key, name);
+    if (!number.ok()) return number.status();
+    if (!(*number >= 1 && *number <= kMaxSeeds)) {
+      return InvalidArgument("seeds: must be 1 to ", kMaxSeeds).At(Place(name, value));
+    }
+    out.num_seeds = static_cast<int64_t>(*number);
+    return Status::Ok();
+  }
+  std::string* const text = key == "title"      ? &out.title
+                            : key == "paper"    ? &out.paper
+                            : key == "base"     ? &out.base
+                            : key == "baseline" ? &out.baseline
+                                                : nullptr;
+  if (text == nullptr) {
+    return InvalidArgument("unknown key ", Printable(key),
+                           " (title, paper, base, set, seeds, baseline, arms, claims)")
+        .At(Place(name, value));
+  }
+  Result<std::string> word = Word(value, key, name);
+  if (!word.ok()) return word.status();
+  *text = std::move(word).value();
+  return Status::Ok();
+}
+
+std::string KnownExperiments() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder, error)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  if (names.empty()) return Concat("there is no folder ", kFolder, " here");
+  std::string out = Concat("in ", kFolder, ":");
+  for (const std::string& name : names) out += " " + name;
+  return out;
+}
+
+}  // namespace
+
+const Arm* Experiment::FindArm(std::string_view arm) const {
+  for (const Arm& candidate : arms) {
+    if (candidate.name == arm) return &candidate;
+  }
+  return nullptr;
+}
+
+Result<Experiment> ParseExperiment(std::string_view yaml, const std::string& name) {
+  Experiment out;
+  try {
+    const YAML::Node document = YAML::Load(std::string(yaml));
+    if (!document.IsMap()) return InvalidArgument(name, ": must hold title, base, arms");
+    for (const auto& entry : document) {
+      if (!entry.first.IsScalar()) return InvalidArgument("a key must be a word").At(name);
+      PACE_RETURN_IF_ERROR(ApplyKey(out, entry.first.Scalar(), entry.second, name));
+    }
+  } catch (const YAML::Exception& error) {
+    return InvalidArgument(name, ":", error.mark.line + 1, ": not YAML: ", Printable(error.msg));
+  }
+  out.name = std::filesystem::path(name).stem().string();
+  PACE_RETURN_IF_ERROR(Check(out).At(name));
+  return out;
+}
+
+Result<Experiment> LoadExperiment(const std::string& name_or_path) {
+  std::string path = name_or_path;
+  if (!std::filesystem::is_regular_file(path)) path = Concat(kFolder, "/", name_or_path, ".yaml");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return NotFound(Printable(name_or_path), ": neither a file nor an experiment (",
+                    KnownExperiments(), ")");
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return ParseExperiment(text.str(), path);
+}
+
+Result<Settings> SettingsOf(const Experiment& experiment, const CellId& cell,
+                            const std::vector<std::string>& overrides) {
+  const Arm* const arm = experiment.FindArm(cell.arm);
+  if (arm == nullptr) return NotFound("arm ", Printable(cell.arm), ": not in ", experiment.name);
+  Result<Settings> base = LoadSettings(experiment.base, experiment.set);
+  if (!base.ok()) return base.status().At(experiment.name);
+  Result<Settings> settings = ApplyMethod(*base, arm->method);
+  if (!settings.ok()) return settings.status().At(Concat(experiment.name, ", arm ", arm->name));
+  for (const auto* list : {&arm->set, &overrides}) {
+    for (const std::string& assignment : *list) {
+      PACE_RETURN_IF_ERROR(ApplyOverride(*settings, assignment).At(Concat("arm ", arm->name)));
+    }
+  }
+  settings->run.seed = cell.seed;
+  PACE_RETURN_IF_ERROR(settings->Validate().At(Concat("arm ", arm->name)));
+  return settings;
+}
+
+}  // namespace pace

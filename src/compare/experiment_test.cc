@@ -1,0 +1,78 @@
+#include "compare/experiment.h"
+
+#include <gtest/gtest.h>
+
+namespace pace {
+namespace {
+
+constexpr char kGood[] = R"(
+title: Two ways
+base: tiny
+set: [run.num_steps=7]
+seeds: 3
+baseline: async
+arms:
+  - async
+  - {name: gamma-2, method: effective, set: [admission.gamma=2]}
+claims:
+  - {says: waits less, value: waiting, of: gamma-2, over: async, at_most: 1, paper: 0.3}
+)";
+
+TEST(ExperimentTest, ReadsArmsSettingsAndClaims) {
+  const Result<Experiment> experiment = ParseExperiment(kGood, "experiments/two.yaml");
+  ASSERT_TRUE(experiment.ok()) << experiment.status().message();
+  EXPECT_EQ(experiment->name, "two");
+  EXPECT_EQ(experiment->num_seeds, 3);
+  ASSERT_EQ(experiment->arms.size(), 2u);
+  EXPECT_EQ(experiment->arms[0].method, "async");
+  ASSERT_EQ(experiment->claims.size(), 1u);
+  EXPECT_EQ(experiment->claims[0].at_most, 1);
+  EXPECT_EQ(experiment->claims[0].paper, 0.3);
+  const Result<Settings> settings = SettingsOf(*experiment, {"gamma-2", 2}, {"batch.num_groups=4"});
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  EXPECT_EQ(settings->run.num_steps, 7);
+  EXPECT_EQ(settings->run.seed, 2);
+  EXPECT_EQ(settings->admission.gamma, 2);
+  EXPECT_EQ(settings->batch.num_groups, 4);
+}
+
+std::string With(const std::string& from, const std::string& to) {
+  std::string text = kGood;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(ExperimentTest, SaysWhatIsWrongInOneLine) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {With("baseline: async", "baseline: sink"), "baseline"},
+      {With("of: gamma-2", "of: gama"), "no such arm"},
+      {With("value: waiting", "value: wating"), "claims.value"},
+      {With("seeds: 3", "seeds: 0"), "seeds"},
+      {With("title:", "titel:"), "unknown key"},
+      {With("name: gamma-2", "name: a/b"), "letters, digits"},
+      {With("name: gamma-2", "name: async"), "twice"},
+      {With("arms:", "arms: ["), "not YAML"},
+      {With("base: tiny", "base: \"\""), "base"},
+      {"- a list", "must hold"},
+  };
+  for (const auto& [yaml, part] : cases) {
+    const Result<Experiment> parsed = ParseExperiment(yaml, "e.yaml");
+    ASSERT_FALSE(parsed.ok()) << part;
+    EXPECT_NE(parsed.status().message().find(part), std::string::npos) << parsed.status().message();
+    EXPECT_NE(parsed.status().message().find("e.yaml"), std::string::npos);
+    EXPECT_EQ(parsed.status().message().find('\n'), std::string::npos);
+  }
+}
+
+TEST(ExperimentTest, AnUnknownSettingNamesTheArm) {
+  const Result<Experiment> experiment =
+      ParseExperiment(With("admission.gamma=2", "admission.gama=2"), "e.yaml");
+  ASSERT_TRUE(experiment.ok());
+  const Result<Settings> settings = SettingsOf(*experiment, {"gamma-2", 1}, {});
+  ASSERT_FALSE(settings.ok());
+  EXPECT_NE(settings.status().message().find("gamma-2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace pace

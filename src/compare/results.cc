@@ -1,0 +1,237 @@
+#include "compare/results.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+namespace pace {
+namespace {
+
+struct Shown {
+  std::string_view name;
+  std::string_view head;
+  double factor;
+  int digits;
+};
+
+constexpr std::array<Shown, 6> kAccuracy = {{{"base", "before, %", 100, 1},
+                                             {"best", "best, %", 100, 1},
+                                             {"final", "last, %", 100, 1},
+                                             {"area", "area, %", 100, 1},
+                                             {"equal_time", "best at equal time, %", 100, 1},
+                                             {"equal_tokens", "best at equal tokens, %", 100, 1}}};
+constexpr std::array<Shown, 9> kRun = {{{"step_seconds", "s per step", 1, 1},
+                                        {"waiting", "waiting", 1, 2},
+                                        {"generation", "generation", 1, 2},
+                                        {"scored", "scored, %", 100, 0},
+                                        {"occupancy", "pool", 1, 1},
+                                        {"rejected", "rejected, %", 100, 0},
+                                        {"length_ratio", "trained/offered length", 1, 2},
+                                        {"mega_tokens", "tokens, M", 1, 2},
+                                        {"never_trained", "never trained, %", 100, 0}}};
+constexpr std::array<std::string_view, 4> kCompared = {"best", "final", "area", "equal_time"};
+
+std::string Fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, value);
+  return text;
+}
+
+std::string Show(const Estimate& estimate, double factor, int digits) {
+  if (estimate.count == 0) return "–";
+  std::string out = Fixed(factor * estimate.mean, digits);
+  if (std::isfinite(estimate.half_width)) {
+    out += " ± " + Fixed(factor * estimate.half_width, digits);
+  }
+  return out;
+}
+
+template <size_t kCount>
+std::string ArmTable(const CellTable& table, const std::array<Shown, kCount>& columns) {
+  std::string out = "| arm |";
+  for (const Shown& column : columns) out += Concat(" ", column.head, " |");
+  out += "\n|---|";
+  for (size_t i = 0; i < columns.size(); ++i) out += "---|";
+  out += "\n";
+  for (const Arm& arm : table.experiment().arms) {
+    out += Concat("| ", arm.name, " |");
+    for (const Shown& column : columns) {
+      out += Concat(" ", Show(table.Of(arm.name, column.name), column.factor, column.digits), " |");
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string DifferenceTable(const CellTable& table) {
+  const std::string& baseline = table.experiment().baseline;
+  std::string out = Concat("| arm less ", baseline, ", points |");
+  for (const std::string_view name : kCompared) out += Concat(" ", name, " |");
+  out += "\n|---|---|---|---|---|\n";
+  for (const Arm& arm : table.experiment().arms) {
+    if (arm.name == baseline) continue;
+    out += Concat("| ", arm.name, " |");
+    for (const std::string_view name : kCompared) {
+      const Estimate difference =
+          PairedDifference(table.Values(arm.name, name), table.Values(baseline, name));
+      const bool clear = Against(difference, 0) != Finding::kUndecided;
+      out += Concat(" ", Show(difference, 100, 1), clear ? " \\*" : "", " |");
+    }
+    out += "\n";
+  }
+  const size_t comparisons = (table.experiment().arms.size() - 1) * kCompared.size();
+  return out + Concat("\n\\* The 95 % interval leaves out 0. ", comparisons,
+                      " comparisons are made here, uncorrected: of as many without any effect, ",
+                      Fixed(0.05 * static_cast<double>(comparisons), 1),
+                      " would be marked on average.\n");
+}
+
+Estimate FoundOf(const CellTable& table, const Claim& claim) {
+  if (claim.over.empty()) return table.Of(claim.of, claim.value);
+  return PairedRatio(table.Values(claim.of, claim.value), table.Values(claim.over, claim.value));
+}
+
+// True: holds with its whole interval; empty: the interval straddles a bound.
+std::optional<bool> Holds(const Claim& claim, const Estimate& found) {
+  bool undecided = false;
+  for (const auto& [bound, wanted] :
+       {std::pair(claim.at_least, Finding::kAbove), std::pair(claim.at_most, Finding::kBelow)}) {
+    if (!bound.has_value()) continue;
+    if (found.half_width == 0 && found.mean == *bound) continue;  // on the bound, exactly
+    const Finding finding = Against(found, *bound);
+    if (finding == Finding::kUndecided) {
+      undecided = true;
+    } else if (finding != wanted) {
+      return false;
+    }
+  }
+  return undecided ? std::nullopt : std::optional(true);
+}
+
+std::string BoundText(const Claim& claim) {
+  std::string out;
+  if (claim.at_least.has_value()) out = Concat("≥ ", *claim.at_least);
+  if (claim.at_most.has_value()) out += Concat(out.empty() ? "" : ", ", "≤ ", *claim.at_most);
+  return out.empty() ? "–" : out;
+}
+
+std::string ClaimTable(const CellTable& table) {
+  std::string out = "| claim | measured as | paper | bound | here | |\n|---|---|---|---|---|---|\n";
+  for (const Claim& claim : table.experiment().claims) {
+    const Estimate found = FoundOf(table, claim);
+    const std::optional<bool> holds = Holds(claim, found);
+    const bool bounded = claim.at_least.has_value() || claim.at_most.has_value();
+    const std::string_view verdict = !bounded             ? "reported"
+                                     : !holds.has_value() ? "undecided"
+                                     : *holds             ? "holds"
+                                                          : "does not hold";
+    const std::string measure = claim.over.empty()
+                                    ? Concat(claim.value, " of ", claim.of)
+                                    : Concat(claim.value, ", ", claim.of, " / ", claim.over);
+    std::string seeds;
+    if (found.count < table.seeds().size()) {
+      seeds = Concat(" (", found.count, " of ", table.seeds().size(), " seeds have it)");
+    }
+    out += Concat("| ", claim.says, " | ", measure, " | ",
+                  claim.paper.has_value() ? Concat(*claim.paper) : "–", " | ", BoundText(claim),
+                  " | ", Show(found, 1, 3), seeds, " | ", verdict, " |\n");
+  }
+  return out;
+}
+
+// Means over seeds of one column, step by step.
+std::vector<double> MeanColumn(const CellTable& table, const std::string& arm,
+                               std::string_view name) {
+  std::vector<double> sums;
+  for (const int64_t seed : table.seeds()) {
+    const std::vector<double>& values = table.At(arm, seed).steps.find(name)->second;
+    sums.resize(std::max(sums.size(), values.size()));
+    for (size_t i = 0; i < values.size(); ++i) sums[i] += values[i];
+  }
+  for (double& sum : sums) sum /= static_cast<double>(table.seeds().size());
+  return sums;
+}
+
+void FillEvaluations(const CellTable& table, const std::string& arm, MetricsTable& out) {
+  const Cell& first = table.At(arm, table.seeds().front());
+  for (size_t i = 0; i < first.evaluations.size(); ++i) {
+    std::vector<double> accuracies;
+    double time = 0;
+    double length = 0;
+    for (const int64_t seed : table.seeds()) {
+      const CellEvaluation& evaluation = table.At(arm, seed).evaluations[i];
+      accuracies.push_back(evaluation.accuracy);
+      time += evaluation.time / static_cast<double>(table.seeds().size());
+      length += evaluation.length / static_cast<double>(table.seeds().size());
+    }
+    const Estimate accuracy = EstimateOf(accuracies);
+    out.AddRow(first.evaluations[i].step);
+    out.Set("time", time);
+    out.Set("eval/held_out/mean@k", accuracy.mean);
+    out.Set("eval/held_out/mean@k_half_width",
+            std::isfinite(accuracy.half_width) ? accuracy.half_width : 0);
+    out.Set("eval/held_out/length", length);
+  }
+}
+
+}  // namespace
+
+ClaimCounts CountClaims(const CellTable& table) {
+  ClaimCounts counts;
+  for (const Claim& claim : table.experiment().claims) {
+    if (!claim.at_least.has_value() && !claim.at_most.has_value()) continue;
+    const std::optional<bool> holds = Holds(claim, FoundOf(table, claim));
+    (!holds.has_value() ? counts.undecided : *holds ? counts.hold : counts.fail) += 1;
+  }
+  return counts;
+}
+
+std::string ResultsMarkdown(const CellTable& table) {
+  const Experiment& experiment = table.experiment();
+  std::string out =
+      Concat("## ", experiment.title.empty() ? experiment.name : experiment.title, "\n\n");
+  if (!experiment.paper.empty()) out += Concat("In the paper: ", experiment.paper, ".\n\n");
+  out += Concat("`pace compare ", experiment.name, "`: ", experiment.arms.size(), " arms, ",
+                table.seeds().size(), " seeds. Means over seeds ± half of the 95 % interval.\n\n");
+  if (table.seeds().empty()) return out + "No seed has been run in every arm yet.\n";
+  out += ArmTable(table, kAccuracy) + "\n" + ArmTable(table, kRun) + "\n";
+  if (!experiment.baseline.empty() && experiment.arms.size() > 1) {
+    out += DifferenceTable(table) + "\n";
+  }
+  if (!experiment.claims.empty()) out += ClaimTable(table) + "\n";
+  return out;
+}
+
+Result<std::vector<RunData>> MeanRuns(const CellTable& table) {
+  std::vector<RunData> runs;
+  if (table.seeds().empty()) return InvalidArgument("no seed has been run in every arm");
+  for (const Arm& arm : table.experiment().arms) {
+    const int64_t seed = table.seeds().front();
+    Result<Settings> settings = SettingsOf(table.experiment(), {arm.name, seed}, {});
+    if (!settings.ok()) return settings.status();
+    RunData run;
+    run.directory = arm.name;
+    run.manifest.name = arm.name;
+    run.manifest.driver = "lab";
+    run.manifest.method = arm.method;
+    run.settings = std::move(settings).value();
+    const size_t num_steps = table.At(arm.name, seed).num_steps();
+    std::vector<std::pair<std::string_view, std::vector<double>>> columns;
+    for (const std::string_view name : kStepColumns) {
+      columns.emplace_back(name, MeanColumn(table, arm.name, name));
+    }
+    for (size_t step = 0; step < num_steps; ++step) {
+      run.metrics.AddRow(static_cast<int64_t>(step));
+      for (const auto& [name, values] : columns) {
+        if (std::isfinite(values[step])) run.metrics.Set(name, values[step]);
+      }
+    }
+    FillEvaluations(table, arm.name, run.evaluations);
+    run.notes.push_back(Concat("means over ", table.seeds().size(), " seeds"));
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace pace

@@ -1,0 +1,33 @@
+// What a comparison found, as text and as a page.
+//
+// Thread-safety: pure functions.
+#ifndef PACE_COMPARE_RESULTS_H_
+#define PACE_COMPARE_RESULTS_H_
+
+#include <string>
+#include <vector>
+
+#include "compare/cell_summary.h"
+#include "record/run_reader.h"
+
+namespace pace {
+
+// Tables in Markdown: every arm with intervals, differences to the baseline
+// paired by seed, and the claims with what was found.
+std::string ResultsMarkdown(const CellTable& table);
+
+// The claims alone: how many hold, fail, and are undecided.
+struct ClaimCounts {
+  int64_t hold = 0;
+  int64_t fail = 0;
+  int64_t undecided = 0;
+};
+ClaimCounts CountClaims(const CellTable& table);
+
+// One run per arm for a report: means over seeds; the intervals of its accuracy
+// are those over seeds.
+Result<std::vector<RunData>> MeanRuns(const CellTable& table);
+
+}  // namespace pace
+
+#endif  // PACE_COMPARE_RESULTS_H_

@@ -1,0 +1,109 @@
+#include "compare/results.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace pace {
+namespace {
+
+constexpr char kYaml[] = R"(
+base: tiny
+seeds: 2
+baseline: async
+arms: [sync, async, effective]
+claims:
+  - {says: waits less, value: waiting, of: async, over: effective, at_least: 3}
+  - {says: is slower, value: step_seconds, of: sync, over: async, at_least: 5}
+  - {says: maybe, value: final, of: effective, over: async, at_least: 1.4}
+  - {says: just so, value: reach, of: effective, paper: 0.529}
+)";
+
+// A run of four steps of `seconds` each, evaluated before, after two and four.
+Cell Made(const std::string& arm, int64_t seed, double seconds, double waiting,
+          const std::vector<double>& accuracies) {
+  Cell cell;
+  cell.id = {arm, seed};
+  for (const std::string_view name : kStepColumns) {
+    cell.steps[std::string(name)] = {0, 0, 0, 0};
+  }
+  cell.steps["time"] = {seconds, 2 * seconds, 3 * seconds, 4 * seconds};
+  cell.steps["time/step"] = {seconds, seconds, seconds, seconds};
+  cell.steps["staleness/waiting/mean"] = {0, 0, waiting, waiting};
+  cell.steps["cost/tokens_generated"] = {10, 20, 30, 40};
+  cell.steps["admission/offered"] = {1, 1, 1, 1};
+  for (size_t i = 0; i < accuracies.size(); ++i) {
+    const auto step = static_cast<int64_t>(2 * i);
+    cell.evaluations.push_back({step, static_cast<double>(step) * seconds, accuracies[i], 5});
+  }
+  return cell;
+}
+
+class ResultsTest : public ::testing::Test {
+ protected:
+  ResultsTest()
+      : experiment_(ParseExperiment(kYaml, "made.yaml").value()),
+        cells_({Made("sync", 1, 4, 0, {0.1, 0.2, 0.4}), Made("sync", 2, 4, 0, {0.1, 0.3, 0.4}),
+                Made("async", 1, 1, 8, {0.1, 0.2, 0.2}), Made("async", 2, 1, 8, {0.1, 0.1, 0.2}),
+                Made("effective", 1, 1, 2, {0.1, 0.3, 0.5}),
+                Made("effective", 2, 1, 2, {0.1, 0.2, 0.3}),
+                Made("effective", 3, 1, 2, {0.1, 0.2, 0.3})}),
+        table_(experiment_, cells_) {}
+
+  Experiment experiment_;
+  std::vector<Cell> cells_;
+  CellTable table_;
+};
+
+TEST_F(ResultsTest, ComparesOnSeedsThatEveryArmHas) {
+  EXPECT_EQ(table_.seeds(), (std::vector<int64_t>{1, 2}));
+}
+
+TEST_F(ResultsTest, KnowsItsValues) {
+  const auto first = [&](const char* arm, const char* name) { return table_.Values(arm, name)[0]; };
+  EXPECT_DOUBLE_EQ(first("sync", "base"), 0.1);
+  EXPECT_DOUBLE_EQ(first("sync", "best"), 0.4);
+  EXPECT_DOUBLE_EQ(first("async", "best_step"), 2);
+  EXPECT_DOUBLE_EQ(first("sync", "area"), (0.15 * 2 + 0.3 * 2) / 4);
+  EXPECT_DOUBLE_EQ(first("async", "waiting"), 8);
+  EXPECT_DOUBLE_EQ(first("async", "hours"), 4.0 / 3600);
+  // Async took 4 s: of Sync, only what was there at once.
+  EXPECT_DOUBLE_EQ(first("sync", "equal_time"), 0.1);
+  EXPECT_DOUBLE_EQ(first("effective", "equal_time"), 0.5);
+  // 0.4 lies halfway between 0.3 at 2 s and 0.5 at 4 s; Sync was there at 16 s.
+  EXPECT_DOUBLE_EQ(first("effective", "reach"), 3.0 / 16);
+  EXPECT_TRUE(std::isnan(table_.Values("effective", "reach")[1]));
+}
+
+TEST_F(ResultsTest, ClaimsHoldFailOrStayOpen) {
+  const ClaimCounts counts = CountClaims(table_);
+  EXPECT_EQ(counts.hold, 1);       // 8 / 2 >= 3
+  EXPECT_EQ(counts.fail, 1);       // 4 / 1 < 5
+  EXPECT_EQ(counts.undecided, 1);  // 2.5 and 1.5
+  const std::string text = ResultsMarkdown(table_);
+  EXPECT_NE(text.find("| waits less |"), std::string::npos);
+  EXPECT_NE(text.find("does not hold"), std::string::npos);
+  EXPECT_NE(text.find("0.529"), std::string::npos);
+  EXPECT_NE(text.find("1 of 2 seeds have it"), std::string::npos);
+}
+
+TEST_F(ResultsTest, MeanRunsCarryIntervalsOverSeeds) {
+  const Result<std::vector<RunData>> runs = MeanRuns(table_);
+  ASSERT_TRUE(runs.ok()) << runs.status().message();
+  ASSERT_EQ(runs->size(), 3u);
+  const RunData& effective = runs->back();
+  EXPECT_EQ(effective.metrics.num_rows(), 4u);
+  EXPECT_EQ(effective.evaluations.num_rows(), 3u);
+  EXPECT_NEAR(*effective.evaluations.At("eval/held_out/mean@k", 2), 0.4, 1e-12);
+  EXPECT_NEAR(*effective.evaluations.At("eval/held_out/mean@k_half_width", 2), 12.7062 * 0.1, 1e-3);
+}
+
+TEST_F(ResultsTest, WithoutAWholeSeedItSaysSo) {
+  const CellTable table(experiment_, {cells_[0]});
+  EXPECT_TRUE(table.seeds().empty());
+  EXPECT_NE(ResultsMarkdown(table).find("No seed"), std::string::npos);
+  EXPECT_FALSE(MeanRuns(table).ok());
+}
+
+}  // namespace
+}  // namespace pace
