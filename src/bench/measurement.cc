@@ -40,6 +40,23 @@ double MedianOf(std::vector<double> values) {
   return QuantileOf(std::move(values), 0.5);
 }
 
+std::pair<double, double> MedianIntervalOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  // Each value lies below the median like a tossed coin: the median is outside
+  // [cut, n - 1 - cut] where at most `cut` of n coins show one side.
+  size_t cut = 0;
+  double coins = std::pow(0.5, static_cast<double>(n));
+  double tail = coins;
+  while (cut + 1 < n - 1 - cut) {
+    coins *= static_cast<double>(n - cut) / static_cast<double>(cut + 1);
+    if (2 * (tail + coins) > 0.05) break;
+    tail += coins;
+    ++cut;
+  }
+  return {values[cut], values[n - 1 - cut]};
+}
+
 double Measurement::Median() const {
   return MedianOf(repetitions);
 }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/json_writer.h"
@@ -19,6 +20,10 @@ namespace pace {
 
 // REQUIRES: values is not empty.
 double MedianOf(std::vector<double> values);
+
+// The order statistics around the median between which it lies with at least
+// 95 %; of fewer than six values their whole range. REQUIRES: not empty
+std::pair<double, double> MedianIntervalOf(std::vector<double> values);
 
 enum class Limit { kAtMost, kAtLeast };
 

@@ -1,0 +1,184 @@
+#include "bench/method_bench.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "bench/bench_report.h"
+#include "bench/machine_costs.h"
+#include "bench/measurement.h"
+#include "config/methods.h"
+#include "lab/lab.h"
+#include "runtime/affinity.h"
+#include "runtime/runtime.h"
+
+namespace pace {
+namespace {
+
+constexpr std::array<const char*, 3> kMethods = {"sync", "async", "effective"};
+// Of a run, while the pool fills.
+constexpr int64_t kWarmUpSteps = 5;
+// The limits that this project sets itself.
+constexpr double kMaxOverAsync = 1.03;
+constexpr double kMaxOverAsyncInLab = 1.02;
+constexpr double kMaxPredictionError = 0.15;
+
+// A file that is gone with it.
+class ScratchFile {
+ public:
+  ScratchFile()
+      : path_((std::filesystem::temp_directory_path() / Concat("pace-bench-", getpid(), ".jsonl"))
+                  .string()) {}
+  ~ScratchFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view name) {
+  double sum = 0;
+  for (size_t i = kWarmUpSteps; i < rows.size(); ++i) sum += Find(rows[i], name).value_or(0);
+  return sum / static_cast<double>(rows.size() - kWarmUpSteps);
+}
+
+Result<double> LabSeconds(const Settings& settings, const Policy& policy, const char* method,
+                          std::string_view part) {
+  const Result<Settings> bundled = ApplyMethod(settings, method);
+  if (!bundled.ok()) return bundled.status();
+  const Result<LabResult> run = RunLab(*bundled, policy, {.num_threads = 2});
+  if (!run.ok()) return run.status();
+  return MeanAfterWarmUp(run->rows, part);
+}
+
+// Time per step of whole runs, by method, and what Sync spent in training.
+struct Timings {
+  std::map<std::string, Measurement> steps;
+  std::vector<double> sync_training;
+};
+
+Result<Timings> TimeRuns(const Settings& settings, const Policy& policy, int64_t repetitions) {
+  Timings out;
+  for (const char* method : kMethods) {
+    out.steps[method] = {.name = Concat("step_", method), .unit = "s", .limit = std::nullopt};
+  }
+  for (int64_t round = 0; round < repetitions; ++round) {
+    for (size_t i = 0; i < kMethods.size(); ++i) {
+      // Each in each place in turn.
+      const char* method = kMethods[(i + static_cast<size_t>(round)) % kMethods.size()];
+      const Result<Settings> bundled = ApplyMethod(settings, method);
+      if (!bundled.ok()) return bundled.status();
+      const Result<TrainingResult> run = RunTraining(*bundled, policy, {});
+      if (!run.ok()) return run.status();
+      out.steps[method].repetitions.push_back(MeanAfterWarmUp(run->rows, "time/step"));
+      if (std::string_view(method) == "sync") {
+        out.sync_training.push_back(MeanAfterWarmUp(run->rows, "time/train"));
+      }
+    }
+  }
+  return out;
+}
+
+Measurement One(std::string name, std::string unit, double value,
+                std::optional<double> limit = std::nullopt) {
+  return {.name = std::move(name), .unit = std::move(unit), .limit = limit, .repetitions = {value}};
+}
+
+}  // namespace
+
+Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
+  if (std::thread::hardware_concurrency() < 2) {
+    return Unavailable("bench methods: needs two cores, one for rollouts and one for training");
+  }
+  Result<Settings> settings =
+      LoadSettings("tiny", {Concat("run.num_steps=", options.num_steps), "run.evaluate_every=0",
+                            "run.checkpoint_every=0", "runtime.pin_threads=true"});
+  if (!settings.ok()) return settings.status();
+  const Result<Policy> policy = LoadPolicy(settings->policy);
+  if (!policy.ok()) return policy.status();
+
+  Result<RolloutCosts> costs = [&] {
+    const ScopedAffinity rollout_core(true, 0, 1);
+    return MeasureRolloutCosts(*settings, *policy);
+  }();
+  if (!costs.ok()) return costs.status();
+  Result<Timings> timings = TimeRuns(*settings, *policy, options.repetitions);
+  if (!timings.ok()) return timings.status();
+
+  // In the lab, Sync computes the same updates to the bit: its training time at
+  // full efficiency over the measured one is the efficiency.
+  const ScratchFile table;
+  Settings lab = *settings;
+  PACE_RETURN_IF_ERROR(ApplyCosts(*costs, *policy, table.path(), lab));
+  lab.gpu.train_mfu = 1;
+  const Result<double> ideal = LabSeconds(lab, *policy, "sync", "time/train");
+  if (!ideal.ok()) return ideal.status();
+  const double efficiency = *ideal / MedianOf(timings->sync_training);
+  lab.gpu.peak_tflops *= std::max(1.0, efficiency);  // a share above 1 is no share
+  lab.gpu.prefill_mfu /= std::max(1.0, efficiency);
+  lab.gpu.train_mfu = std::min(1.0, efficiency);
+  std::map<std::string, double> predicted;
+  for (const char* method : kMethods) {
+    const Result<double> seconds = LabSeconds(lab, *policy, method, "time/step");
+    if (!seconds.ok()) return seconds.status();
+    predicted[method] = *seconds;
+  }
+
+  const Measurement over_async = RatioOf(timings->steps["effective"], timings->steps["async"],
+                                         "effective_over_async", kMaxOverAsync);
+  const auto [low, high] = MedianIntervalOf(over_async.repetitions);
+  Measurement speedup =
+      RatioOf(timings->steps["sync"], timings->steps["async"], "sync_over_async", 0);
+  speedup.limit = std::nullopt;
+  const double lab_speedup = predicted["sync"] / predicted["async"];
+  std::vector<Measurement> all;
+  for (const char* method : kMethods) all.push_back(timings->steps[method]);
+  all.push_back(over_async);
+  all.push_back(speedup);
+  for (const char* method : kMethods) {
+    all.push_back(One(Concat("lab_step_", method), "s", predicted[method]));
+  }
+  all.push_back(One("lab_effective_over_async", "ratio",
+                    predicted["effective"] / predicted["async"], kMaxOverAsyncInLab));
+  all.push_back(One("lab_sync_over_async", "ratio", lab_speedup));
+  all.push_back(One("lab_prediction_error", "share", std::abs(lab_speedup / speedup.Median() - 1),
+                    kMaxPredictionError));
+  return BenchReport(
+      "methods", all,
+      [&](JsonWriter& json) {
+        json.BeginObject();
+        json.Put("task", "tiny");
+        json.Put("steps", options.num_steps);
+        json.Put("warm_up_steps", kWarmUpSteps);
+        json.Put("runs_of_each", options.repetitions);
+        json.EndObject();
+      },
+      [&, low_end = low, high_end = high](JsonWriter& json) {
+        json.Key("effective_over_async_95");
+        json.BeginArray();
+        json.Value(low_end);
+        json.Value(high_end);
+        json.EndArray();
+        json.Key("rollout_costs");
+        json.BeginObject();
+        json.Put("pass_s", costs->pass);
+        json.Put("row_s", costs->row);
+        json.Put("context_token_s", costs->context_token);
+        json.Put("prefill_row_s", costs->prefill_row);
+        json.Put("fit_residual", costs->residual);
+        json.EndObject();
+      });
+}
+
+}  // namespace pace
