@@ -10,6 +10,7 @@
 #include "reward/boxed.h"
 #include "reward/math_lexer.h"
 #include "reward/math_parser.h"
+#include "reward/measures.h"
 #include "reward/plain_numbers.h"
 #include "reward/python_characters.h"
 #include "reward/units.h"
@@ -31,8 +32,9 @@ bool IsFormulaWord(std::string_view word, bool behind_number) {
   static constexpr std::array<std::string_view, 20> kSentenceWords = {
       "is", "it", "of", "to", "as",  "at",  "be",  "so",  "we",  "on",
       "an", "if", "my", "he", "the", "are", "has", "its", "not", "was"};
-  static constexpr std::array<std::string_view, 6> kFormulaWords = {
-      "and", "or", "percent", "percentage", "pct", "infinity"};
+  static constexpr std::array<std::string_view, 12> kFormulaWords = {
+      "and",     "or",       "percent", "percentage", "pct",      "infinity",
+      "hundred", "thousand", "million", "billion",    "trillion", "dozen"};
   const auto holds = [&word](const auto& words) {
     return std::find(words.begin(), words.end(), word) != words.end();
   };
@@ -80,6 +82,7 @@ FoundAnswer ReadBareMath(std::string_view text) {
   FoundAnswer answer;
   answer.text = TidyAnswer(text, false);
   answer.first_text = answer.text;
+  answer.measure = MeasureAtEnd(text);
   if (IsPlainNumber(text)) {
     MathNodePtr number = ReadPlain(*MatchPlainNumber(text, 0));
     if (number != nullptr) answer.readings.push_back(std::move(number));
@@ -143,20 +146,57 @@ PlaceReading ReadPlace(const AnswerPlace& place) {
   return {std::move(reading), std::move(tidied), num_bytes};
 }
 
+// The text of a place that holds one value.
+std::string_view ContentOf(const AnswerPlace& place) {
+  if (place.plain.has_value()) return place.plain->text;
+  if (place.math.has_value()) {
+    return place.math->spans.size() == 1 ? place.math->spans[0].content : std::string_view();
+  }
+  return place.boxes;
+}
+
+// In the place, or behind it: "$5$ cm".
+std::string MeasureOf(const AnswerPlace& place, std::string_view text) {
+  const std::string_view content = ContentOf(place);
+  if (content.empty()) return "";
+  const std::string inside = MeasureAtEnd(JoinBoxes(content, true));
+  if (!inside.empty()) return inside;
+  const std::string_view behind =
+      text.substr(static_cast<size_t>(content.data() - text.data()) + content.size());
+  return MeasureAtBegin(behind.substr(std::min(behind.find_first_not_of("$\\)]"), behind.size())));
+}
+
+// Whether a text says what the answer is not: "the answer is not 5".
+bool IsNegated(const AnswerPlace& place, std::string_view text) {
+  const std::string_view content = ContentOf(place);
+  if (content.empty()) return false;
+  constexpr size_t kReach = 16;
+  std::string_view before = text.substr(0, static_cast<size_t>(content.data() - text.data()));
+  before.remove_prefix(before.size() - std::min(before.size(), kReach));
+  while (!before.empty() && std::string_view(" $\\([*").find(before.back()) != kNone) {
+    before.remove_suffix(1);
+  }
+  if (before.ends_with("n't")) return true;
+  if (!before.ends_with("not") && !before.ends_with("Not")) return false;
+  return before.size() == 3 || !IsAsciiLetter(before[before.size() - 4]);
+}
+
 // Tries the places from the last; whether one could be read. Texts with that many
 // unreadable places hold no answer.
-bool TryPlaces(std::vector<AnswerPlace> places, FoundAnswer& answer) {
+bool TryPlaces(std::vector<AnswerPlace> places, std::string_view text, FoundAnswer& answer) {
   std::sort(places.begin(), places.end(), [](const AnswerPlace& a, const AnswerPlace& b) {
     return a.end != b.end ? a.end > b.end : a.begin < b.begin;
   });
   for (const AnswerPlace& place : places) {
     if (answer.num_read_bytes > kMaxReadBytes) return false;
+    if (IsNegated(place, text)) continue;
     PlaceReading reading = ReadPlace(place);
     answer.num_read_bytes += reading.num_bytes;
     if (answer.first_text.empty()) answer.first_text = reading.text;
     if (answer.text.empty() || reading.value != nullptr) answer.text = std::move(reading.text);
     if (reading.value != nullptr) {
       answer.readings.push_back(std::move(reading.value));
+      answer.measure = MeasureOf(place, text);
       return true;
     }
   }
@@ -175,20 +215,20 @@ MathNodePtr ReadAnswer(std::string_view tidied) {
 FoundAnswer FindAnswer(std::string_view text) {
   const std::string_view stripped = StripSpace(text);
   if (IsBareMath(stripped)) {
-    FoundAnswer answer = ReadBareMath(stripped);
-    if (!answer.readings.empty()) return answer;
+    // Numbers inside of what cannot be read are not what it says.
+    return ReadBareMath(stripped);
   }
   FoundAnswer answer;
   const AnswerPlaces places(text);
-  if (TryPlaces(places.Hoped(), answer)) return answer;
+  if (TryPlaces(places.Hoped(), text, answer)) return answer;
   std::vector<AnswerPlace> marked = places.Final();
   std::vector<AnswerPlace> boxed = places.Boxed();
   const bool has_box = !boxed.empty();
   std::move(boxed.begin(), boxed.end(), std::back_inserter(marked));
-  if (TryPlaces(std::move(marked), answer) || has_box) return answer;
-  if (TryPlaces(places.Announced(true), answer)) return answer;
-  if (TryPlaces(places.Announced(false), answer)) return answer;
-  TryPlaces(places.Anywhere(), answer);
+  if (TryPlaces(std::move(marked), text, answer) || has_box) return answer;
+  if (TryPlaces(places.Announced(true), text, answer)) return answer;
+  if (TryPlaces(places.Announced(false), text, answer)) return answer;
+  TryPlaces(places.Anywhere(), text, answer);
   return answer;
 }
 

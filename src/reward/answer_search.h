@@ -1,7 +1,8 @@
 // FindAnswer: the answer that a text gives, read as mathematics.
 //
-// A text that is nothing but mathematics or a number is its own answer. In any
-// other the places are tried in this order, at each the last one first, until
+// A text that is nothing but mathematics or a number is its own answer, and where it
+// cannot be read it has no other; what stands behind "not" is none. In any other
+// the places are tried in this order, at each the last one first, until
 // one can be read; where there is a box, nothing behind it is tried:
 //   "final answer is ... I hope"
 //   \boxed{...}, and what follows "final answer ... is"
@@ -30,6 +31,8 @@ struct FoundAnswer {
   std::string text;
   // The first place tried, tidied, for answers that are compared as text.
   std::string first_text;
+  // What the number in it counts, as measures.h says; "" where it does not say.
+  std::string measure;
   // How much was read as mathematics before one place made sense.
   size_t num_read_bytes = 0;
 };

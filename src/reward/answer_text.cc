@@ -1,6 +1,7 @@
 #include "reward/answer_text.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "reward/boxed.h"
 #include "reward/math_parser.h"
@@ -11,6 +12,11 @@ namespace pace::equiv {
 namespace {
 
 constexpr size_t kNone = std::string_view::npos;
+
+constexpr std::pair<std::string_view, std::string_view> kScales[] = {
+    {"hundred", "\\cdot10^{2}"}, {"thousand", "\\cdot10^{3}"},  {"million", "\\cdot10^{6}"},
+    {"billion", "\\cdot10^{9}"}, {"trillion", "\\cdot10^{12}"}, {"dozen", "\\cdot12 "},
+};
 
 bool IsAsciiLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -58,6 +64,11 @@ size_t EitherAt(std::string_view text, size_t at, std::string_view word) {
   return end != kNone ? end : TextCommandAt(text, at, word);
 }
 
+struct Replacement {
+  size_t end = kNone;
+  std::string_view symbol;
+};
+
 // The end of what reads as a comma: ", and", "or", \text{ and }, {,}.
 size_t SeparatorAt(std::string_view text, size_t at) {
   const size_t word = SkipSpace(text, at + (text[at] == ',' ? 1 : 0));
@@ -83,16 +94,31 @@ size_t PercentAt(std::string_view text, size_t at) {
   return kNone;
 }
 
+// The words that count a number in thousands and the like, behind one; their value
+// as a factor.
+Replacement ScaleAt(std::string_view text, size_t at) {
+  const size_t word = SkipSpace(text, at);
+  const char before = at > 0 ? text[at - 1] : '\0';
+  if (!(before >= '0' && before <= '9') && before != '}') return {};
+  for (const auto& [name, factor] : kScales) {
+    const size_t end = EitherAt(text, word, name);
+    if (end != kNone) return {end, factor};
+  }
+  return {};
+}
+
 size_t InfinityAt(std::string_view text, size_t at) {
   const size_t end = WordAt(text, at, "infinity");
   return end != kNone ? end : WordAt(text, at, "inf");
 }
 
-// \ldots and \cdots, a comma before them included.
+// The dots behind a decimal that goes on: 0.333\ldots
 size_t DotsAt(std::string_view text, size_t at) {
-  const size_t command = text[at] == ',' ? at + 1 : at;
+  size_t digits = at;
+  while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
+  if (digits == at || digits == 0 || text[digits - 1] != '.') return kNone;
   for (const std::string_view name : {"\\ldots", "\\cdots", "\\dots"}) {
-    if (StartsAt(text, command, name)) return command + name.size();
+    if (StartsAt(text, at, name)) return at + name.size();
   }
   return kNone;
 }
@@ -101,7 +127,11 @@ size_t DotsAt(std::string_view text, size_t at) {
 size_t NoiseAt(std::string_view text, size_t at) {
   const bool escaped = at > 0 && text[at - 1] == '\\';
   if (text[at] == '$') return at + 1;
-  if ((text[at] == '"' || text[at] == '\'') && !escaped) return at + 1;
+  if (text[at] == '"' && !escaped) return at + 1;
+  // Quotes, not the prime of f' and the minutes of 30\circ 15'.
+  if (text[at] == '\'' && text.size() > 1 && (at == 0 || at + 1 == text.size())) {
+    return text.front() == '\'' && text.back() == '\'' ? at + 1 : kNone;
+  }
   if (text[at] != '\\') return kNone;
   if (StartsAt(text, at, "\\$")) return at + 2;
   if (StartsAt(text, at, "\\!")) return SkipSpace(text, at + 2);
@@ -133,11 +163,6 @@ std::string WithoutNoise(std::string_view text) {
   return out;
 }
 
-struct Replacement {
-  size_t end = kNone;
-  std::string_view symbol;
-};
-
 // The word at `at` that has a symbol, with its end; kNone where there is none.
 Replacement SymbolAt(std::string_view text, size_t at) {
   const char c = text[at];
@@ -147,8 +172,8 @@ Replacement SymbolAt(std::string_view text, size_t at) {
   const bool escaped_space = StartsAt(text, at, "\\ ") && (at == 0 || text[at - 1] != '\\');
   for (const Replacement& rule :
        {Replacement{SeparatorAt(text, at), ","}, Replacement{PercentAt(text, at), "\\%"},
-        Replacement{InfinityAt(text, at), "\\infty "}, Replacement{DotsAt(text, at), " "},
-        Replacement{escaped_space ? at + 2 : kNone, " "}}) {
+        ScaleAt(text, at), Replacement{InfinityAt(text, at), "\\infty "},
+        Replacement{DotsAt(text, at), " "}, Replacement{escaped_space ? at + 2 : kNone, " "}}) {
     if (rule.end != kNone) return rule;
   }
   return {};
@@ -157,14 +182,21 @@ Replacement SymbolAt(std::string_view text, size_t at) {
 // REQUIRES: space is ' ' alone, one at a time
 std::string WithSymbolsForWords(std::string_view text) {
   std::string out;
+  bool is_balanced = true;
   for (size_t at = 0; at < text.size();) {
     const Replacement found = SymbolAt(text, at);
-    if (found.end == kNone) {
-      out += text[at++];
-    } else {
+    if (found.end != kNone) {
       out += found.symbol;
       at = found.end;
+      continue;
     }
+    // The words of a longer \text{...} are its own.
+    const bool is_text = StartsAt(text, at, "\\text{") || StartsAt(text, at, "\\mbox{");
+    const size_t close = is_text && is_balanced ? ClosingBrace(text, at + 5) : at;
+    is_balanced = is_balanced && close != kNone;
+    const size_t end = close == kNone ? at + 1 : close + 1;
+    out += text.substr(at, end - at);
+    at = end;
   }
   return out;
 }
@@ -203,6 +235,15 @@ std::string WithoutAlignment(std::string text) {
   return aligned && !has_rows ? ReplaceAll(text, "&", "") : text;
 }
 
+// "= 5" and "\approx 5" are what stood behind a formula.
+std::string_view WithoutHead(std::string_view text) {
+  text = StripSpace(text);
+  for (const std::string_view sign : {"=", "\\approx", "\u2248", "\\sim"}) {
+    if (text.starts_with(sign)) return StripSpace(text.substr(sign.size()));
+  }
+  return text;
+}
+
 std::string_view WithoutTail(std::string_view text) {
   text = StripSpace(text);
   while (!text.empty()) {
@@ -220,9 +261,9 @@ std::string_view WithoutTail(std::string_view text) {
 std::string TidyAnswer(std::string_view latex, bool last_box_only) {
   std::string text = JoinBoxes(latex, last_box_only);
   if (text.size() > kMaxMathBytes) return text;
-  text = WithoutNoise(text);
+  text = ReplaceAll(ReplaceAll(WithoutNoise(text), "a.m.", "am"), "p.m.", "pm");
   text = WithoutAlignment(WithSingleBackslashes(WithSymbolsForWords(text)));
-  return WithoutUnits(WithoutTail(text));
+  return WithoutUnits(WithoutTail(WithoutHead(text)));
 }
 
 std::string_view BehindLastEqual(std::string_view text) {

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace pace::equiv {
 namespace {
 
-constexpr int kLimbBits = 32;
+constexpr size_t kLimbBits = 32;
 
 // limbs = limbs * factor + addend
 void MultiplyAdd(std::vector<uint32_t>& limbs, uint32_t factor, uint32_t addend) {
@@ -202,15 +205,52 @@ std::pair<BigInteger, BigInteger> BigInteger::Divide(const BigInteger& a, const 
   return {{std::move(quotient), negative}, {ShiftRight(dividend, shift), a.negative_}};
 }
 
+int64_t BigInteger::BitsFrom(size_t shift) const {
+  __extension__ using Wide = unsigned __int128;
+  Wide out = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    const size_t limb = shift / kLimbBits + i;
+    if (limb < limbs_.size()) out |= Wide{limbs_[limb]} << (kLimbBits * i);
+  }
+  return static_cast<int64_t>((out >> (shift % kLimbBits)) & ((Wide{1} << kLeadingBits) - 1));
+}
+
+// Lehmer's: the quotients of Euclid's algorithm are those of the leading bits for
+// as long as their errors do not show, so most of its steps need no long division.
 BigInteger BigInteger::Gcd(BigInteger a, BigInteger b) {
+  constexpr int64_t kMaxFactor = int64_t{1} << 30;
   a = a.Magnitude();
   b = b.Magnitude();
-  while (!b.IsZero()) {
-    BigInteger rest = Divide(a, b).second;
-    a = std::move(b);
-    b = std::move(rest);
+  if (a < b) std::swap(a, b);
+  while (b.NumBits() > kLeadingBits) {
+    const size_t shift = a.NumBits() - kLeadingBits;
+    int64_t x = a.BitsFrom(shift);
+    int64_t y = b.BitsFrom(shift);
+    int64_t from_a[2] = {1, 0};
+    int64_t from_b[2] = {0, 1};
+    while (y + from_a[1] > 0 && y + from_b[1] > 0) {
+      const int64_t quotient = (x + from_a[0]) / (y + from_a[1]);
+      if (quotient != (x + from_b[0]) / (y + from_b[1]) || quotient > kMaxFactor) break;
+      const int64_t next_a = from_a[0] - quotient * from_a[1];
+      const int64_t next_b = from_b[0] - quotient * from_b[1];
+      if (std::max(std::abs(next_a), std::abs(next_b)) > kMaxFactor) break;
+      from_a[0] = std::exchange(from_a[1], next_a);
+      from_b[0] = std::exchange(from_b[1], next_b);
+      x = std::exchange(y, x - quotient * y);
+    }
+    BigInteger next;
+    if (from_b[0] == 0) {
+      next = Divide(a, b).second;
+      a = std::move(b);
+    } else {
+      next = a * BigInteger(from_a[1]) + b * BigInteger(from_b[1]);
+      a = a * BigInteger(from_a[0]) + b * BigInteger(from_b[0]);
+    }
+    b = std::move(next);
   }
-  return a;
+  if (b.IsZero()) return a;
+  const int64_t small = b.ToInt64().value_or(0);
+  return {std::gcd(small, Divide(a, b).second.ToInt64().value_or(0))};
 }
 
 std::strong_ordering operator<=>(const BigInteger& a, const BigInteger& b) {

@@ -54,6 +54,9 @@ class BigInteger {
   using Limbs = std::vector<uint32_t>;
 
   BigInteger(Limbs limbs, bool negative);
+  static constexpr size_t kLeadingBits = 62;
+  // kLeadingBits bits of the magnitude, from bit `shift` on.
+  int64_t BitsFrom(size_t shift) const;
   static int CompareLimbs(const Limbs& a, const Limbs& b);
   static Limbs AddLimbs(const Limbs& a, const Limbs& b);
   static Limbs SubtractLimbs(const Limbs& a, const Limbs& b);  // REQUIRES: a >= b

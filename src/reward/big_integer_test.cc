@@ -67,6 +67,26 @@ TEST(BigIntegerTest, TheDivisorThatNeedsItsGuessCorrected) {
   }
 }
 
+TEST(BigIntegerTest, GcdIsThatOfEuclid) {
+  const auto euclid = [](BigInteger a, BigInteger b) {
+    while (!b.IsZero()) a = std::exchange(b, BigInteger::Divide(a, b).second);
+    return a;
+  };
+  // Of Fibonacci numbers every quotient is one, and the algorithm takes longest.
+  BigInteger one(1);
+  BigInteger two(2);
+  for (int i = 0; i < 400; ++i) one = std::exchange(two, one + two);
+  EXPECT_EQ(BigInteger::Gcd(one, two), BigInteger(1));
+  EXPECT_EQ(BigInteger::Gcd(one * two, two), two);
+  for (size_t digits = 1; digits < 120; ++digits) {
+    const BigInteger a = BigInteger::FromDigits(std::string(digits, '7') + "30128");
+    const BigInteger b = BigInteger::FromDigits(std::string(digits / 2 + 1, '9') + "0624");
+    EXPECT_EQ(BigInteger::Gcd(a, b), euclid(a, b)) << digits;
+    EXPECT_EQ(BigInteger::Gcd(b * b, a * b), euclid(a * b, b * b)) << digits;
+    EXPECT_EQ(BigInteger::Gcd(a * one, b * one), euclid(a, b) * one) << digits;
+  }
+}
+
 TEST(BigIntegerTest, GcdDividesBothAndIsTheLargest) {
   const CounterRandom random(3, 1);
   for (uint64_t trial = 0; trial < 200; ++trial) {

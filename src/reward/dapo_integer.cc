@@ -51,13 +51,13 @@ std::optional<std::string> CanonicalInteger(std::string_view text) {
 }
 
 Verification VerifyDapoInteger(std::string_view response, std::string_view answer) {
-  Verification seen = VerifyDapo(response, answer);
-  if (seen.correct || !seen.extracted.has_value()) return seen;
-  const std::optional<std::string> ours = CanonicalInteger(*seen.extracted);
-  if (!ours.has_value()) return seen;
-  const std::optional<std::string> right = CanonicalInteger(NormalizeDapo(answer));
-  if (!right.has_value()) return seen;
-  return Signed(*ours == *right, std::move(seen.extracted));
+  std::string extracted = NormalizeDapo(ExtractDapo(response));
+  const std::string wanted = NormalizeDapo(answer);
+  if (extracted == wanted) return Signed(true, std::move(extracted));
+  const std::optional<std::string> ours = CanonicalInteger(extracted);
+  const std::optional<std::string> right = ours.has_value() ? CanonicalInteger(wanted) : ours;
+  const bool correct = ours.has_value() && ours == right;
+  return Signed(correct, std::move(extracted));
 }
 
 }  // namespace pace

@@ -7,6 +7,7 @@
 #include "reward/answer_text.h"
 #include "reward/boxed.h"
 #include "reward/math_comparer.h"
+#include "reward/measures.h"
 #include "reward/units.h"
 
 namespace pace {
@@ -29,10 +30,23 @@ std::string_view EndOf(std::string_view text) {
   return text;
 }
 
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Space between digits stays: "2 1/3" is not "21/3".
 std::string WithoutSpace(std::string_view text) {
   std::string out;
-  std::copy_if(text.begin(), text.end(), std::back_inserter(out),
-               [](char c) { return c != ' ' && c != '\t' && c != '\n' && c != '\r'; });
+  bool behind_space = false;
+  for (const char c : text) {
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+      behind_space = true;
+      continue;
+    }
+    if (behind_space && IsDigit(c) && !out.empty() && IsDigit(out.back())) out += ' ';
+    behind_space = false;
+    out += c;
+  }
   return out;
 }
 
@@ -41,9 +55,19 @@ bool IsSameText(std::string_view answer, std::string_view ours) {
   return !wanted.empty() && wanted == WithoutSpace(ours);
 }
 
+// Whether "2,3" can be nothing but a decimal: "0,111" and "1000,99".
+bool IsDecimalComma(std::string_view text) {
+  constexpr size_t kMinDigits = 4;
+  if (text.starts_with("-")) text.remove_prefix(1);
+  const std::string_view whole = text.substr(0, text.find(','));
+  return whole == "0" || whole.size() >= kMinDigits;
+}
+
 bool AnyReadingIsSame(const equiv::FoundAnswer& right, const equiv::FoundAnswer& ours) {
   equiv::MathComparer comparer;
   for (const equiv::MathNodePtr& wanted : right.readings) {
+    const bool is_list_too = right.readings.size() > 1 && wanted->num_places > 0;
+    if (is_list_too && !IsDecimalComma(right.text)) continue;
     for (const equiv::MathNodePtr& given : ours.readings) {
       if (comparer.IsSame(wanted, given)) return true;
     }
@@ -62,6 +86,16 @@ size_t BeginOfAnnounced(std::string_view response) {
   return begin;
 }
 
+// \text{June 20} is read, as a name.
+bool IsWord(const equiv::FoundAnswer& answer) {
+  constexpr size_t kMinLetters = 3;
+  if (answer.readings.size() != 1) return false;
+  const equiv::MathNode& reading = *answer.readings[0];
+  return reading.kind == equiv::MathKind::kSymbol && reading.name.size() >= kMinLetters &&
+         std::all_of(reading.name.begin(), reading.name.end(),
+                     [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'z'); });
+}
+
 // For answers that are words: the same words, in the place where ours was found
 // or in the sentence that announces it.
 bool IsSameInWords(std::string_view answer, const equiv::FoundAnswer& ours,
@@ -72,6 +106,20 @@ bool IsSameInWords(std::string_view answer, const equiv::FoundAnswer& ours,
   if (wanted == equiv::PlainWords(ours.text)) return true;
   const std::string_view rest = response.substr(BeginOfAnnounced(response));
   return wanted == equiv::PlainWords(rest.substr(0, rest.find_first_of(".\n")));
+}
+
+// Whether what follows a choice names a second: "A, B", "(A) or (B)".
+bool NamesAnotherChoice(std::string_view rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(".)* "), rest.size()));
+  bool joined = false;
+  for (const std::string_view joint : {",", "/", "&", "and ", "or "}) {
+    if (!rest.starts_with(joint)) continue;
+    rest.remove_prefix(joint.size());
+    rest.remove_prefix(std::min(rest.find_first_not_of("(* "), rest.size()));
+    joined = true;
+  }
+  if (!joined || rest.empty() || rest[0] < 'A' || rest[0] > 'J') return false;
+  return rest.size() == 1 || std::string_view(".,:;)*/ \n").find(rest[1]) != kNone;
 }
 
 // For answers that are a choice, "C": the letter that begins the announced
@@ -87,6 +135,7 @@ bool IsSameChoice(std::string_view answer, std::string_view response) {
   const size_t letter = response.find_first_not_of(" \t\n*(:", begin);
   if (letter == kNone || response[letter] != choice[0] - 32) return false;
   if (letter + 1 == response.size()) return true;
+  if (NamesAnotherChoice(response.substr(letter + 1))) return false;
   const std::string_view followers = begin > 0 ? ".,:;)* \n" : ".,:;)*";
   return followers.find(response[letter + 1]) != kNone;
 }
@@ -98,11 +147,11 @@ Verification VerifyEquivalence(std::string_view whole_response, std::string_view
   const std::string_view answer = EndOf(whole_answer);
   const equiv::FoundAnswer right = equiv::FindAnswer(answer);
   const equiv::FoundAnswer ours = equiv::FindAnswer(response);
-  const bool one_is_unread = right.readings.empty() || ours.readings.empty();
+  const bool may_be_words = right.readings.empty() || ours.readings.empty() || IsWord(right);
   const bool correct =
       (IsSameText(right.first_text, ours.first_text) || AnyReadingIsSame(right, ours) ||
-       (one_is_unread && IsSameInWords(answer, ours, response)) ||
-       IsSameChoice(answer, response)) &&
+       (may_be_words && IsSameInWords(answer, ours, response)) || IsSameChoice(answer, response)) &&
+      !equiv::AreDifferentMeasures(right.measure, ours.measure) &&
       !equiv::EndInOpposites(JoinBoxes(answer, true), JoinBoxes(response, true));
   if (ours.text.empty()) return ZeroOrOne(correct, std::nullopt);
   return ZeroOrOne(correct, ours.text);

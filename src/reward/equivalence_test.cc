@@ -47,12 +47,59 @@ TEST(EquivalenceTest, AnswersThatAreWords) {
                 {"\\text{even}", "The answer is even."},
                 {"east", "The answer is East"},
                 {"C", "Answer: (C) 12"},
-                {"C", "C. 12"}});
+                {"C", "C. 12"},
+                {"\\text{June 20}", "June 20"},
+                {"10:00\\text{ a.m.}", "10:00 a.m."}});
   Expect(false, {{"east", "The answer is west"},
                  {"C", "Answer: D"},
                  {"A", "A number is 5"},
+                 {"A", "A, B"},
+                 {"A", "Answer: (A) or (B)"},
                  {"A", "A. As I see it\nit is $\\text{B}$"},
                  {"10 \\text{ am}", "\\boxed{10 \\text{ pm}}"}});
+}
+
+TEST(EquivalenceTest, MeasuresThatBothSidesNameMustAgree) {
+  Expect(true, {{"5\\text{ cm}", "5"},
+                {"5", "The length is $5$ cm."},
+                {"60 mph", "\\boxed{60\\text{ miles per hour}}"},
+                {"5 m/s", "5"},
+                {"\\$5", "5 dollars"}});
+  Expect(false, {{"5 cm", "\\boxed{5\\text{ m}}"},
+                 {"5\\text{ cm}^2", "5\\text{ cm}^3"},
+                 {"5 cm", "The length is $5$ m."},
+                 {"\\$5", "It costs 5 cents."},
+                 {"45^\\circ", "45\\%"}});
+}
+
+TEST(EquivalenceTest, WordsThatChangeANumberAreNoUnits) {
+  Expect(true, {{"5 million", "5{,}000{,}000"},
+                {"2.5\\text{ thousand}", "It is 2,500."},
+                {"5000000", "It is 5 million."}});
+  Expect(false, {{"5", "5 million"},
+                 {"5", "\\boxed{5\\text{ or more}}"},
+                 {"12", "12\\text{ remainder }3"},
+                 {"3\\text{ hours }20\\text{ minutes}", "3\\text{ hours}"}});
+}
+
+TEST(EquivalenceTest, SpaceBetweenDigitsCounts) {
+  Expect(true, {{"2\\frac13", "2 1/3"}});
+  Expect(false, {{"2 1/3", "21/3"}, {"12", "\\boxed{1 2}"}});
+}
+
+TEST(EquivalenceTest, TheRightAnswerWithACommaIsAListUnlessItCannotBe) {
+  Expect(true, {{"2.3", "2,3"}, {"0,111", "0.111"}, {"1000,99", "1000.99"}, {"2,3", "3,2"}});
+  Expect(false, {{"2,3", "2.3"}});
+}
+
+TEST(EquivalenceTest, WhatTheAnswerIsNotIsNoAnswer) {
+  Expect(true, {{"6", "The answer is not 5 but 6"}});
+  Expect(false, {{"5", "The answer is not 5"}, {"5", "It isn't $5$."}});
+}
+
+TEST(EquivalenceTest, PartsOfABareFormulaAreNotItsAnswer) {
+  Expect(true, {{"5", "= 5"}, {"5", "\\approx 5"}});
+  Expect(false, {{"5", "\\geq 5"}, {"5", "5 +"}});
 }
 
 TEST(EquivalenceTest, UnreadableAnswersAreComparedAsText) {

@@ -64,6 +64,12 @@ std::vector<std::string> Parts() {
           "final answer is ",
           "\\begin{pmatrix}",
           "\\sum_{i=1}^{2000}",
+          "(mod ",
+          "\\pmod{",
+          "30^\\circ 15'",
+          "not 5 ",
+          "5 cm per ",
+          "1:",
           "=(1+1) ",
           "1 000 ",
           "!"};
@@ -96,6 +102,10 @@ std::vector<std::string> Formulas() {
           Repeat("\\frac{1}{", 20) + "x" + Repeat("}", 20),
           Repeat("\\{", 20) + "x" + Repeat("\\}", 20),
           "0" + Repeat("\\pm1", 300),
+          "9" + Repeat(",\\pm1\\pm2\\pm3", 140),
+          "0" + Repeat("+\\sqrt{1000000000000007}", 100),
+          "0" + Repeat("+5000!", 200),
+          "1" + Repeat(":1", 600),
           "1" + Repeat("/1", 600),
           list,
           "\\{" + list + "\\}",
@@ -143,6 +153,7 @@ TEST(HostileAnswersTest, EveryModeEndsOnEveryText) {
         for (const VerifierMode mode : {VerifierMode::kDapoInteger, VerifierMode::kDapoStrict,
                                         VerifierMode::kMath, VerifierMode::kGsm8k}) {
           Verify(mode, text, "1");
+          Verify(mode, "Answer: 1", text);
         }
       }
     }

@@ -109,7 +109,8 @@ MathNodePtr MathGrammar::ParseNumber() {
   if (!value.has_value()) return nullptr;
   auto node = std::make_shared<MathNode>();
   node->number = *value;
-  node->is_decimal = !repeats && text.find('.') != std::string::npos;
+  const size_t point = text.find('.');
+  if (!repeats && point != std::string::npos) node->num_places = text.size() - point - 1;
   ++at_;
   if (token() != MathToken::kUnderscore) return node;
   std::optional<std::string> base = ParseSubscript();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "reward/math_comparer.h"
 
@@ -19,6 +20,38 @@ void FlattenUnion(const MathNodePtr& node, std::vector<MathNodePtr>& out) {
     return;
   }
   for (const MathNodePtr& arg : node->args) FlattenUnion(arg, out);
+}
+
+std::string WithoutSubscript(const std::string& name) {
+  return name.substr(0, name.find('_'));
+}
+
+// The values of a list that gives each to another name, x = 3, y = 4: as a point would
+// list them, x before y. None for any other list; the roots x_1 = 3, x_2 = 4 have no order.
+std::optional<std::vector<MathNodePtr>> ValuesByName(const MathNode& list) {
+  if (list.kind != MathKind::kSet || list.args.size() < 2) return std::nullopt;
+  std::vector<std::pair<std::string, MathNodePtr>> values;
+  std::set<std::string> names;
+  bool are_coordinates = true;
+  for (const MathNodePtr& member : list.args) {
+    if (!IsEquation(*member) || member->args[0]->kind != MathKind::kSymbol) return std::nullopt;
+    const std::string name = WithoutSubscript(member->args[0]->name);
+    if (!names.insert(name).second) return std::nullopt;
+    are_coordinates = are_coordinates && (name == "x" || name == "y" || name == "z");
+    values.emplace_back(name, member->args.back());
+  }
+  if (are_coordinates) {
+    std::sort(values.begin(), values.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+  std::vector<MathNodePtr> out;
+  for (auto& [name, value] : values) out.push_back(std::move(value));
+  return out;
+}
+
+bool HasRelation(const MathNode& list) {
+  return std::any_of(list.args.begin(), list.args.end(),
+                     [](const MathNodePtr& member) { return member->kind == MathKind::kRelation; });
 }
 
 }  // namespace
@@ -82,6 +115,19 @@ bool MathComparer::IsSameInAnyOrder(const std::vector<MathNodePtr>& right,
   return true;
 }
 
+bool MathComparer::IsPermutation(const std::vector<MathNodePtr>& right,
+                                 std::vector<MathNodePtr> answer) {
+  if (right.size() != answer.size()) return false;
+  for (const MathNodePtr& member : right) {
+    const auto found =
+        std::find_if(answer.begin(), answer.end(),
+                     [this, &member](const MathNodePtr& other) { return IsSame(member, other); });
+    if (found == answer.end()) return false;
+    answer.erase(found);
+  }
+  return true;
+}
+
 bool MathComparer::IsSameCollection(const MathNodePtr& right, const MathNodePtr& answer) {
   const bool right_is_set = right->kind == MathKind::kSet;
   const bool ours_is_set = answer->kind == MathKind::kSet;
@@ -103,18 +149,22 @@ bool MathComparer::IsSameCollection(const MathNodePtr& right, const MathNodePtr&
   const bool right_may_be_list = !right_is_interval || IsOpen(*right);
   const bool ours_may_be_list = !ours_is_interval || IsOpen(*answer);
   if (right_may_be_list && ours_may_be_list) {
+    const std::optional<std::vector<MathNodePtr>> wanted = ValuesByName(*right);
+    const std::optional<std::vector<MathNodePtr>> given = ValuesByName(*answer);
+    if (wanted.has_value() && (ours_is_tuple || (ours_is_set && !HasRelation(*answer)))) {
+      return IsSameInOrder(*wanted, answer->args);
+    }
     if (right_is_tuple && (ours_is_tuple || ours_is_set)) {
-      return IsSameInOrder(right->args, answer->args);
+      return IsSameInOrder(right->args, given.has_value() ? *given : answer->args);
     }
-    if (right_is_set && (ours_is_tuple || ours_is_set)) {
-      return IsSameInAnyOrder(right->args, answer->args);
-    }
+    if (right_is_set && ours_is_tuple) return IsPermutation(right->args, answer->args);
+    if (right_is_set && ours_is_set) return IsSameInAnyOrder(right->args, answer->args);
   }
   const std::optional<RealSet> solutions = RealSetOf(right);
   const std::optional<RealSet> ours = RealSetOf(answer);
   if (solutions.has_value() && ours.has_value()) return solutions->IsSame(*ours);
   if (right->kind != MathKind::kUnion || answer->kind != MathKind::kUnion) {
-    return right->kind == answer->kind && right->name == answer->name &&
+    return right->kind == answer->kind && !right_is_tuple && right->name == answer->name &&
            IsSameInOrder(right->args, answer->args);
   }
   std::vector<MathNodePtr> wanted;
@@ -143,7 +193,7 @@ std::optional<RealSet> MathComparer::RealSetOf(const MathNodePtr& node) {
     case MathKind::kNamedSet:
       return node->name == "R" ? std::optional<RealSet>(RealSet::Everything()) : std::nullopt;
     case MathKind::kTuple: {
-      if (!IsInterval(*node)) return FiniteSetOf(node->args);
+      if (!IsInterval(*node)) return std::nullopt;
       const std::optional<long double> low = evaluator_.RealOf(node->args[0]);
       const std::optional<long double> high = evaluator_.RealOf(node->args[1]);
       if (!low.has_value() || !high.has_value()) return std::nullopt;

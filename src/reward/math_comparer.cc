@@ -30,34 +30,35 @@ bool IsSameWord(const MathNode& right, const MathNode& answer) {
   return ours.has_value() && ours == LettersOf(right);
 }
 
-// The number under signs and percent signs, or null.
-const MathNode* NumberIn(const MathNode& node) {
-  if (node.kind == MathKind::kNumber) return &node;
-  const bool wraps = node.kind == MathKind::kNegate || node.kind == MathKind::kPercent;
-  return wraps ? NumberIn(*node.args[0]) : nullptr;
+// "dog" is read as a product of three names, but so is "god": letters that make a
+// word keep their order.
+bool AreDifferentWords(const MathNode& one, const MathNode& other) {
+  constexpr size_t kMinLetters = 3;
+  const auto is_word = [](const MathNode& node, const std::optional<std::string>& letters) {
+    return node.kind == MathKind::kMultiply && letters.has_value() &&
+           letters->size() >= kMinLetters && letters->size() == node.args.size() &&
+           letters->find_first_of("aeiou") != std::string::npos;
+  };
+  const std::optional<std::string> wanted = LettersOf(one);
+  const std::optional<std::string> given = LettersOf(other);
+  return is_word(one, wanted) && is_word(other, given) && wanted != given;
 }
 
-bool HasPercent(const MathNode& node) {
-  return node.kind == MathKind::kPercent ||
-         (node.kind == MathKind::kNegate && HasPercent(*node.args[0]));
+// The modulus of 9 \pmod{11} and x = 9 \bmod 11, as text; "" where there is none.
+std::string ModulusOf(const MathNode& node) {
+  if (node.kind == MathKind::kCongruence) return node.name;
+  if (node.kind == MathKind::kRelation) return ModulusOf(*node.args.back());
+  const bool is_residue = node.kind == MathKind::kFunction && node.name == "mod";
+  if (!is_residue || node.args[1]->kind != MathKind::kNumber) return "";
+  const std::optional<int64_t> modulus = node.args[1]->number.ToInt64();
+  return modulus.has_value() ? std::to_string(*modulus) : "";
 }
 
-// value * 10^6, rounded.
-MaybeRational Micros(const Rational& value) {
-  const MaybeRational scaled = Multiply(value, Rational(1'000'000));
-  const MaybeRational half = Divide(Rational(1), Rational(2));
-  const MaybeRational raised = scaled ? Add(*scaled, *half) : std::nullopt;
-  return raised ? MaybeRational(Floor(*raised)) : std::nullopt;
-}
-
-bool IsSameToSixPlaces(long double a, long double b) {
-  if (AreClose(a, b)) return true;
-  return std::floor(a * 1e6L + 0.5L) == std::floor(b * 1e6L + 0.5L) &&
-         std::abs(a - b) * 1000 <= std::max(std::abs(a), std::abs(b));
-}
-
-Rational Magnitude(const Rational& value) {
-  return value.IsNegative() ? Negate(value) : value;
+// What is congruent: of 129^{34} = 9 \pmod{11} the 9, for the rest is no equation.
+MathNodePtr InsideOf(const MathNodePtr& node) {
+  if (node->kind != MathKind::kCongruence) return node;
+  const MathNodePtr& inside = node->args[0];
+  return IsEquation(*inside) && FreeNames(*inside).empty() ? inside->args.back() : inside;
 }
 
 // a = b = c as a = c.
@@ -76,20 +77,12 @@ bool IsZeroForm(const MathNode& relation) {
          left.kind != MathKind::kCall && !FreeNames(left).empty();
 }
 
-// Whether two numbers are written in different bases: 52_8 and 52_9.
-bool AreInDifferentBases(const MathNode* one, const MathNode* other) {
-  return one != nullptr && other != nullptr && !one->name.empty() && !other->name.empty() &&
-         one->name != other->name;
-}
-
-// Six places tell nothing of numbers that have none of them.
-bool IsNearEnough(const Rational& a, const Rational& b) {
-  const MaybeRational difference = Subtract(a, b);
-  const MaybeRational thousandfold =
-      difference ? Multiply(*difference, Rational(difference->IsNegative() ? -1000 : 1000))
-                 : std::nullopt;
-  return thousandfold &&
-         (!IsLess(Magnitude(a), *thousandfold) || !IsLess(Magnitude(b), *thousandfold));
+// x + 3 = 5 is to be solved yet: the 5 is no answer.
+bool IsUnsolved(const MathNode& relation) {
+  const MathNode& left = *relation.args.front();
+  return left.kind == MathKind::kAdd && FreeNames(left).size() == 1 &&
+         std::any_of(left.args.begin(), left.args.end(),
+                     [](const MathNodePtr& term) { return FreeNames(*term).empty(); });
 }
 
 }  // namespace
@@ -106,18 +99,26 @@ bool IsAssignment(const MathNode& node) {
 
 bool MathComparer::IsSame(const MathNodePtr& right_node, const MathNodePtr& answer_node) {
   if (!evaluator_.Spend(kComparisonSteps) || depth_ > kMaxDepth) return false;
-  MathNodePtr right = right_node;
-  MathNodePtr answer = answer_node;
+  MathNodePtr right = InsideOf(right_node);
+  MathNodePtr answer = InsideOf(answer_node);
+  if (right != right_node || answer != answer_node) {
+    const std::string modulus = ModulusOf(*right_node);
+    const std::string ours = ModulusOf(*answer_node);
+    if (!modulus.empty() && !ours.empty() && modulus != ours) return false;
+    return IsSame(right, answer);
+  }
   const bool right_is_equation = IsEquation(*right);
   const bool answer_is_equation = IsEquation(*answer);
   const bool right_assigns = IsAssignment(*right);
   if (right_assigns) right = EndsOf(*right);
   if (IsAssignment(*answer)) answer = EndsOf(*answer);
   if (answer_is_equation && !right_is_equation && !IsZeroForm(*answer)) {
+    if (IsFalseEquation(*answer) || IsUnsolved(*answer)) return false;
     answer = answer->args.back();
   } else if (right_assigns && answer->kind != MathKind::kRelation) {
     right = right->args.back();
   }
+  if (AreDifferentWords(*right, *answer)) return false;
   const std::string& structure = StructureOf(right);
   if (!structure.empty() && structure == StructureOf(answer)) return true;
   ++depth_;
@@ -157,46 +158,15 @@ bool MathComparer::IsSameMatrix(const MathNode& right, const MathNode& answer) {
          IsSameInOrder(right.args, answer.args);
 }
 
-// Rules for numbers as they are written; none where they do not apply.
-std::optional<bool> MathComparer::CompareNumbers(const MathNodePtr& right,
-                                                 const MathNodePtr& answer) {
-  const MathNode* right_number = NumberIn(*right);
-  const MathNode* our_number = NumberIn(*answer);
-  if (AreInDifferentBases(right_number, our_number)) return false;
-  const bool right_is_decimal = right_number != nullptr && right_number->is_decimal;
-  const bool ours_is_decimal = our_number != nullptr && our_number->is_decimal;
-  if (right_is_decimal || ours_is_decimal) {
-    const MaybeRational& a = evaluator_.Of(right).exact;
-    const MaybeRational& b = evaluator_.Of(answer).exact;
-    if (a.has_value() && b.has_value()) {
-      const MaybeRational rounded = Micros(*a);
-      if (rounded.has_value()) return rounded == Micros(*b) && IsNearEnough(*a, *b);
-    }
-    const std::optional<long double> x = evaluator_.RealOf(right);
-    const std::optional<long double> y = evaluator_.RealOf(answer);
-    if (x.has_value() && y.has_value() && std::isfinite(*x) && std::isfinite(*y)) {
-      return IsSameToSixPlaces(*x, *y);
-    }
-    return std::nullopt;
-  }
-  const bool has_percent = HasPercent(*right) != HasPercent(*answer);
-  if (!has_percent || right_number == nullptr || our_number == nullptr) return std::nullopt;
-  if (!right_number->number.IsInteger() || !our_number->number.IsInteger()) return std::nullopt;
-  if (right_number->number == our_number->number) return true;
-  return std::nullopt;
-}
-
 bool MathComparer::IsSameExpression(const MathNodePtr& right, const MathNodePtr& answer) {
   const std::optional<bool> as_written = CompareNumbers(right, answer);
   if (as_written.has_value()) return *as_written;
   const MathEvaluator::Values& a = evaluator_.Of(right);
   const MathEvaluator::Values& b = evaluator_.Of(answer);
   if (a.exact.has_value() && b.exact.has_value()) return *a.exact == *b.exact;
-  if (a.is_constant && b.is_constant) {
-    const std::optional<uint64_t> residue = evaluator_.Residue(*right);
-    const std::optional<uint64_t> ours = evaluator_.Residue(*answer);
-    if (residue.has_value() && ours.has_value() && residue != ours) return false;
-  }
+  const std::optional<MathEvaluator::Residue> residue = evaluator_.ResidueAt(*right);
+  const std::optional<MathEvaluator::Residue> ours = evaluator_.ResidueAt(*answer);
+  if (residue.has_value() && ours.has_value() && residue != ours) return false;
   constexpr size_t kMinPoints = 3;
   size_t num_points = 0;
   for (size_t point = 0; point < MathEvaluator::kNumPoints; ++point) {

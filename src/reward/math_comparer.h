@@ -7,8 +7,9 @@
 // counts for a point "(a, b)" in the same order only, a point for a list in any
 // order.
 //
-// A number written with a point is compared to six places, tiny ones to three
-// digits; all else must agree but for rounding. 28% is 0.28 and, for whole numbers, also 28.
+// A number written with a point is compared to the places that it is written with, but to six
+// at least, tiny ones to three digits; all else must agree but for rounding. 28% is 0.28 and,
+// for whole numbers, also 28. Residues of different moduli differ.
 //
 // Work is bounded by MathEvaluator::kMaxSteps over all calls: behind it nothing is
 // the same any more.
@@ -48,6 +49,8 @@ class MathComparer {
   const std::string& StructureOf(const MathNodePtr& node);
   bool IsSameExpression(const MathNodePtr& right, const MathNodePtr& answer);
   bool IsSameMatrix(const MathNode& right, const MathNode& answer);
+
+  // math_numbers.cc
   std::optional<bool> CompareNumbers(const MathNodePtr& right, const MathNodePtr& answer);
 
   // math_collections.cc
@@ -55,6 +58,8 @@ class MathComparer {
   bool IsSameInOrder(const std::vector<MathNodePtr>& right, const std::vector<MathNodePtr>& answer);
   bool IsSameInAnyOrder(const std::vector<MathNodePtr>& right,
                         const std::vector<MathNodePtr>& answer);
+  // As IsSameInAnyOrder, but each member counts as often as it is written.
+  bool IsPermutation(const std::vector<MathNodePtr>& right, std::vector<MathNodePtr> answer);
   // Members that are written alike count once.
   std::vector<MathNodePtr> WithoutRepeats(const std::vector<MathNodePtr>& members);
   // Whether (a, b) can be read as an interval at all: not where b < a.
@@ -89,6 +94,8 @@ class MathComparer {
 bool IsEquation(const MathNode& node);
 // An equation that begins with a name, a product of names and the like.
 bool IsAssignment(const MathNode& node);
+// 5 = 6: two numbers that differ by more than rounding.
+bool IsFalseEquation(const MathNode& node);
 
 }  // namespace pace::equiv
 

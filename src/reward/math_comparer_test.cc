@@ -46,6 +46,14 @@ TEST(MathComparerTest, NumbersAreExactUnlessWrittenWithAPoint) {
               {"20!", "2432902008176640000"},
               {"3^{2024}-3^{2023}", "2\\cdot3^{2023}"},
               {"\\frac{7^{2025}-1}{6}", "\\frac{1-7^{2025}}{-6}"}});
+  ExpectSame({{"2/3", "0.6666666666"},
+              {"\\pi", "3.1415926"},
+              {"0.3", "0.30000000000000004"},
+              {"\\frac{1}{\\sqrt{1000003}}", "\\frac{\\sqrt{1000003}}{1000003}"},
+              {"(2\\sqrt3+3\\sqrt2)^2", "30+12\\sqrt6"},
+              {"(1+\\sqrt{-5})(1-\\sqrt{-5})", "6"},
+              {"\\frac{(\\pi+e)^2-\\pi^2}{e}", "2\\pi+e"},
+              {"\\frac{1000!}{999!}", "1000"}});
   ExpectDifferent({{"1/3", "0.3333"},
                    {"\\pi", "3.14"},
                    {"\\pi", "22/7"},
@@ -57,6 +65,13 @@ TEST(MathComparerTest, NumbersAreExactUnlessWrittenWithAPoint) {
                    {"0", "10^{-9}"},
                    {"0.0000001", "0.0000002"},
                    {"0", "0.0000001"}});
+  ExpectDifferent({{"1", "0.9999999"},
+                   {"1", "1.0000004"},
+                   {"0.1234567", "0.1234571"},
+                   {"\\sqrt{10^{20}+1}", "10^{10}"},
+                   {"\\sqrt2\\cdot10^{20}", "\\sqrt2\\cdot10^{20}+1"},
+                   {"\\pi^{100}", "\\pi^{100}+1"},
+                   {"1000!", "1000!+1"}});
 }
 
 TEST(MathComparerTest, NumbersInDifferentBasesDiffer) {
@@ -67,7 +82,49 @@ TEST(MathComparerTest, NumbersInDifferentBasesDiffer) {
 TEST(MathComparerTest, PercentIsAHundredthAndForWholeNumbersAlsoTheNumber) {
   ExpectSame(
       {{"28\\%", "0.28"}, {"28\\%", "28"}, {"28", "28\\%"}, {"50\\%", "1/2"}, {"100\\%", "1"}});
-  ExpectDifferent({{"28\\%", "0.0028"}, {"2.5\\%", "2.5"}, {"28\\%", "29"}});
+  ExpectSame({{"33\\frac13\\%", "1/3"}, {"0\\%", "0"}});
+  ExpectDifferent({{"28\\%", "0.0028"},
+                   {"2.5\\%", "2.5"},
+                   {"28\\%", "29"},
+                   {"5", "5\\%\\%"},
+                   {"5\\%", "5\\%\\%"},
+                   {"5", "-5\\%"},
+                   {"1", "1\\%"}});
+}
+
+TEST(MathComparerTest, ResiduesOfDifferentModuliDiffer) {
+  ExpectSame({{"9\\pmod{11}", "9\\pmod 11"},
+              {"9\\pmod{11}", "9"},
+              {"9", "9 (mod 11)"},
+              {"x\\equiv9\\pmod{11}", "9\\pmod{11}"},
+              {"9\\pmod{11}", "129^{34}+96^{38}\\equiv9\\pmod{11}"},
+              {"x\\equiv\\pm3\\pmod7", "x\\equiv3,-3\\pmod7"}});
+  ExpectDifferent({{"9\\pmod{11}", "9\\pmod{7}"},
+                   {"9\\pmod{11}", "8\\pmod{11}"},
+                   {"9\\pmod n", "9\\pmod m"},
+                   {"9\\pmod{11}", "9\\bmod7"},
+                   {"9\\pmod{7}", "9\\bmod11"},
+                   {"9 (mod 11)", "9 (mod 7)"},
+                   {"x\\equiv2,5\\pmod7", "x\\equiv2,5\\pmod9"},
+                   {"x\\equiv1\\pmod3,x\\equiv2\\pmod5", "x\\equiv1\\pmod5,x\\equiv2\\pmod3"}});
+}
+
+TEST(MathComparerTest, RatiosOfSeveralPartsMayBeScaled) {
+  ExpectSame({{"3:4", "3/4"}, {"1:2:3", "2:4:6"}, {"1:2:3", "\\frac12:1:\\frac32"}});
+  ExpectDifferent({{"1:2:3", "2:4:3"}, {"1:2:3", "1/6"}, {"1:2:3", "2,3"}, {"1:2:3:4", "2,3,4"}});
+}
+
+TEST(MathComparerTest, SignsOfOneTermAreChosenApart) {
+  ExpectSame({{"\\pm1\\pm2", "3,1,-1,-3"},
+              {"\\mp3", "\\pm3"},
+              {"x=\\pm\\sqrt4=\\pm2", "2,-2"},
+              {"(\\pm1,\\pm2)", "(1,2),(-1,-2)"}});
+  ExpectDifferent({{"\\pm1\\pm2", "\\pm3"}, {"\\pm3", "3"}, {"1\\pm2\\mp3", "\\pm1\\pm2\\pm3"}});
+}
+
+TEST(MathComparerTest, DotsSayThatMoreFollows) {
+  ExpectSame({{"1,2,\\ldots,10", "1,2,\\dots,10"}, {"1+2+\\cdots+n", "n+\\cdots+2+1"}});
+  ExpectDifferent({{"1,2,\\ldots,10", "1,2,10"}, {"2,4,6,\\dots", "2,4,6"}});
 }
 
 TEST(MathComparerTest, ExpressionsAreComparedAsFunctions) {
@@ -88,7 +145,10 @@ TEST(MathComparerTest, ExpressionsAreComparedAsFunctions) {
                    {"x+2n+1", "x+1"},
                    {"2\\ln x", "\\ln x^2"},
                    {"1/2x", "x/2"},
-                   {"(-1)^n", "1"}});
+                   {"(-1)^n", "1"},
+                   {"x", "x+10^{-13}"},
+                   {"f(x)", "f'(x)"},
+                   {"f'", "f"}});
 }
 
 TEST(MathComparerTest, AnAssignmentCountsAsItsValueWhereTheRightAnswerIsOne) {
@@ -103,6 +163,7 @@ TEST(MathComparerTest, AnAssignmentCountsAsItsValueWhereTheRightAnswerIsOne) {
               {"x+y=5", "5"}});
   ExpectSame({{"0", "a+b=0"}, {"0", "f(3)=0"}, {"0", "\\sin\\pi=0"}});
   ExpectDifferent({{"x=5", "y=5"}, {"x^2+y=0", "0"}, {"0", "x^2+y=0"}, {"x=5", "6"}, {"5", "x=6"}});
+  ExpectDifferent({{"6", "5=6"}, {"5", "x+3=5"}});
 }
 
 TEST(MathComparerTest, EquationsMaySolveTheSame) {
@@ -111,7 +172,7 @@ TEST(MathComparerTest, EquationsMaySolveTheSame) {
               {"2x=4", "x=2"},
               {"x^2+y^2=1", "1-x^2=y^2"},
               {"x=1/3", "x=0.333333"}});
-  ExpectDifferent({{"2x+3y=6", "2x+3y=7"}, {"y=x", "y=-x"}, {"y=x^2", "y=x^3"}});
+  ExpectDifferent({{"2x+3y=6", "2x+3y=7"}, {"y=x", "y=-x"}, {"y=x^2", "y=x^3"}, {"y=|x|", "y=x"}});
 }
 
 TEST(MathComparerTest, InequalitiesMayBeTurnedAndScaled) {
@@ -149,6 +210,13 @@ TEST(MathComparerTest, PointsKeepTheirOrderAndSetsDoNot) {
               {"x=1,x=2", "1,2"}});
   ExpectDifferent(
       {{"(3,1)", "1,3"}, {"(1,2)", "(2,1)"}, {"1,2", "1,2,3"}, {"1,2", "1"}, {"(1,2,3)", "(1,2)"}});
+  ExpectDifferent({{"0,0,0", "(0,0)"}, {"1,2", "(1,2,2)"}, {"[1,1]", "(1,1)"}});
+}
+
+TEST(MathComparerTest, ValuesOfNamesKeepToTheirNames) {
+  ExpectSame(
+      {{"x=3,y=4", "y=4,x=3"}, {"x=3,y=4", "3,4"}, {"y=4,x=3", "(3,4)"}, {"x_1=3,x_2=4", "4,3"}});
+  ExpectDifferent({{"x=3,y=4", "(4,3)"}, {"x=3,y=4", "4,3"}, {"(3,4)", "y=3,x=4"}});
 }
 
 TEST(MathComparerTest, IntervalsKeepTheirBracketsAndUnionsTheirPoints) {
@@ -183,6 +251,8 @@ TEST(MathComparerTest, WordsAreComparedByTheirLetters) {
               {"\\text{E}", "e"},
               {"\\text{no solution}", "\\text{No Solution}"}});
   ExpectDifferent({{"\\text{even}", "\\text{odd}"}, {"d", "\\text{E}"}, {"\\text{ab}", "ba"}});
+  ExpectSame({{"xyz", "zyx"}, {"2ab", "2ba"}});
+  ExpectDifferent({{"dog", "god"}, {"listen", "silent"}});
 }
 
 TEST(MathComparerTest, InfinitiesAreTheSameOnlyWithTheirSign) {

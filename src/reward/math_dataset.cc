@@ -15,7 +15,8 @@ constexpr size_t kNone = std::string_view::npos;
 std::vector<std::string_view> Split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
   size_t at = 0;
-  for (size_t found = text.find(separator); found != kNone; found = text.find(separator, at)) {
+  for (size_t found = FindText(text, separator); found != kNone;
+       found = FindText(text, separator, at)) {
     parts.push_back(text.substr(at, found - at));
     at = found + separator.size();
   }

@@ -51,9 +51,15 @@ class MathEvaluator {
   using Bindings = std::map<std::string, Complex>;
   Complex At(const MathNode& node, size_t point, const Bindings& bindings);
 
-  // The value of a tree of whole numbers and their fractions modulo a prime, however
-  // long it is; none for anything else. Different residues mean different values.
-  std::optional<uint64_t> Residue(const MathNode& node);
+  // An element of a finite field that stands for the value of a tree of numbers, names,
+  // pi, e, i and square roots of numbers, however long it is; none for anything else.
+  // Different residues mean different values.
+  struct Residue {
+    uint64_t real = 0;
+    uint64_t imaginary = 0;
+    friend bool operator==(const Residue&, const Residue&) = default;
+  };
+  std::optional<Residue> ResidueAt(const MathNode& node);
 
   // False once there are none left.
   bool Spend(int64_t steps);
@@ -71,7 +77,8 @@ class MathEvaluator {
   MaybeRational Exact(const MathNode& node);
   MaybeRational ExactUncharged(const MathNode& node);
   MaybeRational ExactFunction(const MathNode& node);
-  std::optional<uint64_t> ResidueOfPower(const MathNode& node);
+  std::optional<Residue> ResidueOfPower(const MathNode& node);
+  std::optional<Residue> ResidueOfFactorial(const MathNode& argument);
 
   int64_t num_steps_ = 0;
   size_t point_ = 0;

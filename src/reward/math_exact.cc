@@ -12,6 +12,13 @@ MaybeRational Combine(const MaybeRational& a, const MaybeRational& b, Binary ope
   return a.has_value() && b.has_value() ? operation(*a, *b) : std::nullopt;
 }
 
+// What one sum or product on the way to a value costs.
+int64_t StepsToReduce(const Rational& value) {
+  constexpr size_t kWordsPerStep = 12;
+  const size_t words = (value.numerator().NumBits() + value.denominator().NumBits()) / 32;
+  return static_cast<int64_t>(words * words / kWordsPerStep);
+}
+
 MaybeRational PowerOf(const Rational& base, const Rational& exponent) {
   const std::optional<int64_t> top =
       Rational::Make(exponent.numerator(), BigInteger(1)).value_or(Rational()).ToInt64();
@@ -70,12 +77,18 @@ MaybeRational MathEvaluator::ExactUncharged(const MathNode& node) {
       return node.number;
     case MathKind::kAdd: {
       MaybeRational sum = Rational(0);
-      for (const MathNodePtr& arg : node.args) sum = Combine(sum, Exact(*arg), Add);
+      for (const MathNodePtr& arg : node.args) {
+        sum = Combine(sum, Exact(*arg), Add);
+        if (!sum.has_value() || !Spend(StepsToReduce(*sum))) return std::nullopt;
+      }
       return sum;
     }
     case MathKind::kMultiply: {
       MaybeRational product = Rational(1);
-      for (const MathNodePtr& arg : node.args) product = Combine(product, Exact(*arg), Multiply);
+      for (const MathNodePtr& arg : node.args) {
+        product = Combine(product, Exact(*arg), Multiply);
+        if (!product.has_value() || !Spend(StepsToReduce(*product))) return std::nullopt;
+      }
       return product;
     }
     case MathKind::kNegate: {

@@ -55,6 +55,8 @@ class MathGrammar {
   bool TakeUnit();
   // Mixed numbers: 2\frac{1}{3}, 2 1/3.
   MathNodePtr ParseMixed();
+  // Behind a degree sign: 15' or 15' 30''.
+  MathNodePtr ParseMinutes(const MathNodePtr& degrees);
 
   MathNodePtr ParseAtom();
   MathNodePtr ParseNumber();

@@ -210,6 +210,7 @@ class Lexer {
         {"'", MathToken::kPrime},
     };
     const char c = Peek();
+    if (c == '(' && ReadParenthesizedModulus()) return true;
     if (c == '(' || c == '[' || c == '{') return Push(MathToken::kOpen, std::string(1, c), 1);
     if (c == ')' || c == ']' || c == '}') return Push(MathToken::kClose, std::string(1, c), 1);
     for (const auto& [sign, token] : kSigns) {
@@ -228,7 +229,7 @@ class Lexer {
       return known != nullptr && Apply(*known, 2);
     }
     if (letters == "begin" || letters == "end") return ReadEnvironment(letters == "begin", end);
-    if (letters == "pmod") return SkipModulus(end);
+    if (letters == "pmod") return ReadModulus(end);
     if (letters == "mathbb" || letters == "Bbb") return ReadNamedSet(end);
     if (IsOneOf(kTextCommands, letters)) return ReadText(letters, end);
     if (IsOneOf(kAccentCommands, letters)) return ReadAccent(letters, end);
@@ -269,13 +270,31 @@ class Lexer {
     return Push(begin ? MathToken::kMatrixBegin : MathToken::kMatrixEnd, std::string(*name), 0);
   }
 
-  // 9 \pmod{11}: the residue is the answer.
-  bool SkipModulus(size_t end) {
-    const std::optional<std::string_view> modulus = Braced(end);
-    if (modulus.has_value()) return true;
-    at_ = end;
-    while (at_ < text_.size() && (IsDigit(text_[at_]) || IsSpace(text_[at_]))) ++at_;
-    return true;
+  // \pmod{11}, \pmod 11, \pmod n
+  bool ReadModulus(size_t end) {
+    const std::optional<std::string_view> inside = Braced(end);
+    if (inside.has_value()) return Push(MathToken::kModulus, WithoutSpace(*inside), 0);
+    const size_t begin = std::min(text_.find_first_not_of(" \t\r\n", end), text_.size());
+    if (begin < text_.size() && text_[begin] == '{') return false;
+    size_t behind = begin;
+    while (behind < text_.size() && IsDigit(text_[behind])) ++behind;
+    if (behind == begin && begin < text_.size() && IsAsciiLetter(text_[begin])) ++behind;
+    at_ = behind;
+    return Push(MathToken::kModulus, std::string(text_.substr(begin, behind - begin)), 0);
+  }
+
+  // (mod 11), as it is written by hand.
+  bool ReadParenthesizedModulus() {
+    for (const std::string_view word :
+         {"(mod ", "(\\mod ", "(\\bmod ", "(\\text{mod }", "(\\mod{"}) {
+      if (text_.substr(at_, word.size()) != word) continue;
+      const size_t close = text_.find(')', at_);
+      if (close == kNone) return false;
+      std::string inside = WithoutSpace(text_.substr(at_ + word.size(), close - at_ - word.size()));
+      if (word.ends_with("{") && inside.ends_with("}")) inside.pop_back();
+      return Push(MathToken::kModulus, std::move(inside), close + 1 - at_);
+    }
+    return false;
   }
 
   bool ReadNamedSet(size_t end) {

@@ -39,6 +39,7 @@ enum class MathToken {
   kSlash,
   kColon,
   kModulo,
+  kModulus,  // \pmod{...}, (mod ...): what is inside, without space
   kCaret,
   kUnderscore,
   kBang,

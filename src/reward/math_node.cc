@@ -76,6 +76,52 @@ MathNodePtr Operand(const MathNodePtr& node) {
   return node->kind == MathKind::kSet && node->args.size() == 1 ? node->args[0] : node;
 }
 
+bool HasSign(const MathNode& node) {
+  return node.kind == MathKind::kPlusMinus ||
+         std::any_of(node.args.begin(), node.args.end(),
+                     [](const MathNodePtr& arg) { return HasSign(*arg); });
+}
+
+size_t CountSigns(const MathNode& node) {
+  size_t count = node.kind == MathKind::kPlusMinus ? 1 : 0;
+  for (const MathNodePtr& arg : node.args) count += CountSigns(*arg);
+  return count;
+}
+
+bool HasFlippedSign(const MathNode& node) {
+  return node.flipped || std::any_of(node.args.begin(), node.args.end(),
+                                     [](const MathNodePtr& arg) { return HasFlippedSign(*arg); });
+}
+
+bool HasCollection(const MathNode& node) {
+  return IsCollection(node) ||
+         std::any_of(node.args.begin(), node.args.end(),
+                     [](const MathNodePtr& arg) { return HasCollection(*arg); });
+}
+
+// Whether each sign is chosen by itself. x = \pm a = \pm b says the same twice.
+bool AreSignsApart(const MathNode& node) {
+  constexpr size_t kMaxSigns = 3;
+  const size_t num_sides = static_cast<size_t>(std::count_if(
+      node.args.begin(), node.args.end(), [](const MathNodePtr& arg) { return HasSign(*arg); }));
+  if (node.kind == MathKind::kRelation && num_sides > 1) return false;
+  const size_t num_signs = CountSigns(node);
+  return num_signs > 1 && num_signs <= kMaxSigns && !HasFlippedSign(node) && !HasCollection(node);
+}
+
+// The tree with its signs chosen by the lowest bits of `minus`, which each sign uses
+// up where they are chosen apart.
+MathNodePtr WithSigns(const MathNodePtr& node, bool apart, uint32_t& minus) {
+  if (!HasSign(*node)) return node;
+  const MathNodePtr chosen =
+      ChangeArgs(node, [&](const MathNodePtr& arg) { return WithSigns(arg, apart, minus); });
+  if (node->kind != MathKind::kPlusMinus) return chosen;
+  const bool is_minus = (minus & 1u) != 0;
+  if (apart) minus >>= 1;
+  const MathNodePtr& right = chosen->args[1];
+  return MakeSum({chosen->args[0], is_minus == node->flipped ? right : MakeNegation(right)});
+}
+
 }  // namespace
 
 MathNodePtr MakeInteger(int64_t value) {
@@ -186,19 +232,17 @@ std::string StructureOf(const MathNode& node, size_t max_bytes) {
   return AppendStructure(node, max_bytes, out) ? out : "";
 }
 
-bool HasPlusMinus(const MathNode& node) {
-  return node.kind == MathKind::kPlusMinus ||
-         std::any_of(node.args.begin(), node.args.end(),
-                     [](const MathNodePtr& arg) { return HasPlusMinus(*arg); });
-}
-
-MathNodePtr ChooseSign(const MathNodePtr& node, bool plus) {
-  if (!HasPlusMinus(*node)) return node;
-  const auto change = [plus](const MathNodePtr& arg) { return ChooseSign(arg, plus); };
-  const MathNodePtr chosen = ChangeArgs(node, change);
-  if (node->kind != MathKind::kPlusMinus) return chosen;
-  const MathNodePtr& right = chosen->args[1];
-  return MakeSum({chosen->args[0], plus != node->flipped ? right : MakeNegation(right)});
+std::vector<MathNodePtr> ChooseSigns(const MathNodePtr& node, bool apart) {
+  constexpr uint32_t kAllMinus = ~uint32_t{0};
+  const size_t num_signs = CountSigns(*node);
+  if (num_signs == 0) return {node};
+  apart = apart && AreSignsApart(*node);
+  std::vector<MathNodePtr> out;
+  for (uint32_t choice = 0; choice < (apart ? uint32_t{1} << num_signs : 2); ++choice) {
+    uint32_t minus = apart || choice == 0 ? choice : kAllMinus;
+    out.push_back(WithSigns(node, apart, minus));
+  }
+  return out;
 }
 
 }  // namespace pace::equiv

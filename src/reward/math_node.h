@@ -38,8 +38,9 @@ enum class MathKind {
   kUnion,
   kIntersection,
   kDifference,
-  kNamedSet,  // `name`: "R", "N", "Z", "Q", "C"; the empty set is a kSet
-  kRelation,  // args[0] relations[0] args[1] relations[1] ...
+  kNamedSet,    // `name`: "R", "N", "Z", "Q", "C"; the empty set is a kSet
+  kRelation,    // args[0] relations[0] args[1] relations[1] ...
+  kCongruence,  // args[0], a value or a relation, modulo `name`
 };
 
 enum class MathRelation { kEqual, kUnequal, kLess, kLessEqual, kGreater, kGreaterEqual };
@@ -51,7 +52,7 @@ struct MathNode {
   MathKind kind = MathKind::kNumber;
   std::string name;
   Rational number;
-  bool is_decimal = false;  // written with a point: compared to six places
+  size_t num_places = 0;  // behind the point: a decimal is compared to these
   bool flipped = false;
   char open = '(';
   char close = ')';
@@ -79,9 +80,10 @@ bool IsNamesOnly(const MathNode& node);
 // terms, factors and members. At most `max_bytes` long; longer ones give "".
 std::string StructureOf(const MathNode& node, size_t max_bytes = size_t{1} << 16);
 
-// The tree with every kPlusMinus taken as plus, or as minus.
-MathNodePtr ChooseSign(const MathNodePtr& node, bool plus);
-bool HasPlusMinus(const MathNode& node);
+// The trees that a tree with kPlusMinus stands for, or itself. Signs go together, as in
+// (\pm1, \pm2) and 1\pm2\mp3; but with `apart` up to three \pm of one term, \pm1\pm2,
+// are each either.
+std::vector<MathNodePtr> ChooseSigns(const MathNodePtr& node, bool apart);
 
 }  // namespace pace::equiv
 

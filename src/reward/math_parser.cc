@@ -1,6 +1,7 @@
 #include "reward/math_parser.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -168,12 +169,21 @@ MathNodePtr MathGrammar::ParseElement() {
     operands.push_back(ParseDifference());
   }
   if (operands.back() == nullptr) return nullptr;
-  if (relations.empty()) return operands[0];
-  auto node = std::make_shared<MathNode>();
-  node->kind = MathKind::kRelation;
-  node->args = std::move(operands);
-  node->relations = std::move(relations);
-  return node;
+  MathNodePtr element = operands[0];
+  if (!relations.empty()) {
+    auto relation = std::make_shared<MathNode>();
+    relation->kind = MathKind::kRelation;
+    relation->args = std::move(operands);
+    relation->relations = std::move(relations);
+    element = std::move(relation);
+  }
+  if (token() != MathToken::kModulus) return element;
+  auto congruence = std::make_shared<MathNode>();
+  congruence->kind = MathKind::kCongruence;
+  congruence->name = word().text;
+  congruence->args = {std::move(element)};
+  ++at_;
+  return congruence;
 }
 
 MathNodePtr MathGrammar::ParseDifference() {
@@ -215,10 +225,11 @@ MathNodePtr MathGrammar::ParseWhole() {
 }
 
 std::vector<MathNodePtr> ExpandSigns(const std::vector<MathNodePtr>& members) {
+  constexpr size_t kMaxMembersApart = 16;
   std::vector<MathNodePtr> out;
   for (const MathNodePtr& member : members) {
-    out.push_back(ChooseSign(member, true));
-    if (HasPlusMinus(*member)) out.push_back(ChooseSign(member, false));
+    std::vector<MathNodePtr> chosen = ChooseSigns(member, members.size() <= kMaxMembersApart);
+    std::move(chosen.begin(), chosen.end(), std::back_inserter(out));
   }
   return out;
 }

@@ -5,11 +5,11 @@
 //   ParseMath("2\\frac{1}{3}")     // a mixed number: 2 + 1/3
 //
 // Conventions where notation is ambiguous: implicit products bind tighter than
-// "/" and "*"; powers group to the left; "a:b" divides; a letter before
-// parentheses around one atom or a list is a function; \log is to base ten; a
-// subscript of a number (its base) does not change its value; degrees are dropped,
-// and so is case from names. One thousands separator run such as "12,345" is a number, any other
-// comma separates.
+// "/" and "*"; powers group to the left; "a:b" divides and "a:b:c" is a tuple of what
+// the others are to a; a letter before parentheses around one atom or a list is a
+// function; \log is to base ten; a subscript of a number (its base) does not change its
+// value; degrees are dropped, but 30^\circ 15' is 30.25, and so is case from names. One
+// thousands separator run such as "12,345" is a number, any other comma separates.
 //
 // Time and memory are bounded by the text's length; texts longer than
 // kMaxMathBytes, or nested deeper than kMaxMathDepth rules of the grammar, are not

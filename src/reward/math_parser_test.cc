@@ -71,6 +71,13 @@ TEST(MathParserTest, MixedNumbersAdd) {
   EXPECT_EQ(ValueOf("2(\\frac{1}{2})"), 1);
 }
 
+TEST(MathParserTest, MinutesAndSecondsArePartsOfADegree) {
+  EXPECT_EQ(ValueOf("30^\\circ 15'"), 30.25);
+  EXPECT_EQ(ValueOf("30°15'36''"), 30.26);
+  EXPECT_EQ(ParseMath("30^\\circ 15"), nullptr);
+  EXPECT_EQ(ParseMath("f\\circ g"), nullptr);
+}
+
 TEST(MathParserTest, OperatorsBindAsDocumented) {
   EXPECT_EQ(ValueOf("2+3\\cdot4"), 14);
   EXPECT_EQ(ValueOf("-2^2"), -4);

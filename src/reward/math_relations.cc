@@ -172,9 +172,9 @@ std::optional<Complex> MathComparer::SolveLinear(const MathNode& zero, const std
   };
   const Complex origin = at(0);
   const Complex slope = at(1) - origin;
-  const Complex predicted = origin + 2.5L * slope;
-  if (!IsFinite(slope) || slope == Complex(0) || !AreClose(at(2.5L), predicted)) {
-    return std::nullopt;
+  if (!IsFinite(slope) || slope == Complex(0)) return std::nullopt;
+  for (const long double x : {2.7L, -1.3L}) {
+    if (!AreClose(at(x), origin + x * slope)) return std::nullopt;
   }
   return -origin / slope;
 }

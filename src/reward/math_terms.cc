@@ -13,7 +13,7 @@ bool IsDigits(std::string_view text) {
 }
 
 bool IsIntegerNumber(const MathNode& node) {
-  return node.kind == MathKind::kNumber && node.number.IsInteger() && !node.is_decimal;
+  return node.kind == MathKind::kNumber && node.number.IsInteger() && node.num_places == 0;
 }
 
 // \frac{1}{3}: one whole number above another.
@@ -33,6 +33,18 @@ MathNodePtr Transposed(const MathNode& matrix) {
   }
   out->num_columns = num_rows;
   return out;
+}
+
+// 1:2:3 is no number, but it is 2:4:6: what the others are to the first.
+MathNodePtr RatioOf(const std::vector<MathNodePtr>& parts) {
+  if (parts.size() == 2) return MakeQuotient(parts[0], parts[1]);
+  const auto is_collection = [](const MathNodePtr& part) { return IsCollection(*part); };
+  if (std::any_of(parts.begin(), parts.end(), is_collection)) return nullptr;
+  std::vector<MathNodePtr> quotients = {MakeSymbol(":")};
+  for (size_t i = 1; i < parts.size(); ++i) {
+    quotients.push_back(MakeQuotient(parts[i], parts[0]));
+  }
+  return MakeNode(MathKind::kTuple, std::move(quotients));
 }
 
 }  // namespace
@@ -82,6 +94,18 @@ MathNodePtr MathGrammar::ParseTerm() {
     if (sign != MathToken::kTimes && sign != MathToken::kSlash && sign != MathToken::kColon &&
         sign != MathToken::kModulo) {
       break;
+    }
+    if (sign == MathToken::kColon) {
+      std::vector<MathNodePtr> parts = {std::move(left)};
+      while (Take(MathToken::kColon)) {
+        parts.push_back(ParseSigned());
+        if (parts.back() == nullptr) return nullptr;
+      }
+      const bool is_number = parts.size() == 2;
+      left = RatioOf(parts);
+      if (is_number) continue;
+      // Nothing is done with longer ones.
+      return token() == MathToken::kTimes || token() == MathToken::kSlash ? nullptr : left;
     }
     ++at_;
     MathNodePtr right = ParseSigned();
@@ -187,9 +211,28 @@ MathNodePtr MathGrammar::ParseMixed() {
       token() != MathToken::kFraction) {
     return number;
   }
-  MathNodePtr fraction = ParseFactor();
+  MathNodePtr fraction = ParseAtom();
+  if (fraction == nullptr) return nullptr;
+  const bool is_scaled = token() == MathToken::kPercent || token() == MathToken::kDegree;
+  if (IsPlainFraction(*fraction) && is_scaled) return ParsePowers(MakeSum({number, fraction}));
+  fraction = ParsePowers(std::move(fraction));
   if (fraction == nullptr) return nullptr;
   return IsPlainFraction(*fraction) ? MakeSum({number, fraction}) : MakeProduct({number, fraction});
+}
+
+MathNodePtr MathGrammar::ParseMinutes(const MathNodePtr& degrees) {
+  std::vector<MathNodePtr> terms = {degrees};
+  for (int64_t parts = 60; parts <= 3600 && token() == MathToken::kNumber; parts *= 60) {
+    MathNodePtr count = ParseNumber();
+    if (count == nullptr) return nullptr;
+    const int num_primes = parts == 60 ? 1 : 2;
+    if (Take(MathToken::kCaret)) return nullptr;
+    for (int i = 0; i < num_primes; ++i) {
+      if (!Take(MathToken::kPrime)) return nullptr;
+    }
+    terms.push_back(MakeQuotient(count, MakeInteger(parts)));
+  }
+  return MakeSum(std::move(terms));
 }
 
 MathNodePtr MathGrammar::ParseFactor() {
@@ -203,7 +246,11 @@ MathNodePtr MathGrammar::ParsePowers(MathNodePtr base) {
       base = MakeFunction("factorial", {base});
     } else if (Take(MathToken::kPercent)) {
       base = MakeNode(MathKind::kPercent, {base});
-    } else if (Take(MathToken::kDegree) || Take(MathToken::kPrime)) {
+    } else if (Take(MathToken::kDegree)) {
+      if (token() == MathToken::kNumber) return ParseMinutes(base);
+      // f \circ g is no product.
+      if (base->kind == MathKind::kSymbol && BeginsFactor()) return nullptr;
+    } else if (Take(MathToken::kPrime)) {
       continue;
     } else if (token() == MathToken::kUnderscore) {
       if (!ParseSubscript().has_value()) return nullptr;
@@ -212,7 +259,9 @@ MathNodePtr MathGrammar::ParsePowers(MathNodePtr base) {
       const size_t inner = braced ? 2 : 1;
       const bool closed = !braced || Is(MathToken::kClose, "}", inner + 1);
       if (closed && (token(inner) == MathToken::kDegree || token(inner) == MathToken::kPrime)) {
+        const bool is_degree = token(inner) == MathToken::kDegree;
         at_ += braced ? 4 : 2;
+        if (is_degree && token() == MathToken::kNumber) return ParseMinutes(base);
         continue;
       }
       if (closed && base->kind == MathKind::kMatrix && Is(MathToken::kLetter, "T", inner)) {

@@ -83,12 +83,36 @@ size_t SkipPercent(std::string_view text, size_t at) {
   return at;
 }
 
+struct ScaleWord {
+  size_t end = kNone;
+  int64_t factor = 1;
+};
+
+// " million" behind a number that ends at `at`.
+ScaleWord ScaleWordAt(std::string_view text, size_t at) {
+  static constexpr std::pair<std::string_view, int64_t> kWords[] = {{"hundred", 100},
+                                                                    {"thousand", 1'000},
+                                                                    {"million", 1'000'000},
+                                                                    {"billion", 1'000'000'000},
+                                                                    {"trillion", 1'000'000'000'000},
+                                                                    {"dozen", 12}};
+  if (at >= text.size() || text[at] != ' ') return {};
+  for (const auto& [word, factor] : kWords) {
+    if (text.substr(at + 1, word.size()) == word) return {at + 1 + word.size(), factor};
+  }
+  return {};
+}
+
 std::optional<PlainMatch> MatchNumber(std::string_view text, size_t at) {
   if (at > 0 && at <= text.size() && IsDigit(text[at - 1])) return std::nullopt;
   const size_t digits = at < text.size() && text[at] == '-' ? at + 1 : at;
   size_t end = SkipGrouped(text, digits);
   if (end == kNone) end = SkipSimple(text, digits);
   if (end == kNone) return std::nullopt;
+  const ScaleWord scale = ScaleWordAt(text, end);
+  if (scale.end != kNone) {
+    return PlainMatch{text.substr(at, end - at), false, false, scale.end, scale.factor};
+  }
   const size_t behind = SkipPercent(text, end);
   return PlainMatch{text.substr(at, end - at), false, behind != end, behind};
 }
@@ -106,7 +130,8 @@ MathNodePtr ReadNumber(std::string_view text) {
   if (!value.has_value()) return nullptr;
   auto node = std::make_shared<MathNode>();
   node->number = negative ? Negate(*value) : *value;
-  node->is_decimal = digits.find('.') != std::string::npos;
+  const size_t point = digits.find('.');
+  if (point != kNone) node->num_places = digits.size() - point - 1;
   return node;
 }
 
@@ -186,6 +211,9 @@ std::optional<PlainMatch> MatchPlain(std::string_view text, size_t at) {
 MathNodePtr ReadPlain(const PlainMatch& match) {
   if (match.is_arithmetic) return ReadArithmetic(match.text);
   MathNodePtr number = ReadNumber(match.text);
+  if (number != nullptr && match.factor != 1) {
+    return MakeProduct({std::move(number), MakeInteger(match.factor)});
+  }
   if (number == nullptr || !match.has_percent) return number;
   return MakeNode(MathKind::kPercent, {std::move(number)});
 }

@@ -12,6 +12,7 @@
 #define PACE_REWARD_PLAIN_NUMBERS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -24,6 +25,7 @@ struct PlainMatch {
   bool is_arithmetic = false;
   bool has_percent = false;
   size_t end = 0;
+  int64_t factor = 1;  // of "5 million"
 };
 
 // The number whose prefix (the text's beginning, space or "=") is at `at`.

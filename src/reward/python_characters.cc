@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <iterator>
 
 #include "core/utf8.h"
@@ -110,12 +111,19 @@ bool IsAllDigits(std::string_view text) {
   return true;
 }
 
+size_t FindText(std::string_view text, std::string_view word, size_t from) {
+  if (from >= text.size()) return std::string_view::npos;
+  const void* found = memmem(text.data() + from, text.size() - from, word.data(), word.size());
+  if (found == nullptr) return std::string_view::npos;
+  return static_cast<size_t>(static_cast<const char*>(found) - text.data());
+}
+
 std::string ReplaceAll(std::string_view text, std::string_view before, std::string_view after) {
   std::string out;
   out.reserve(text.size());
   size_t at = 0;
-  for (size_t found = text.find(before); found != std::string_view::npos;
-       found = text.find(before, at)) {
+  for (size_t found = FindText(text, before); found != std::string_view::npos;
+       found = FindText(text, before, at)) {
     out += text.substr(at, found - at);
     out += after;
     at = found + before.size();

@@ -27,6 +27,9 @@ std::string_view LastCharacters(std::string_view text, size_t count);
 std::string_view StripSpace(std::string_view text);
 // text.isdigit(): false for the empty text.
 bool IsAllDigits(std::string_view text);
+// text.find(word, from), npos where it is nowhere; fast on texts of nothing but the
+// word's first letter. REQUIRES: word is not empty
+size_t FindText(std::string_view text, std::string_view word, size_t from = 0);
 // text.replace(before, after). REQUIRES: before is not empty
 std::string ReplaceAll(std::string_view text, std::string_view before, std::string_view after);
 // The bytes of the code point at `at`, at least one.

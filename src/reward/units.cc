@@ -82,6 +82,21 @@ bool MayEndHere(std::string_view text) {
          command != "frac" && command != "sqrt";
 }
 
+// Whether the words in a \text{...} say more than what is counted: "or more".
+bool SayMore(std::string_view words) {
+  static constexpr std::string_view kMore[] = {
+      "or", "than", "least", "most", "not",       "no", "mod",    "base",
+      "if", "when", "for",   "and",  "remainder", "r",  "matrix", "matrices"};
+  for (size_t at = 0; at < words.size();) {
+    size_t end = at;
+    while (end < words.size() && IsAsciiLetter(words[end])) ++end;
+    const std::string word = Lower(words.substr(at, end - at));
+    if (std::find(std::begin(kMore), std::end(kMore), word) != std::end(kMore)) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 // The text before a \text{...} or \mbox{...} that ends it; all of it where none
 // does.
 std::string_view WithoutTextUnit(std::string_view text) {
@@ -96,11 +111,22 @@ std::string_view WithoutTextUnit(std::string_view text) {
       const std::string_view before = StripSpace(unpowered.substr(0, at));
       if (!before.ends_with(command)) continue;
       const std::string_view kept = StripSpace(before.substr(0, before.size() - command.size()));
-      return MayEndHere(kept) ? kept : text;
+      return MayEndHere(kept) && !SayMore(unpowered.substr(at)) ? kept : text;
     }
     return text;
   }
   return text;
+}
+
+// The text before "km/h", of which the slash is at `slash`; all of it where what stands
+// before that is no unit.
+std::string_view WithoutRate(std::string_view text, size_t slash) {
+  size_t begin = slash;
+  while (begin > 0 && IsAsciiLetter(text[begin - 1])) --begin;
+  const std::string_view kept = StripSpace(text.substr(0, begin));
+  const bool is_unit = begin > 0 && text[begin - 1] == ' ' && !kept.empty() &&
+                       IsDigit(kept.back()) && IsUnitWord(text.substr(begin, slash - begin));
+  return is_unit ? kept : text;
 }
 
 // The text before a unit word that ends it.
@@ -113,6 +139,7 @@ std::string_view WithoutUnitWord(std::string_view text) {
   // A power belongs to the unit only where it cannot be a variable's.
   if (unpowered.size() != text.size() && word.size() < 2 && word != "m") return text;
   const char before = unpowered[begin - 1];
+  if (before == '/') return WithoutRate(text, begin - 1);
   const std::string_view kept = StripSpace(unpowered.substr(0, begin));
   if (!MayEndHere(kept)) return text;
   // "3t" is a product and "3 t" a weight.
