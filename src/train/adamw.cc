@@ -94,4 +94,23 @@ double ClipGradients(const NamedTensors& parameters, double max_norm) {
   return norm;
 }
 
+void AddGradients(const NamedTensors& from, const NamedTensors& to) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, parameter] : from) {
+    if (!parameter.grad().defined()) continue;
+    at::Tensor own = to.at(name);
+    if (own.grad().defined()) {
+      own.mutable_grad().add_(parameter.grad());
+    } else {
+      own.mutable_grad() = parameter.grad();
+    }
+  }
+}
+
+void FreeGradients(const NamedTensors& parameters) {
+  for (const auto& [name, parameter] : parameters) {
+    at::Tensor(parameter).mutable_grad() = at::Tensor();
+  }
+}
+
 }  // namespace pace

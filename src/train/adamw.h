@@ -58,6 +58,9 @@ class AdamW {
 // The Euclidean norm over all gradients; scales them down to `max_norm` where it
 // is larger (0 = never). A norm that is not finite is returned and nothing scaled.
 double ClipGradients(const NamedTensors& parameters, double max_norm);
+// Adds the gradients of `from` to those of the same names in `to`.
+void AddGradients(const NamedTensors& from, const NamedTensors& to);
+void FreeGradients(const NamedTensors& parameters);
 
 }  // namespace pace
 

@@ -50,8 +50,7 @@ TEST(AdamWTest, ARestoredOptimizerGoesOnToTheBit) {
     adamw.Step(0.05);
   };
   for (int i = 0; i < 3; ++i) update(straight, one, i);
-  const NamedTensors resumed = {
-      {"a", straight.at("a").detach().clone().set_requires_grad(true)}};
+  const NamedTensors resumed = {{"a", straight.at("a").detach().clone().set_requires_grad(true)}};
   AdamW two(resumed, {});
   NamedTensors state;
   for (const auto& [name, tensor] : one.State()) state.emplace(name, tensor.clone());

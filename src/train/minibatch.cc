@@ -45,6 +45,7 @@ Minibatch::Minibatch(std::vector<const TrainSequence*> members) : sequences(std:
     offsets.push_back(offsets.back() + static_cast<int64_t>(sequence->num_response_tokens()));
     groups.push_back(sequence->group);
     rewards.push_back(sequence->reward);
+    shaped_rewards.push_back(sequence->reward);
     mask.insert(mask.end(), sequence->mask.begin(), sequence->mask.end());
     rollout_logprobs.insert(rollout_logprobs.end(), sequence->rollout_logprobs.begin(),
                             sequence->rollout_logprobs.end());
@@ -58,6 +59,7 @@ Minibatch Minibatch::Part(std::span<const size_t> indices) const {
   Minibatch part(std::move(members));
   // What was made of the sequences since: masks may have shrunk.
   part.mask.clear();
+  part.shaped_rewards.clear();
   for (const size_t index : indices) {
     const auto begin = static_cast<size_t>(offsets[index]);
     const auto end = static_cast<size_t>(offsets[index + 1]);
@@ -65,6 +67,11 @@ Minibatch Minibatch::Part(std::span<const size_t> indices) const {
     AppendRange(advantages, begin, end, part.advantages);
     AppendRange(proximal_logprobs, begin, end, part.proximal_logprobs);
     AppendRange(importance_weights, begin, end, part.importance_weights);
+    AppendRange(initial_logprobs, begin, end, part.initial_logprobs);
+    AppendRange(values, begin, end, part.values);
+    AppendRange(returns, begin, end, part.returns);
+    AppendRange(token_rewards, begin, end, part.token_rewards);
+    part.shaped_rewards.push_back(shaped_rewards[index]);
   }
   return part;
 }

@@ -7,6 +7,7 @@
 #define PACE_TRAIN_MINIBATCH_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct TrainSequence {
   std::vector<int64_t> versions;        // per response token: the step of its policy
   int64_t group = 0;
   double reward = 0;
+  // The reward of the greedy response to the same prompt, where there is one.
+  std::optional<double> baseline = {};
 
   size_t num_response_tokens() const {
     return tokens.size() - static_cast<size_t>(num_prompt_tokens);
@@ -41,10 +44,16 @@ struct Minibatch {
   std::vector<double> rollout_logprobs;
   std::vector<int64_t> versions;
   std::vector<double> rewards;
-  // Filled by the trainer where the loss asks for them.
+  // Filled by the trainer, per token, where something asks for them.
   std::vector<double> advantages;
   std::vector<double> proximal_logprobs;
   std::vector<double> importance_weights;
+  std::vector<double> initial_logprobs;  // of the policy that the run began with
+  std::vector<double> values;            // of the head before the step
+  std::vector<double> returns;           // that the head is trained towards
+  std::vector<double> token_rewards;     // with a KL penalty inside the reward
+  // Per sequence: the sum of its token_rewards, or its reward.
+  std::vector<double> shaped_rewards;
 
   // REQUIRES: every sequence valid
   explicit Minibatch(std::vector<const TrainSequence*> members);

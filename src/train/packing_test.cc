@@ -19,7 +19,6 @@ TEST(PackingTest, EverySequenceIsInExactlyOneBinWithinTheBudget) {
       lengths.push_back(1 + static_cast<int64_t>(100 * random.Uniform(round, 1 + i)));
     }
     std::vector<int> seen(lengths.size());
-    int64_t total = 0;
     const std::vector<std::vector<size_t>> bins = PackSequences(lengths, budget);
     for (const std::vector<size_t>& bin : bins) {
       int64_t tokens = 0;
@@ -29,7 +28,6 @@ TEST(PackingTest, EverySequenceIsInExactlyOneBinWithinTheBudget) {
       }
       EXPECT_TRUE(tokens <= budget || bin.size() == 1) << tokens << " of " << budget;
       EXPECT_TRUE(std::is_sorted(bin.begin(), bin.end()));
-      total += tokens;
     }
     EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](int count) { return count == 1; }));
     // No two bins could be one: each pair's tokens exceed the budget.

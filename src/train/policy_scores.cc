@@ -4,10 +4,9 @@
 
 namespace pace {
 
-PolicyScores ScorePolicyTokens(const TrainingNetwork& network, const Minibatch& batch,
-                               double temperature) {
+PolicyRows ForwardPolicyRows(const TrainingNetwork& network, const Minibatch& batch) {
   PackedTokens packed;
-  PolicyScores scored;
+  PolicyRows out;
   std::vector<int64_t> rows;
   std::vector<int64_t> targets;
   for (size_t i = 0; i < batch.sequences.size(); ++i) {
@@ -22,29 +21,38 @@ PolicyScores ScorePolicyTokens(const TrainingNetwork& network, const Minibatch& 
       const int64_t position = sequence.num_prompt_tokens + static_cast<int64_t>(token);
       rows.push_back(begin + position - 1);
       targets.push_back(sequence.tokens[static_cast<size_t>(position)]);
-      scored.tokens.push_back(first + token);
+      out.tokens.push_back(first + token);
     }
   }
   const at::Tensor hidden_TH = network.Hidden(packed);
   const at::Device device = hidden_TH.device();
+  out.hidden_NH = hidden_TH.index_select(0, at::tensor(rows).to(device));
+  out.targets_N = at::tensor(targets).to(device);
+  return out;
+}
+
+PolicyScores ScorePolicyTokens(const TrainingNetwork& network, const Minibatch& batch,
+                               double temperature) {
+  PolicyScores scored{ForwardPolicyRows(network, batch), {}, {}};
   const TokenLogProbsResult result =
-      TokenLogProbs(hidden_TH.index_select(0, at::tensor(rows).to(device)), network.head_VH(),
-                    at::tensor(targets).to(device), temperature);
+      TokenLogProbs(scored.hidden_NH, network.head_VH(), scored.targets_N, temperature);
   scored.logprobs_N = result.logprobs_N;
   scored.entropy_N = result.entropy_N;
   return scored;
 }
 
-void PolicyScores::Spread(const at::Tensor& values_N, std::span<double> out) const {
+void PolicyRows::Spread(const at::Tensor& values_N, std::span<double> out) const {
   const at::Tensor values = values_N.detach().to(at::kCPU, at::kDouble).contiguous();
   const double* data = values.data_ptr<double>();
   for (size_t i = 0; i < tokens.size(); ++i) out[tokens[i]] = data[i];
 }
 
-at::Tensor PolicyScores::Gather(std::span<const double> values) const {
+at::Tensor PolicyRows::Gather(std::span<const double> values) const {
   std::vector<double> chosen;
   for (const size_t token : tokens) chosen.push_back(values[token]);
-  return at::tensor(chosen, at::kDouble).to(logprobs_N.options());
+  const bool is_double = hidden_NH.scalar_type() == at::kDouble;
+  return at::tensor(chosen, at::kDouble)
+      .to(hidden_NH.device(), is_double ? at::kDouble : at::kFloat);
 }
 
 }  // namespace pace

@@ -24,49 +24,28 @@
 #include "core/version.h"
 #include "model/training_network.h"
 #include "train/adamw.h"
-#include "train/correction/rollout_correction.h"
 #include "train/metric.h"
 #include "train/minibatch.h"
-#include "train/option_reader.h"
-#include "train/reduction.h"
+#include "train/trainer_options.h"
 
 namespace pace {
 
-struct TrainerOptions {
-  // By name, with settings of their own: advantage/advantages.h, loss/losses.h.
-  std::string advantage = "grpo";
-  NamedSettings advantage_settings = {};
-  std::string loss = "ppo";
-  NamedSettings loss_settings = {};
-  // None: the one of the loss's paper.
-  std::optional<ReductionMode> reduction = std::nullopt;
-  double horizon = 0;  // of seq-mean-token-sum-norm
-  // What the ratio is taken against; kProximal costs a forward pass more.
-  RatioReference reference = RatioReference::kRollout;
-  CorrectionOptions correction = {};
-  double temperature = 1;    // that the rollouts were sampled at
-  double entropy_bonus = 0;  // times the mean entropy, added to the objective
-
-  int64_t num_minibatches = 1;  // updates per step
-  int64_t token_budget = 4096;  // tokens of one forward pass
-  // Threads that compute micro-batches side by side, each with gradients of its
-  // own that are summed at the end. Each needs memory for gradients and for a
-  // forward pass.
-  int64_t num_threads = 1;
-
-  AdamWOptions adamw = {};
-  double learning_rate = 1e-6;
-  int64_t warmup_updates = 0;  // over which the rate rises linearly from 0
-  int64_t decay_updates = 0;   // it falls to 0 along a cosine until this update; 0 = never
-  double max_grad_norm = 1;    // 0 = no clipping
-
-  [[nodiscard]] Status Validate() const;
+// What a trainer knows besides the network's parameters.
+struct TrainerState {
+  // Moments of the parameters as NAME.m and NAME.v; value_head.weight and .bias
+  // with theirs, where there is a head.
+  NamedTensors tensors = {};
+  int64_t num_updates = 0;
+  double kl_coefficient = 0;  // of the penalty in the reward, for the next step
 };
 
 class Trainer {
  public:
-  static Result<std::unique_ptr<Trainer>> Create(TrainingNetwork network,
-                                                 const TrainerOptions& options);
+  // `initial` is the policy that KL penalties measure the distance from; it stays
+  // as it is, and is needed where options.kl is active.
+  static Result<std::unique_ptr<Trainer>> Create(
+      TrainingNetwork network, const TrainerOptions& options,
+      std::optional<TrainingNetwork> initial = std::nullopt);
   virtual ~Trainer() = default;
 
   // One step on groups that are complete. The metrics are train/* of
@@ -82,7 +61,12 @@ class Trainer {
 
   virtual const TrainingNetwork& network() const = 0;
   virtual AdamW& optimizer() = 0;
-  virtual double learning_rate() const = 0;  // of the next update
+  virtual double learning_rate() const = 0;  // of the next update, before VCPO's scale
+
+  // Shares the tensors: copy them before the next step.
+  virtual TrainerState State() const = 0;
+  // Copies a state back; every tensor must be there in its shape.
+  virtual Status Restore(const TrainerState& state) = 0;
 };
 
 }  // namespace pace

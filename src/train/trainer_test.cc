@@ -1,111 +1,15 @@
 #include "train/trainer.h"
 
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "core/random.h"
-#include "model/tiny_configs.h"
 #include "train/loss/losses.h"
+#include "train/small_trainer.h"
 
 namespace pace {
 namespace {
-
-constexpr int64_t kGroupSize = 3;
-
-// Groups of responses of uneven lengths; a few tokens are not the policy's.
-std::vector<TrainSequence> Sequences(const ModelConfig& config, int64_t num_groups) {
-  const CounterRandom random(11, 0);
-  std::vector<TrainSequence> sequences;
-  for (int64_t i = 0; i < num_groups * kGroupSize; ++i) {
-    const auto u = [&](uint64_t slot) { return random.Uniform(static_cast<uint64_t>(i), slot); };
-    TrainSequence sequence;
-    sequence.num_prompt_tokens = 1 + static_cast<int64_t>(4 * u(0));
-    const auto length = static_cast<size_t>(2 + 9 * u(1));
-    const auto total = static_cast<size_t>(sequence.num_prompt_tokens) + length;
-    for (size_t t = 0; t < total; ++t) {
-      sequence.tokens.push_back(
-          static_cast<TokenId>(static_cast<double>(config.vocab_size) * u(2 + t)));
-    }
-    for (size_t t = 0; t < length; ++t) {
-      sequence.mask.push_back(t > 0 && u(50 + t) < 0.2 ? 0 : 1);
-      sequence.rollout_logprobs.push_back(static_cast<float>(-3.9 + 0.4 * u(90 + t)));
-      sequence.versions.push_back(0);
-    }
-    sequence.group = i / kGroupSize;
-    sequence.reward = u(130) < 0.5 ? 0 : 1;
-    sequences.push_back(std::move(sequence));
-  }
-  sequences[0].reward = 1;
-  sequences[1].reward = 0;
-  return sequences;
-}
-
-std::unique_ptr<Trainer> MakeTrainer(const TrainerOptions& options,
-                                     TrainingNetwork::Options network = {}) {
-  at::set_num_threads(1);
-  const ModelConfig config = TinyModel(Architecture::kQwen3);
-  Result<TrainingNetwork> built =
-      TrainingNetwork::Create(config, RandomWeights(config, 3, 0.2), network);
-  EXPECT_TRUE(built.ok()) << built.status().message();
-  Result<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(*built), options);
-  EXPECT_TRUE(trainer.ok()) << trainer.status().message();
-  return std::move(*trainer);
-}
-
-TrainingNetwork::Options InDouble() {
-  TrainingNetwork::Options options;
-  options.dtype = at::kDouble;
-  return options;
-}
-
-TrainerOptions Plain() {
-  TrainerOptions options;
-  options.adamw.weight_decay = 0;
-  options.max_grad_norm = 0;
-  options.learning_rate = 1e-3;
-  return options;
-}
-
-// After one update the first moments are the gradient, times a constant.
-NamedTensors GradientOf(Trainer& trainer) {
-  NamedTensors gradients;
-  for (const auto& [name, tensor] : trainer.optimizer().State()) {
-    if (name.ends_with(".m")) gradients.emplace(name, tensor.clone());
-  }
-  return gradients;
-}
-
-double RelativeDifference(const NamedTensors& left, const NamedTensors& right) {
-  double difference = 0;
-  double size = 0;
-  for (const auto& [name, tensor] : left) {
-    difference += (tensor - right.at(name)).pow(2).sum().item<double>();
-    size += tensor.pow(2).sum().item<double>();
-  }
-  return std::sqrt(difference / size);
-}
-
-double MetricOf(const MetricList& metrics, const std::string& name) {
-  const Metric* metric = FindMetric(metrics, name);
-  EXPECT_NE(metric, nullptr) << name;
-  return metric == nullptr ? std::numeric_limits<double>::quiet_NaN() : metric->value;
-}
-
-NamedTensors Copy(const NamedTensors& tensors) {
-  NamedTensors copy;
-  for (const auto& [name, tensor] : tensors) copy.emplace(name, tensor.detach().clone());
-  return copy;
-}
-
-bool Equal(const NamedTensors& left, const NamedTensors& right) {
-  for (const auto& [name, tensor] : left) {
-    if (!at::equal(tensor, right.at(name))) return false;
-  }
-  return true;
-}
 
 TEST(TrainerTest, PackingAndAccumulationLeaveLossAndGradientUnchanged) {
   const std::vector<TrainSequence> sequences = Sequences(TinyModel(Architecture::kQwen3), 4);
@@ -231,10 +135,19 @@ TEST(TrainerTest, AnUpdateThatIsNotFiniteIsLeftOutAndCounted) {
   const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
   const NamedTensors before = Copy(trainer->network().parameters());
   const Result<MetricList> metrics = trainer->Step(PolicyVersion(0), sequences);
-  if (metrics.ok()) {
-    EXPECT_EQ(MetricOf(*metrics, "train/skipped_updates"), 1);
-  }
+  ASSERT_TRUE(metrics.ok()) << metrics.status().message();
+  EXPECT_EQ(MetricOf(*metrics, "train/skipped_updates"), 1);
+  EXPECT_FALSE(std::isfinite(MetricOf(*metrics, "train/grad_norm")));
   EXPECT_TRUE(Equal(before, trainer->network().parameters()));
+  EXPECT_EQ(trainer->optimizer().num_updates(), 0);
+  // Nothing of it stays: the next update is as a first one.
+  const std::vector<TrainSequence> sound = Sequences(trainer->network().config(), 2);
+  const Result<MetricList> next = trainer->Step(PolicyVersion(1), sound);
+  ASSERT_TRUE(next.ok()) << next.status().message();
+  EXPECT_EQ(MetricOf(*next, "train/skipped_updates"), 0);
+  const std::unique_ptr<Trainer> fresh = MakeTrainer(options);
+  ASSERT_TRUE(fresh->Step(PolicyVersion(0), sound).ok());
+  EXPECT_TRUE(Equal(fresh->network().parameters(), trainer->network().parameters()));
 }
 
 TEST(TrainerTest, ImitationMakesResponsesLikelier) {

@@ -10,6 +10,7 @@ void GaeOptions::Read(OptionReader& reader) {
   reader.Real("gamma", gamma);
   reader.Real("lambda", lambda);
   reader.Real("length_factor", length_factor);
+  reader.OptionalReal("returns_lambda", returns_lambda);
   reader.Bool("standardize", standardize);
   reader.Bool("compat", compat);
 }
@@ -20,6 +21,9 @@ Status GaeOptions::Validate() const {
   }
   if (!(lambda >= 0 && lambda <= 1)) {
     return InvalidArgument("gae.lambda = ", lambda, ": must be in [0, 1]");
+  }
+  if (returns_lambda.has_value() && !(*returns_lambda >= 0 && *returns_lambda <= 1)) {
+    return InvalidArgument("gae.returns_lambda = ", *returns_lambda, ": must be in [0, 1]");
   }
   if (length_factor >= 0) return Status::Ok();
   return InvalidArgument("gae.length_factor = ", length_factor,
@@ -43,15 +47,18 @@ Result<Advantages> GaeAdvantage::Compute(const RewardBatch& batch) const {
   out.returns.assign(layout.num_tokens(), 0.0);
   for (size_t sequence = 0; sequence < layout.num_sequences(); ++sequence) {
     const double lambda = Lambda(layout.num_policy_tokens(sequence));
+    const double returns_lambda = options_.returns_lambda.value_or(lambda);
     double next_value = 0;
     double running = 0;
+    double running_return = 0;  // less the value
     for (size_t token = layout.end(sequence); token-- > layout.begin(sequence);) {
       if (layout.mask[token] == 0) continue;
       const double delta = rewards[token] + options_.gamma * next_value - batch.values[token];
       running = delta + options_.gamma * lambda * running;
+      running_return = delta + options_.gamma * returns_lambda * running_return;
       next_value = batch.values[token];
       out.advantages[token] = running;
-      out.returns[token] = running + batch.values[token];
+      out.returns[token] = running_return + batch.values[token];
     }
   }
   if (options_.standardize) Whiten(layout, out.advantages);

@@ -8,10 +8,12 @@
 // tokens, returns are not. Beyond the last token V and A are 0.
 //
 // Source: arXiv 1506.02438. `length_factor` a > 0 sets lambda per sequence to
-// 1 - 1 / (a n), n its policy tokens (SAO, 2607.07508: 1.5, policy only; its
-// critic takes lambda 1, which is a second estimator over the same batch).
+// 1 - 1 / (a n), n its policy tokens; `returns_lambda` is that of the returns
+// alone. SAO (2607.07508) has 1.5 and 1: its critic learns from whole returns.
 #ifndef PACE_TRAIN_ADVANTAGE_GAE_H_
 #define PACE_TRAIN_ADVANTAGE_GAE_H_
+
+#include <optional>
 
 #include "train/advantage/advantages.h"
 
@@ -22,6 +24,8 @@ struct GaeOptions {
   double lambda = 1;
   // 0: lambda as given. Otherwise lambda grows with the length.
   double length_factor = 0;
+  // None: that of the advantages.
+  std::optional<double> returns_lambda = std::nullopt;
   // Whether advantages are standardised over the batch.
   bool standardize = true;
   // Fail as verl does where there is nothing to standardise.

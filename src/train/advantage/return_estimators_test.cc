@@ -81,6 +81,17 @@ TEST(GaeTest, LambdaMayGrowWithTheLength) {
              {2.0 / 3, 1});
 }
 
+TEST(GaeTest, ReturnsMayHaveALambdaOfTheirOwn) {
+  RewardedSequences sequences = kTwoTurns;
+  sequences.values = {0.5, 99, 99, 0.25, 0, 0};
+  const NamedSettings settings = {
+      {"lambda", "0.5"}, {"returns_lambda", "1"}, {"standardize", "false"}};
+  const Result<Advantages> result = sequences.Estimate("gae", settings);
+  ExpectNear(result->advantages, {0.125, 0, 0, 0.75, 0, 0});
+  ExpectNear(result->returns, {1, 0, 0, 1, 0, 0});
+  EXPECT_FALSE(sequences.Estimate("gae", {{"returns_lambda", "2"}}).ok());
+}
+
 TEST(RemaxTest, ReturnsAreComparedWithTheGreedyResponse) {
   RewardedSequences sequences = kTwoTurns;
   sequences.baselines = {0.25, -1};

@@ -1,0 +1,63 @@
+// NetworkTeam: a network and its replicas, one per thread, that share the passes
+// over a batch.
+//
+//   team.ForBins<T>(batch, token_budget, [&](const NetworkTeam::Bin& bin) { ... return T; });
+//
+// Sequences are shared among the threads by length and packed into bins of at
+// most token_budget tokens; a thread takes its bins one after the other. Who takes
+// what, and the order of the results, are functions of the lengths alone.
+// Thread-safety: none; ForBins starts threads of its own and ends them.
+#ifndef PACE_TRAIN_NETWORK_TEAM_H_
+#define PACE_TRAIN_NETWORK_TEAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "model/training_network.h"
+#include "train/minibatch.h"
+
+namespace pace {
+
+class NetworkTeam {
+ public:
+  NetworkTeam(TrainingNetwork network, int64_t num_threads);
+
+  const TrainingNetwork& network() const { return members_.front(); }
+  int64_t num_threads() const { return static_cast<int64_t>(members_.size()); }
+
+  struct Bin {
+    size_t thread = 0;
+    const TrainingNetwork& network;  // that thread's
+    std::vector<size_t> sequences;   // of the batch, rising
+  };
+
+  // `body` runs on several threads, under the caller's grad mode. An exception of
+  // any comes out of the call.
+  template <typename T, typename Body>
+  std::vector<T> ForBins(const Minibatch& batch, int64_t token_budget, const Body& body) const {
+    std::vector<std::vector<T>> results(members_.size());
+    RunBins(batch, token_budget, [&](const Bin& bin) { results[bin.thread].push_back(body(bin)); });
+    std::vector<T> all;
+    for (std::vector<T>& own : results) {
+      std::move(own.begin(), own.end(), std::back_inserter(all));
+    }
+    return all;
+  }
+  void RunBins(const Minibatch& batch, int64_t token_budget,
+               const std::function<void(const Bin&)>& body) const;
+
+  // The replicas' gradients, added to the network's in their order.
+  void GatherGradients() const;
+  void ZeroGradients() const;
+
+ private:
+  std::vector<TrainingNetwork> members_;  // the network, then its replicas
+};
+
+}  // namespace pace
+
+#endif  // PACE_TRAIN_NETWORK_TEAM_H_

@@ -1,0 +1,102 @@
+// TorchTrainer: the Trainer of trainer.h; trainer.cc holds its steps,
+// trainer_update.cc one update.
+#ifndef PACE_TRAIN_TORCH_TRAINER_H_
+#define PACE_TRAIN_TORCH_TRAINER_H_
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "train/advantage/advantages.h"
+#include "train/loss/losses.h"
+#include "train/network_team.h"
+#include "train/policy_scores.h"
+#include "train/trainer.h"
+#include "train/value_head.h"
+
+namespace pace {
+
+class TorchTrainer final : public Trainer {
+ public:
+  struct Parts {
+    std::unique_ptr<AdvantageEstimator> advantage;
+    std::unique_ptr<PolicyLoss> loss;
+    std::unique_ptr<PolicyLoss> imitation;
+  };
+  TorchTrainer(TrainingNetwork network, const TrainerOptions& options, Parts parts,
+               std::optional<TrainingNetwork> initial);
+
+  Result<MetricList> Step(PolicyVersion version, std::span<const TrainSequence> sequences) override;
+  Result<MetricList> Imitate(std::span<const TrainSequence> sequences) override;
+  Result<double> MeanLogProb(std::span<const TrainSequence> sequences) override;
+  const TrainingNetwork& network() const override { return team_.network(); }
+  AdamW& optimizer() override { return optimizer_; }
+  double learning_rate() const override { return options_.LearningRate(optimizer_.num_updates()); }
+  TrainerState State() const override;
+  Status Restore(const TrainerState& state) override;
+
+ private:
+  // What one update follows. KL and value terms come with their arrays.
+  struct UpdateRules {
+    const PolicyLoss& loss;
+    ReductionMode reduction = ReductionMode::kTokenMean;
+    const EssLearningRateOptions* ess = nullptr;
+    const OpobOptions* opob = nullptr;
+  };
+  // What an update adds up over its micro-batches.
+  struct UpdateSums {
+    Status status = {};
+    double loss = 0;
+    MetricList metrics = {};
+  };
+  // A tensor to differentiate and d objective / d tensor.
+  struct BackwardTerms {
+    std::vector<at::Tensor> outputs = {};
+    std::vector<at::Tensor> gradients = {};
+  };
+
+  Result<Minibatch> MakeBatch(std::span<const TrainSequence> sequences) const;
+  Status Prepare(Minibatch& batch, MetricList& metrics);
+  // Log-probs and values of all policy tokens under the present weights, without
+  // gradients; null = not wanted.
+  void ScoreTokens(const NetworkTeam& team, const Minibatch& batch, std::vector<double>* logprobs,
+                   std::vector<double>* values) const;
+
+  Result<MetricList> Update(Minibatch& batch, const UpdateRules& rules);
+  // d loss / d logprob where the loss must see a whole minibatch that is split;
+  // empty where it need not.
+  Result<std::vector<double>> WholeGradient(const Minibatch& batch, const UpdateRules& rules,
+                                            UpdateSums& sums) const;
+  Status UseOffPolicyBaseline(const OpobOptions& options, Minibatch& batch, MetricList& metrics);
+  Status Accumulate(const NetworkTeam::Bin& bin, const Minibatch& part, const UpdateRules& rules,
+                    const MinibatchTotals& totals, std::vector<double> gradient,
+                    std::span<double> logprobs, UpdateSums& sums) const;
+  Status AddPolicyTerm(const PolicyScores& scored, const Minibatch& part, const UpdateRules& rules,
+                       const ReductionWeights& weights, std::vector<double> gradient,
+                       std::span<double> logprobs, UpdateSums& sums, BackwardTerms& terms) const;
+  Status AddValueTerm(size_t thread, const PolicyScores& scored, const Minibatch& part,
+                      const MinibatchTotals& totals, UpdateSums& sums, BackwardTerms& terms) const;
+  Result<double> RateScale(const EssLearningRateOptions& options, const Minibatch& batch,
+                           std::span<const double> logprobs, MetricList& metrics) const;
+  // Clips and applies the gradients that are there. `scale` is VCPO's.
+  void Apply(double scale, bool with_head, MetricList& metrics);
+  void ZeroGradients();
+
+  TokenBatch TokensOf(const Minibatch& batch, std::span<const double> logprobs) const;
+  ReductionOptions Reduction(ReductionMode mode) const {
+    return {.mode = mode, .horizon = options_.horizon};
+  }
+
+  const TrainerOptions options_;
+  const Parts parts_;
+  NetworkTeam team_;
+  const std::optional<NetworkTeam> initial_;
+  std::optional<ValueHead> head_;
+  AdamW optimizer_;
+  double kl_coefficient_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_TRAIN_TORCH_TRAINER_H_

@@ -1,0 +1,56 @@
+// ValueHead: what a policy's hidden states say about the reward still to come.
+//
+//   V = weight . hidden + bias     of the row that predicts a token
+//
+// so V is the value before that token. Both begin at 0: no seed, and the first
+// advantages are those without a head. It has an AdamW of its own, and one set of
+// gradients per thread.
+//
+//   at::Tensor values_N = head.Values(thread, hidden_NH);
+//   ... backward ...
+//   const double norm = head.GatherGradients(max_norm);
+//   head.Step(rate);
+//
+// Thread-safety: Values may run side by side for different threads.
+#ifndef PACE_TRAIN_VALUE_HEAD_H_
+#define PACE_TRAIN_VALUE_HEAD_H_
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "core/status.h"
+#include "train/adamw.h"
+
+namespace pace {
+
+class ValueHead {
+ public:
+  // `tensors`: device and dtype, float32 or double.
+  ValueHead(int64_t hidden_size, const at::TensorOptions& tensors, const AdamWOptions& adamw,
+            int64_t num_threads);
+
+  // V of each row. Differentiable in the rows too: detach them where the layers
+  // below are not to learn from it.
+  at::Tensor Values(size_t thread, const at::Tensor& hidden_NH) const;
+
+  void ZeroGradients();
+  // The threads' gradients as one, scaled down to `max_norm` (0 = never); returns
+  // the norm before that.
+  double GatherGradients(double max_norm);
+  // REQUIRES: gathered
+  void Step(double learning_rate) { optimizer_.Step(learning_rate); }
+
+  // value_head.{weight, bias}, shared, and their moments NAME.m and NAME.v.
+  NamedTensors State() const;
+  Status Restore(const NamedTensors& state, int64_t num_updates);
+
+ private:
+  std::vector<NamedTensors> copies_;  // one per thread; one storage, own gradients
+  AdamW optimizer_;                   // of the first
+};
+
+}  // namespace pace
+
+#endif  // PACE_TRAIN_VALUE_HEAD_H_
