@@ -236,7 +236,7 @@ void EngineCore::State::AddChunk(const PlannedChunk& chunk, StepReport& report) 
     const GroupRequest& request = live.group->request;
     sampled.push_back(chunk.slot);
     pass.samples.push_back({.row = first_row + chunk.num_tokens - 1,
-                            .options = request.sampling,
+                            .options = request.SamplingOf(live.member),
                             .key = {.seed = request.seed,
                                     .prompt = request.prompt.value(),
                                     .response = live.member,
@@ -252,10 +252,11 @@ void EngineCore::State::AddScores(const PlannedChunk& chunk, int64_t first_row) 
       live.scorer.TokensIn(chunk.start, chunk.num_tokens, num_prompt);
   if (tokens.size() == 0) return;
   scored.push_back({chunk.slot, tokens});
+  const double scale = live.group->request.SamplingOf(live.member).scale();
   for (int64_t t = tokens.begin; t < tokens.end; ++t) {
     pass.scores.push_back({.row = first_row + num_prompt - 1 + t - chunk.start,
                            .target = live.response.tokens[static_cast<size_t>(t)].id,
-                           .scale = live.group->request.sampling.scale()});
+                           .scale = scale});
   }
 }
 

@@ -61,12 +61,12 @@ struct RolloutOptions {
 // What a pass did; a virtual clock charges for it.
 struct StepReport {
   std::vector<FinishedResponse> finished;
-  std::vector<MemberId> sampled;   // one token each, in order
-  int64_t num_decode_rows = 0;     // rows that continue a cached sequence by one
-  int64_t num_prefill_rows = 0;    // all others, rebuilds included
-  int64_t num_rebuilt_rows = 0;    // rows in the cache when a sync emptied it
-  int64_t num_scored_rows = 0;     // rows that a prefix score read
-  int64_t num_context_tokens = 0;  // sum of context lengths over the rows
+  std::vector<MemberId> sampled;          // one token each, in order
+  int64_t num_decode_rows = 0;            // rows that continue a cached sequence by one
+  int64_t num_prefill_rows = 0;           // all others, rebuilds included
+  int64_t num_rebuilt_rows = 0;           // rows in the cache when a sync emptied it
+  int64_t num_scored_rows = 0;            // rows that a prefix score read
+  int64_t num_context_tokens = 0;         // sum of context lengths over the rows
   int64_t num_decode_context_tokens = 0;  // of these, over the decode rows
   int64_t num_preempted = 0;
   std::optional<PolicyVersion> synced;  // a drained sync took effect before this pass

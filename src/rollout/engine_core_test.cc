@@ -104,6 +104,31 @@ TEST(EngineCoreTest, MembersOfAGroupDiffer) {
   EXPECT_NE(f.Finished(1, 1).tokens, f.Finished(1, 2).tokens);
 }
 
+TEST(EngineCoreTest, OneMemberMayBeGreedyAndTheOthersAreAsTheyWere) {
+  GroupRequest mixed = Request(1, 20, 3);
+  mixed.greedy_member = 1;
+  mixed.sampling.temperature = 1.5;
+  GroupRequest sampled = mixed;
+  sampled.greedy_member.reset();
+  GroupRequest greedy = mixed;
+  greedy.sampling = {.temperature = 0};
+  Fixture f({});
+  Fixture of_sampled({});
+  Fixture of_greedy({});
+  f.Submit(mixed);
+  of_sampled.Submit(sampled);
+  of_greedy.Submit(greedy);
+  for (Fixture* one : {&f, &of_sampled, &of_greedy}) {
+    one->Steps(3);
+    one->Sync(1);
+    one->Finish();
+  }
+  EXPECT_EQ(f.Finished(1, 0), of_sampled.Finished(1, 0));
+  EXPECT_EQ(f.Finished(1, 1), of_greedy.Finished(1, 1));
+  EXPECT_EQ(f.Finished(1, 2), of_sampled.Finished(1, 2));
+  EXPECT_NE(f.Finished(1, 1), of_sampled.Finished(1, 1));
+}
+
 TEST(EngineCoreTest, AnInterruptedPrefixIsScoredByTheRebuildAlone) {
   Fixture f({.min_scored = 8, .max_scored = 10, .max_pass_tokens = 6});
   f.Submit(Request(1, 30));

@@ -52,6 +52,11 @@ Status CheckMembers(const GroupRequest& request) {
     return InvalidArgument("num_responses = ", request.num_responses, ": must be 1 to ",
                            kMaxResponses);
   }
+  if (request.greedy_member.has_value() &&
+      (*request.greedy_member < 0 || *request.greedy_member >= request.num_responses)) {
+    return InvalidArgument("greedy_member = ", *request.greedy_member, ": must be 0 to ",
+                           request.num_responses - 1);
+  }
   for (size_t i = 0; i < request.members.size(); ++i) {
     const int64_t member = request.members[i];
     const int64_t least = i == 0 ? 0 : request.members[i - 1] + 1;

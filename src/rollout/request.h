@@ -65,6 +65,8 @@ struct GroupRequest {
   std::vector<TokenId> prompt_tokens{};  // at least 1
   int64_t num_responses = 1;
   SamplingOptions sampling{};
+  // The one of the n that is decoded greedily whatever `sampling` says, if any.
+  std::optional<int64_t> greedy_member{};
   StopRules stop{};
   // Which of the n to generate, in rising order; empty = all.
   std::vector<int64_t> members{};
@@ -76,6 +78,10 @@ struct GroupRequest {
     return members.empty() ? num_responses : static_cast<int64_t>(members.size());
   }
   int64_t member(int64_t i) const { return members.empty() ? i : members[static_cast<size_t>(i)]; }
+  // How that member of the group is sampled.
+  SamplingOptions SamplingOf(int64_t member) const {
+    return greedy_member == member ? SamplingOptions{.temperature = 0} : sampling;
+  }
 };
 
 // What a request must satisfy for a network of this shape: ids in the

@@ -45,6 +45,8 @@ TEST(RequestTest, EveryBrokenRuleIsNamed) {
       {"num_responses = 0", [](auto& r) { r.num_responses = 0; }},
       {"num_responses", [](auto& r) { r.num_responses = (int64_t{1} << 24) + 1; }},
       {"sampling", [](auto& r) { r.sampling.temperature = -1; }},
+      {"greedy_member = 4", [](auto& r) { r.greedy_member = 4; }},
+      {"greedy_member = -1", [](auto& r) { r.greedy_member = -1; }},
       {"stop.max_tokens = 0", [](auto& r) { r.stop.max_tokens = 0; }},
       {"8 positions", [](auto& r) { r.stop.max_tokens = 6; }},
       {"8 positions", [](auto& r) { r.prompt_tokens.resize(20, 1); }},

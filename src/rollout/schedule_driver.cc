@@ -85,6 +85,7 @@ GroupRequest ScheduleDriver::RandomRequest() {
     default:
       request.sampling = {.temperature = random_.Chance(0.5) ? 1.0 : 1.3};
   }
+  if (random_.Chance(0.2)) request.greedy_member = random_.Below(request.num_responses);
   request.stop.max_tokens = random_.Between(1, options_.max_tokens);
   if (random_.Chance(0.3)) {
     request.stop.stop_tokens = {static_cast<TokenId>(random_.Below(vocab))};
@@ -212,7 +213,9 @@ void ScheduleDriver::CheckFinished(const FinishedResponse& finished) {
   ++num_finished_;
   const Book& book = books_.at(finished.id);
   const PartialResponse& response = finished.response;
-  const GroupRequest& request = requests_.at(finished.id.group);
+  // As if the group were sampled as this member is.
+  GroupRequest request = requests_.at(finished.id.group);
+  request.sampling = request.SamplingOf(finished.id.member);
   if (response.tokens != book.tokens) Fail("the response is not what was sampled");
   if (response.num_interrupts != book.num_interrupts) {
     Fail(Concat(response.num_interrupts, " interrupts, not ", book.num_interrupts));
