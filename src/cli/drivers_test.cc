@@ -9,15 +9,18 @@ namespace pace {
 namespace {
 
 TEST(DriversTest, SyncGivesTheSameWeightsInTheLabAndInTheRuntime) {
-  const Settings settings = SmallSettings({"run.num_steps=20"}, "sync");
-  const Policy policy = SmallPolicy(settings);
-  const Result<LabResult> lab = RunLab(settings, policy, {});
-  ASSERT_TRUE(lab.ok()) << lab.status().message();
-  const Result<TrainingResult> runtime = RunTraining(settings, policy, {});
-  ASSERT_TRUE(runtime.ok()) << runtime.status().message();
-  EXPECT_EQ(runtime->rows.size(), 20U);
-  EXPECT_TRUE(SameWeights(lab->weights, runtime->weights));
-  EXPECT_FALSE(SameWeights(lab->weights, policy.weights));
+  for (const char* method : {"train.advantage=grpo", "train.advantage=gae", "train.advantage=remax",
+                             "train.kl_coef=0.1", "train.opob=true"}) {
+    const Settings settings = SmallSettings({"run.num_steps=20", method}, "sync");
+    const Policy policy = SmallPolicy(settings);
+    const Result<LabResult> lab = RunLab(settings, policy, {});
+    ASSERT_TRUE(lab.ok()) << lab.status().message();
+    const Result<TrainingResult> runtime = RunTraining(settings, policy, {});
+    ASSERT_TRUE(runtime.ok()) << runtime.status().message();
+    EXPECT_EQ(runtime->rows.size(), 20U);
+    EXPECT_TRUE(SameWeights(lab->weights, runtime->weights)) << method;
+    EXPECT_FALSE(SameWeights(lab->weights, policy.weights)) << method;
+  }
 }
 
 }  // namespace

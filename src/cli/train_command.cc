@@ -15,6 +15,7 @@
 #include "config/methods.h"
 #include "config/settings.h"
 #include "execution/checkpoint.h"
+#include "execution/learner_options.h"
 #include "execution/policy.h"
 #include "lab/lab.h"
 #include "record/run_reader.h"
@@ -179,6 +180,9 @@ Status RunTrain(const TrainArguments& arguments) {
   if (!driver.ok()) return driver.status();
   const Result<Policy> policy = LoadPolicy(settings->policy);
   if (!policy.ok()) return policy.status();
+  // What cannot be trained leaves no run directory behind.
+  const Result<TrainerOptions> learning = TrainerOptionsOf(*settings);
+  if (!learning.ok()) return learning.status();
   std::string directory = arguments.resume;
   if (directory.empty()) {
     directory = arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;

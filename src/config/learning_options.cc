@@ -3,24 +3,11 @@
 #include <array>
 #include <string_view>
 
-#include "core/printable.h"
-
 namespace pace {
 namespace {
 
 constexpr std::array<std::string_view, 2> kComputeNames = {"float32", "bf16"};
 constexpr std::array<std::string_view, 3> kSyncNames = {"rebuild", "keep", "drain"};
-constexpr std::array<std::string_view, 2> kRatioNames = {"rollout", "recomputed"};
-
-Status CheckAssignments(std::string_view key, const std::vector<std::string>& assignments) {
-  for (const std::string& assignment : assignments) {
-    const size_t at = assignment.find('=');
-    if (at == 0 || at == std::string::npos || at + 1 == assignment.size()) {
-      return InvalidArgument(key, " = ", Printable(assignment), ": must be name=value");
-    }
-  }
-  return Status::Ok();
-}
 
 }  // namespace
 
@@ -58,53 +45,6 @@ std::vector<Field> EngineSettings::Fields() {
       Field::Enum("sync", sync, kSyncNames,
                   "Interrupted responses at a sync: rebuild or keep their KV, or finish first."),
   };
-}
-
-std::vector<Field> LearningOptions::Fields() {
-  return {
-      Field::Text("advantage", advantage, "Estimator by name (docs/losses.md)."),
-      Field::TextList("advantage_settings", advantage_settings, "Its settings, name=value."),
-      Field::Text("loss", loss, "Policy loss by name (docs/losses.md)."),
-      Field::TextList("loss_settings", loss_settings, "Its settings, name=value."),
-      Field::Text("reduction", reduction,
-                  "token-mean, token-sum, seq-mean-token-sum, seq-mean-token-mean, "
-                  "seq-mean-token-sum-norm; auto = that of the loss's paper."),
-      Field::Enum("ratio", ratio, kRatioNames,
-                  "The ratio's reference: recorded log-probs, or one more forward pass."),
-      Field::Text("correction", correction,
-                  "Of off-policy data: none, tis or icepop (docs/losses.md)."),
-      Field::TextList("correction_settings", correction_settings, "Its settings, name=value."),
-      Field::Real("learning_rate", learning_rate, "Of AdamW; 0 = a fixed policy.")
-          .AtLeast(0)
-          .AtMost(1),
-      Field::Int("warmup_updates", warmup_updates, "Updates over which the rate rises from 0.")
-          .AtLeast(0),
-      Field::Real("weight_decay", weight_decay, "Of AdamW.").AtLeast(0),
-      Field::Real("beta1", beta1, "Of AdamW.").AtLeast(0).AtMost(0.999999),
-      Field::Real("beta2", beta2, "Of AdamW.").AtLeast(0).AtMost(0.9999999),
-      Field::Real("max_grad_norm", max_grad_norm, "Gradients are scaled down to it; 0 = never.")
-          .AtLeast(0),
-      Field::Real("entropy_bonus", entropy_bonus, "Times the mean entropy, added to the objective.")
-          .AtLeast(0),
-      Field::Int("token_budget", token_budget, "Tokens of one training forward pass.")
-          .AtLeast(1)
-          .AtMost(1e9),
-      Field::Bool("recompute_layers", recompute_layers,
-                  "Compute activations again in the backward pass, to save memory."),
-      Field::Int("threads", threads, "Threads of the trainer.").AtLeast(1).AtMost(4096),
-      Field::Bool("dynamic_sampling", dynamic_sampling,
-                  "Replace groups whose rewards are all equal (DAPO)."),
-      Field::Int("overlong_buffer", overlong_buffer,
-                 "Tokens before the limit over which a penalty grows; 0 = none.")
-          .AtLeast(0),
-      Field::Real("overlong_penalty", overlong_penalty, "That penalty at the limit.").AtLeast(0),
-  };
-}
-
-Status LearningOptions::Validate() const {
-  PACE_RETURN_IF_ERROR(CheckAssignments("train.loss_settings", loss_settings));
-  PACE_RETURN_IF_ERROR(CheckAssignments("train.advantage_settings", advantage_settings));
-  return CheckAssignments("train.correction_settings", correction_settings);
 }
 
 std::vector<Field> SftOptions::Fields() {

@@ -1,15 +1,14 @@
-// Settings of real learning: the policy, how it generates, how it is trained and
-// how it is measured. The simulator does not read them.
+// Settings of real learning: the policy, how it generates, how it is trained
+// (train_options.h) and how it is measured. The simulator does not read them.
 #ifndef PACE_CONFIG_LEARNING_OPTIONS_H_
 #define PACE_CONFIG_LEARNING_OPTIONS_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/field.h"
-#include "core/status.h"
+#include "config/train_options.h"
 
 namespace pace {
 
@@ -50,43 +49,6 @@ struct EngineSettings {
   SyncRule sync = SyncRule::kRebuild;
 
   [[nodiscard]] std::vector<Field> Fields();
-};
-
-enum class RatioBase { kRollout, kRecomputed };
-
-struct LearningOptions {
-  std::string advantage = "grpo";
-  std::vector<std::string> advantage_settings = {};  // name=value, docs/losses.md
-  std::string loss = "ppo";
-  std::vector<std::string> loss_settings = {};
-  std::string reduction = "auto";  // auto = that of the loss's paper
-  // The ratio's reference: what rollouts recorded, or one more forward pass.
-  RatioBase ratio = RatioBase::kRollout;
-  // What sets right data that another policy sampled: none, tis, icepop.
-  std::string correction = "none";
-  std::vector<std::string> correction_settings = {};
-
-  double learning_rate = 1e-6;
-  int64_t warmup_updates = 0;
-  double weight_decay = 0.1;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double max_grad_norm = 1;
-  double entropy_bonus = 0;
-
-  int64_t token_budget = 4096;  // tokens of one forward pass
-  bool recompute_layers = false;
-  int64_t threads = 1;
-
-  // Groups whose rewards are all equal teach nothing: give their credit back and
-  // start another prompt (DAPO's dynamic sampling).
-  bool dynamic_sampling = false;
-  // Soft penalty of overlong responses: over this many tokens before the limit.
-  int64_t overlong_buffer = 0;
-  double overlong_penalty = 1;
-
-  [[nodiscard]] std::vector<Field> Fields();
-  [[nodiscard]] Status Validate() const;
 };
 
 // Supervised training (`pace sft`).

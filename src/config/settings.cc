@@ -161,8 +161,7 @@ std::vector<Section> Settings::Sections() {
 
 Status Settings::Validate() const {
   const int64_t max_outstanding = supply.MaxOutstanding(batch.num_groups);
-  const double responses =
-      static_cast<double>(max_outstanding) * static_cast<double>(batch.group_size);
+  const double responses = static_cast<double>(max_outstanding) * static_cast<double>(NumMembers());
   if (responses > kMaxOutstandingResponses) {
     return InvalidArgument("supply.threshold = ", supply.threshold, ": ", responses,
                            " responses could be outstanding; must be <= ", kMaxOutstandingResponses,

@@ -57,6 +57,12 @@ struct Settings {
   RecordOptions record;
   CompareOptions compare;
 
+  // Responses of a group: batch.group_size that are trained on, and the last, a
+  // greedy one to compare them with, where the advantage wants it.
+  [[nodiscard]] int64_t NumMembers() const {
+    return batch.group_size + (train.WantsGreedyResponse() ? 1 : 0);
+  }
+
   // The whole list, in the order it is written. Borrows *this.
   [[nodiscard]] std::vector<Section> Sections();
 

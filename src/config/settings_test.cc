@@ -73,6 +73,12 @@ TEST(SettingsTest, RulesSpanFields) {
   EXPECT_EQ(error({"prefix.max_tokens=8"}).find("prefix.max_tokens = 8: must be >= "), 0U);
   EXPECT_EQ(error({"batch.num_groups=1000000", "supply.threshold=1000"}).find("supply.threshold"),
             0U);
+  EXPECT_EQ(error({"train.kl_target=0.1"}).find("train.kl_target = 0.1: steers "), 0U);
+  EXPECT_EQ(error({"train.opob_settings=scope=minibatch"}),
+            "train.opob_settings = scope=minibatch: train.opob is false (set it to true, or leave "
+            "its settings out)");
+  EXPECT_EQ(error({"train.ess_learning_rate=true", "train.ess_settings=rule"}),
+            "train.ess_settings = rule: must be name=value");
 }
 
 TEST(SettingsTest, AnUnknownPresetNamesTheNearest) {

@@ -17,7 +17,7 @@ PolicyVersion NextSync(PolicyVersion version, int64_t interval) {
 
 CoordinatorOptions CoordinatorOptions::Of(const Settings& settings) {
   return {.batch = settings.batch.num_groups,
-          .group_size = settings.batch.group_size,
+          .group_size = settings.NumMembers(),
           .num_steps = settings.run.num_steps,
           .sync_interval = settings.supply.sync_interval,
           .checkpoint_every = settings.run.checkpoint_every,

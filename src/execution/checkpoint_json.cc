@@ -166,6 +166,7 @@ std::string GroupToJson(const GroupTrajectories& group) {
   json.BeginArray();
   for (const TokenId id : group.prompt_tokens) json.Value(id);
   json.EndArray();
+  if (group.greedy_last) json.Put("greedy_last", true);
   json.Key("members");
   json.BeginArray();
   for (const std::optional<Trajectory>& member : group.members) PutMember(json, member);
@@ -192,6 +193,8 @@ Result<GroupTrajectories> GroupFromJson(std::string_view text) {
         scan.Integer(0, kLargestToken - 1, "", id);
         group.prompt_tokens.push_back(static_cast<TokenId>(id));
       }
+    } else if (scan.key() == "greedy_last") {
+      scan.Bool(group.greedy_last);
     } else if (scan.key() == "members") {
       scan.EnterArray();
       while (scan.NextItem()) ScanMember(scan, group.members.emplace_back());
@@ -201,6 +204,9 @@ Result<GroupTrajectories> GroupFromJson(std::string_view text) {
   }
   scan.End();
   if (!scan.ok()) return scan.status();
+  if (group.greedy_last && group.members.size() < 2) {
+    return DataLoss("greedy_last: a group with a greedy member has others");
+  }
   return group;
 }
 

@@ -27,6 +27,7 @@ GroupTrajectories Group() {
   group.prompt = PromptIndex(12);
   group.worker = WorkerId(1);
   group.prompt_tokens = {3, 4, 5};
+  group.greedy_last = true;
   group.members.resize(2);
   group.members[1] = Trajectory{.response = Response(),
                                 .reason = FinishReason::kStopToken,
@@ -44,6 +45,7 @@ TEST(CheckpointJsonTest, AGroupReadsBackToTheBit) {
   EXPECT_EQ(again->prompt, group.prompt);
   EXPECT_EQ(again->worker, group.worker);
   EXPECT_EQ(again->prompt_tokens, group.prompt_tokens);
+  EXPECT_TRUE(again->greedy_last);
   ASSERT_EQ(again->members.size(), 2U);
   EXPECT_FALSE(again->members[0].has_value());
   EXPECT_EQ(again->members[1]->response, group.members[1]->response);
@@ -99,6 +101,7 @@ TEST(CheckpointJsonTest, EveryTruncationIsAnError) {
 TEST(CheckpointJsonTest, UnknownKeysAndWrongTypesAreRefused) {
   EXPECT_FALSE(GroupFromJson(R"({"group":1,"colour":2})").ok());
   EXPECT_FALSE(GroupFromJson(R"({"group":"1"})").ok());
+  EXPECT_FALSE(GroupFromJson(R"({"group":1,"greedy_last":true,"members":[null]})").ok());
   EXPECT_FALSE(InFlightFromJson(R"({"group":1,"responses":[{"member":-1}]})").ok());
   RunCheckpoint ignored;
   EXPECT_FALSE(RunFromJson(R"({"format":2})", ignored).ok());

@@ -32,7 +32,8 @@ Result<GroupRequest> Curriculum::RequestFor(GroupId group, PromptIndex prompt) c
   request.prompt = prompt;
   request.seed = static_cast<uint64_t>(settings_.run.seed);
   request.prompt_tokens = std::move(tokens).value();
-  request.num_responses = settings_.batch.group_size;
+  request.num_responses = settings_.NumMembers();
+  if (settings_.train.WantsGreedyResponse()) request.greedy_member = request.num_responses - 1;
   request.sampling = TrainingSampling(settings_);
   request.stop.max_tokens = settings_.generation.max_tokens;
   request.stop.stop_tokens = stop_tokens_;

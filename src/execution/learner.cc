@@ -8,11 +8,15 @@
 #include "execution/learner_options.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
+#include "record/tensorboard_writer.h"
 
 namespace pace {
 namespace {
 
-constexpr std::string_view kUpdatesKey = "num_updates";
+// Of optimizer.safetensors, whose metadata are texts.
+constexpr const char* kUpdatesKey = "num_updates";
+constexpr const char* kKlKey = "kl_coefficient";
+constexpr const char* kInitialKey = "initial_crc32c";
 
 TensorView ViewOf(const at::Tensor& tensor) {
   const std::span<const float> floats(tensor.data_ptr<float>(),
@@ -20,23 +24,54 @@ TensorView ViewOf(const at::Tensor& tensor) {
   return {.dtype = Dtype::kF32, .shape = tensor.sizes().vec(), .bytes = std::as_bytes(floats)};
 }
 
-Result<int64_t> NumUpdates(const SafetensorsFile& file) {
-  int64_t number = -1;
-  if (file.metadata().has_value()) {
-    const auto found = file.metadata()->find(std::string(kUpdatesKey));
-    if (found != file.metadata()->end()) {
-      const std::string& text = found->second;
-      std::from_chars(text.data(), text.data() + text.size(), number);
-    }
+template <typename Number>
+std::optional<Number> MetadataNumber(const SafetensorsFile& file, const char* key) {
+  if (!file.metadata().has_value()) return std::nullopt;
+  const auto found = file.metadata()->find(key);
+  if (found == file.metadata()->end()) return std::nullopt;
+  const std::string& text = found->second;
+  Number number{};
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return whole ? std::optional<Number>(number) : std::nullopt;
+}
+
+uint32_t ChecksumOf(const WeightSet& weights) {
+  std::string parts;
+  for (const auto& [name, view] : weights.views()) {
+    const auto* bytes = reinterpret_cast<const char*>(view.bytes.data());
+    parts += Concat(name, " ", Crc32c({bytes, view.bytes.size()}), "\n");
   }
-  if (number < 0) return DataLoss(file.path(), ": does not say num_updates");
-  return number;
+  return Crc32c(parts);
+}
+
+Result<TrainerState> ReadTrainerState(const SafetensorsFile& file) {
+  TrainerState state;
+  const std::optional<int64_t> num_updates = MetadataNumber<int64_t>(file, kUpdatesKey);
+  if (!num_updates.has_value() || *num_updates < 0) {
+    return DataLoss(file.path(), ": does not say ", kUpdatesKey);
+  }
+  state.num_updates = *num_updates;
+  state.kl_coefficient = MetadataNumber<double>(file, kKlKey).value_or(0);
+  for (const auto& [name, view] : file.tensors()) {
+    at::Tensor tensor = at::empty(view.shape, at::kFloat);
+    if (view.dtype != Dtype::kF32 || view.bytes.size() != 4 * static_cast<size_t>(tensor.numel())) {
+      return DataLoss(file.path(), ": ", name, ": must be float32");
+    }
+    ReadFloats(view, {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())});
+    state.tensors.emplace(name, tensor);
+  }
+  return state;
 }
 
 }  // namespace
 
-Learner::Learner(const Settings& settings, const Policy& policy, std::unique_ptr<Trainer> trainer)
-    : settings_(settings), policy_(policy), trainer_(std::move(trainer)) {}
+Learner::Learner(const Settings& settings, const Policy& policy, std::unique_ptr<Trainer> trainer,
+                 std::optional<uint32_t> initial_checksum)
+    : settings_(settings),
+      policy_(policy),
+      trainer_(std::move(trainer)),
+      initial_checksum_(initial_checksum) {}
 
 Result<std::unique_ptr<Learner>> Learner::Create(const Settings& settings, const Policy& policy) {
   const Result<TrainerOptions> options = TrainerOptionsOf(settings);
@@ -44,9 +79,20 @@ Result<std::unique_ptr<Learner>> Learner::Create(const Settings& settings, const
   Result<TrainingNetwork> network =
       TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings));
   if (!network.ok()) return network.status();
-  Result<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(*network), *options);
+  std::optional<TrainingNetwork> initial;
+  std::optional<uint32_t> checksum;
+  if (options->kl.active()) {
+    Result<TrainingNetwork> made =
+        TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings));
+    if (!made.ok()) return made.status();
+    initial.emplace(std::move(*made));
+    checksum = ChecksumOf(policy.weights);
+  }
+  Result<std::unique_ptr<Trainer>> trainer =
+      Trainer::Create(std::move(*network), *options, std::move(initial));
   if (!trainer.ok()) return trainer.status();
-  return std::unique_ptr<Learner>(new Learner(settings, policy, std::move(trainer).value()));
+  return std::unique_ptr<Learner>(
+      new Learner(settings, policy, std::move(trainer).value(), checksum));
 }
 
 Result<MetricList> Learner::Train(PolicyVersion step, const std::vector<TrainSequence>& sequences) {
@@ -75,10 +121,11 @@ WeightSet Learner::Snapshot() const {
 LearnerState Learner::Copy() const {
   LearnerState state;
   state.weights = Snapshot();
-  for (const auto& [name, tensor] : trainer_->optimizer().State()) {
-    state.moments.emplace(name, tensor.detach().to(at::kCPU, at::kFloat).contiguous().clone());
+  state.trainer = trainer_->State();
+  for (auto& [name, tensor] : state.trainer.tensors) {
+    tensor = tensor.detach().to(at::kCPU, at::kFloat).contiguous().clone();
   }
-  state.num_updates = trainer_->optimizer().num_updates();
+  state.initial_checksum = initial_checksum_;
   return state;
 }
 
@@ -86,8 +133,14 @@ Status SaveLearnerState(const std::string& folder, const Policy& policy,
                         const LearnerState& state) {
   PACE_RETURN_IF_ERROR(SavePolicy(folder, policy, state.weights, Dtype::kF32));
   TensorViews views;
-  for (const auto& [name, tensor] : state.moments) views.emplace(name, ViewOf(tensor));
-  const SafetensorsMetadata metadata = {{std::string(kUpdatesKey), Concat(state.num_updates)}};
+  for (const auto& [name, tensor] : state.trainer.tensors) views.emplace(name, ViewOf(tensor));
+  SafetensorsMetadata metadata = {{kUpdatesKey, Concat(state.trainer.num_updates)}};
+  if (state.trainer.kl_coefficient != 0) {
+    metadata.emplace(kKlKey, Concat(state.trainer.kl_coefficient));
+  }
+  if (state.initial_checksum.has_value()) {
+    metadata.emplace(kInitialKey, Concat(*state.initial_checksum));
+  }
   return WriteSafetensors(folder + "/optimizer.safetensors", views, metadata);
 }
 
@@ -96,18 +149,15 @@ Status Learner::Restore(const std::string& folder) {
   if (!weights.ok()) return weights.status();
   const Result<SafetensorsFile> file = SafetensorsFile::Open(folder + "/optimizer.safetensors");
   if (!file.ok()) return file.status();
-  const Result<int64_t> num_updates = NumUpdates(*file);
-  if (!num_updates.ok()) return num_updates.status();
-  NamedTensors state;
-  for (const auto& [name, view] : file->tensors()) {
-    at::Tensor tensor = at::empty(view.shape, at::kFloat);
-    if (view.dtype != Dtype::kF32 || view.bytes.size() != 4 * static_cast<size_t>(tensor.numel())) {
-      return DataLoss(file->path(), ": ", name, ": must be float32");
-    }
-    ReadFloats(view, {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())});
-    state.emplace(name, tensor);
+  const std::optional<uint32_t> began_at = MetadataNumber<uint32_t>(*file, kInitialKey);
+  if (initial_checksum_.has_value() && began_at.has_value() && began_at != initial_checksum_) {
+    return InvalidArgument("policy.model = ", settings_.policy.model,
+                           ": is not the model that the run began with, and its KL penalty is the "
+                           "distance from that one (put it back)");
   }
-  PACE_RETURN_IF_ERROR(trainer_->optimizer().Restore(state, *num_updates).At(file->path()));
+  const Result<TrainerState> state = ReadTrainerState(*file);
+  if (!state.ok()) return state.status();
+  PACE_RETURN_IF_ERROR(trainer_->Restore(*state).At(file->path()));
   const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : trainer_->network().parameters()) {
     const std::vector<float> floats = weights->Floats(name);

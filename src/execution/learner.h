@@ -9,7 +9,9 @@
 #ifndef PACE_EXECUTION_LEARNER_H_
 #define PACE_EXECUTION_LEARNER_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,16 +27,18 @@ namespace pace {
 // A copy of what a learner knows, to be written while it goes on.
 struct LearnerState {
   WeightSet weights = {};
-  NamedTensors moments = {};  // of the optimizer
-  int64_t num_updates = 0;
+  TrainerState trainer = {};
+  // Of the initial policy's weights, where penalties measure the distance from it.
+  std::optional<uint32_t> initial_checksum = {};
 };
 
 // Weights (Hugging Face layout) and optimizer.safetensors, into a folder that is
-// there and empty.
+// there and empty. The latter also holds a value head; not the initial policy.
 Status SaveLearnerState(const std::string& folder, const Policy& policy, const LearnerState& state);
 
 class Learner {
  public:
+  // Begins at `policy`, which KL penalties measure the distance from ever after.
   static Result<std::unique_ptr<Learner>> Create(const Settings& settings, const Policy& policy);
 
   Result<MetricList> Train(PolicyVersion step, const std::vector<TrainSequence>& sequences);
@@ -43,15 +47,18 @@ class Learner {
   WeightSet Snapshot() const;
 
   LearnerState Copy() const;
-  // From a folder that SaveLearnerState wrote.
+  // From a folder that SaveLearnerState wrote. An error where this learner began at
+  // another policy than that one and the difference matters.
   Status Restore(const std::string& folder);
 
  private:
-  Learner(const Settings& settings, const Policy& policy, std::unique_ptr<Trainer> trainer);
+  Learner(const Settings& settings, const Policy& policy, std::unique_ptr<Trainer> trainer,
+          std::optional<uint32_t> initial_checksum);
 
   const Settings& settings_;
   const Policy& policy_;
   std::unique_ptr<Trainer> trainer_;
+  const std::optional<uint32_t> initial_checksum_;
 };
 
 }  // namespace pace

@@ -107,6 +107,7 @@ Result<std::unique_ptr<Trainer>> RunSupervised(
   Result<TrainerOptions> options = TrainerOptionsOf(settings);
   if (!options.ok()) return options.status();
   options->decay_updates = settings.sft.cosine_decay ? settings.sft.num_steps : 0;
+  options->kl = {};  // examples are there to be followed
   Result<TrainingNetwork> network =
       TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings));
   if (!network.ok()) return network.status();

@@ -39,7 +39,8 @@ Result<GroupRequest> TrainingRun::Start(const StartGroup& command) {
   group.prompt = command.prompt;
   group.worker = command.worker;
   group.prompt_tokens = request->prompt_tokens;
-  group.members.resize(static_cast<size_t>(settings_.batch.group_size));
+  group.members.resize(static_cast<size_t>(settings_.NumMembers()));
+  group.greedy_last = settings_.train.WantsGreedyResponse();
   store_.Begin(std::move(group));
   return request;
 }
@@ -78,7 +79,10 @@ void TrainingRun::EndStep(const TrainBatch& command, const StepTimes& times,
                           const MetricList& training) {
   journal_.totals().num_trained_groups += static_cast<int64_t>(command.groups.size());
   journal_.EndStep(times, coordinator_.throughput(), training);
-  for (const GroupId group : command.groups) store_.Remove(group);
+  for (const GroupId group : command.groups) {
+    journal_.totals().num_tokens_never_trained += store_.At(group).num_greedy_tokens();
+    store_.Remove(group);
+  }
 }
 
 void TrainingRun::Drop(const DropGroup& command) {

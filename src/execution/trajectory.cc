@@ -30,11 +30,11 @@ bool GroupTrajectories::uniform() const {
 
 PayloadStats GroupTrajectories::Stats() const {
   PayloadStats stats;
-  for (const std::optional<Trajectory>& member : members) {
+  for (const std::optional<Trajectory>& member : trained_members()) {
     stats.length += static_cast<double>(member->response.tokens.size());
     stats.reward += member->reward;
   }
-  const auto count = static_cast<double>(members.size());
+  const auto count = static_cast<double>(trained_members().size());
   stats.length /= count;
   stats.reward /= count;
   return stats;
@@ -48,8 +48,13 @@ int64_t GroupTrajectories::num_tokens() const {
   return total;
 }
 
+int64_t GroupTrajectories::num_greedy_tokens() const {
+  const bool has_any = greedy_last && members.back().has_value();
+  return has_any ? static_cast<int64_t>(members.back()->response.tokens.size()) : 0;
+}
+
 void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out) const {
-  for (const std::optional<Trajectory>& member : members) {
+  for (const std::optional<Trajectory>& member : trained_members()) {
     const std::vector<TokenRecord>& tokens = member->response.tokens;
     TrainSequence sequence;
     sequence.tokens = prompt_tokens;
@@ -57,6 +62,7 @@ void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out) const {
     sequence.mask.assign(tokens.size(), 1);
     sequence.group = group.value();
     sequence.reward = member->reward;
+    if (greedy_last) sequence.baseline = members.back()->reward;
     for (const TokenRecord& token : tokens) {
       sequence.tokens.push_back(token.id);
       sequence.rollout_logprobs.push_back(token.logprob);

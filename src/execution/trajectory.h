@@ -43,16 +43,25 @@ struct GroupTrajectories {
   WorkerId worker{};
   std::vector<TokenId> prompt_tokens = {};
   std::vector<std::optional<Trajectory>> members = {};  // none: unfinished
+  // The last member was decoded greedily: its reward is what the others are
+  // compared with, and it is not trained on.
+  bool greedy_last = false;
 
   bool complete() const;
-  // Every reward is the same.
+  // Every reward is the same, that of a greedy response too.
   bool uniform() const;
-  // REQUIRES: complete
+  // Of the members that are trained on. REQUIRES: complete
   PayloadStats Stats() const;
-  // Policy tokens of what finished.
+  // Policy tokens of what finished, and of these the greedy member's.
   int64_t num_tokens() const;
-  // REQUIRES: complete
+  int64_t num_greedy_tokens() const;
+  // The members to train on. REQUIRES: complete
   void AppendTo(std::vector<TrainSequence>& out) const;
+
+ private:
+  std::span<const std::optional<Trajectory>> trained_members() const {
+    return {members.data(), members.size() - (greedy_last ? 1 : 0)};
+  }
 };
 
 class TrajectoryStore {

@@ -36,7 +36,7 @@ Result<std::unique_ptr<EngineCore>> LabDriver::MakeCore() const {
 }
 
 int64_t LabDriver::MaxGroups() const {
-  const int64_t size = settings_.batch.group_size;
+  const int64_t size = settings_.NumMembers();
   return std::max<int64_t>(1, (settings_.cluster.slots + size - 1) / size);
 }
 

@@ -35,7 +35,7 @@ Driver::Driver(const Settings& settings, const SimOptions& options, const CostMo
       engine_options_(EngineOptionsOf(settings, costs)),
       failures_(static_cast<uint64_t>(settings.run.seed), kFailureStream),
       colocated_(settings.cluster.layout == Layout::kColocated),
-      groups_(workload, settings.batch.group_size,
+      groups_(workload, settings.NumMembers(),
               options.writer != nullptr && options.writer->level() == RecordLevel::kFull),
       recorder_(settings, workload, clock_, groups_, options.writer),
       coordinator_(CoordinatorOptions::Of(settings),
@@ -114,7 +114,7 @@ void Driver::Handle(const Event& event) {
 void Driver::Execute(const StartGroup& command) {
   const size_t engine = engine_of_worker_[static_cast<size_t>(command.worker.value())];
   const size_t slot = groups_.Start(command.group, command.prompt, engine);
-  for (int64_t member = 0; member < settings_.batch.group_size; ++member) {
+  for (int64_t member = 0; member < settings_.NumMembers(); ++member) {
     EngineOf(engine).Enqueue(clock_.Now(), groups_.IndexOf(slot, member));
   }
   Touch(engine);
@@ -227,7 +227,7 @@ void Driver::Touch(size_t index) {
 }
 
 int64_t Driver::MaxGroups() const {
-  const int64_t size = settings_.batch.group_size;
+  const int64_t size = settings_.NumMembers();
   return std::max<int64_t>(1, (settings_.cluster.slots + size - 1) / size);
 }
 

@@ -153,7 +153,7 @@ void Driver::LoseEngine(size_t index) {
   EngineSlot& slot = engines_[index];
   for (size_t group = 0; group < groups_.num_slots(); ++group) {
     const GroupSlot& candidate = groups_.slot(group);
-    const bool running = candidate.num_finished < settings_.batch.group_size;
+    const bool running = candidate.num_finished < settings_.NumMembers();
     if (candidate.used && running && candidate.engine == index) {
       DiscardGroup(group, /*keep_prefix=*/false);
     }
@@ -179,7 +179,7 @@ void Driver::LoseEngine(size_t index) {
 
 void Driver::DiscardGroup(size_t slot, bool keep_prefix) {
   const size_t engine = groups_.slot(slot).engine;
-  for (int64_t member = 0; member < settings_.batch.group_size; ++member) {
+  for (int64_t member = 0; member < settings_.NumMembers(); ++member) {
     EngineOf(engine).Remove(clock_.Now(), groups_.IndexOf(slot, member));
   }
   Touch(engine);

@@ -72,10 +72,10 @@ class TrainTest(unittest.TestCase):
         self.assertGreater((run / "report.html").stat().st_size, 10000)
 
     def test_replay_gives_every_recorded_verdict(self):
-        for driver in ("lab", "runtime"):
-            run = self.folder / f"replay-{driver}"
+        for driver, advantage in (("lab", "grpo"), ("runtime", "grpo"), ("lab", "remax")):
+            run = self.folder / f"replay-{driver}-{advantage}"
             self.train("run.num_steps=12", "run.checkpoint_every=5", "record.level=full",
-                       "--driver", driver, "--out", run)
+                       f"train.advantage={advantage}", "--driver", driver, "--out", run)
             recorded = [(line["group"], line["verdict"])
                         for line in pace_process.json_lines((run / "decisions.jsonl").read_text())]
             for name in ("trace.jsonl", "events.jsonl"):
@@ -165,6 +165,14 @@ class TrainTest(unittest.TestCase):
                 (["train"], "name a preset"),
                 (["train", "tiny", "train.loss=nothing"], "nothing"),
                 (["train", "tiny", "train.reduction=sum"], "train.reduction"),
+                (["train", "tiny", "train.loss=reinforce"], "train.loss_settings= leaves out"),
+                (["train", "tiny", "train.kl_coef=0.1", "train.kl_estimator=k9"],
+                 "train.kl_estimator = k9: must be k1, k2, k3 or abs"),
+                (["train", "tiny", "train.kl_target=0.1"], "train.kl_reward_coef, which is 0"),
+                (["train", "tiny", "train.opob=true", "train.advantage=gae"],
+                 "train.advantage = gae would not be asked"),
+                (["train", "tiny", "train.ess_settings=rule=linear"],
+                 "train.ess_learning_rate is false"),
                 (["train", "tiny", "policy.model=/nowhere"], "/nowhere"),
                 (["train", "tiny", "generation.max_tokens=100000"], "generation.max_tokens"),
                 (["train", "--resume", "/nowhere"], "/nowhere"),
