@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
+#include <sstream>
 
 #include "core/check.h"
 #include "execution/run_observer.h"
@@ -37,6 +39,30 @@ std::string DigestOf(const WeightSet& weights) {
   return digest.Text();
 }
 
+// "section.key: value", a line each.
+std::set<std::string> EntriesOf(const Settings& settings) {
+  std::set<std::string> entries;
+  std::istringstream text(ToYaml(settings));
+  std::string section;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with(" ")) {
+      entries.insert(Concat(section, ".", line, "\n"));
+    } else {
+      section = line;
+    }
+  }
+  return entries;
+}
+
+// What is not as it is by default: a setting that is added later, and has no
+// effect by default, changes no digest.
+std::set<std::string> EntriesThatDiffer(const Settings& settings) {
+  static const std::set<std::string> defaults = EntriesOf(Settings());
+  std::set<std::string> entries = EntriesOf(settings);
+  for (const std::string& entry : defaults) entries.erase(entry);
+  return entries;
+}
+
 struct StepCounter final : RunObserver {
   StepCounter(const CellProgress& report, int64_t total) : progress(report), num_steps(total) {}
   void OnStep(int64_t done, const MetricsRow&) override {
@@ -67,8 +93,9 @@ bool Cell::operator==(const Cell& other) const {
 
 std::string DigestOf(const Settings& settings, const Policy& policy) {
   Digest digest;
-  const std::string text = ToYaml(settings);
-  digest.Add(text.data(), text.size());
+  for (const std::string& entry : EntriesThatDiffer(settings)) {
+    digest.Add(entry.data(), entry.size());
+  }
   const std::string weights = DigestOf(policy.weights);
   digest.Add(weights.data(), weights.size());
   return digest.Text();

@@ -13,11 +13,11 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view kSync = "sync";
 
-constexpr std::array<std::string_view, 21> kNames = {
-    "base",         "best",        "best_step",    "final",    "area",         "equal_time",
-    "equal_tokens", "reach",       "step_seconds", "waiting",  "assembly",     "generation",
-    "lag",          "scored",      "occupancy",    "rejected", "length_ratio", "hours",
-    "gpu_hours",    "mega_tokens", "never_trained"};
+constexpr std::array<std::string_view, 22> kNames = {
+    "base",       "best",         "best_step",   "final",        "area",     "gain",
+    "equal_time", "equal_tokens", "reach",       "step_seconds", "waiting",  "assembly",
+    "generation", "lag",          "scored",      "occupancy",    "rejected", "length_ratio",
+    "hours",      "gpu_hours",    "mega_tokens", "never_trained"};
 
 const std::vector<double>* ColumnOf(const Cell& cell, std::string_view name) {
   const auto found = cell.steps.find(name);
@@ -103,6 +103,10 @@ double AccuracyValue(const Cell& cell, std::string_view name) {
   if (name == "best") return best->accuracy;
   if (name == "best_step") return static_cast<double>(best->step);
   if (name == "final") return cell.evaluations.back().accuracy;
+  if (name == "gain") {
+    const double before = cell.evaluations.front().accuracy;
+    return before > 0 ? cell.evaluations.back().accuracy / before : kNan;
+  }
   return AreaOf(cell);
 }
 
@@ -174,7 +178,7 @@ const Cell& CellTable::At(std::string_view arm, int64_t seed) const {
 
 double CellTable::Value(const Cell& cell, std::string_view name) const {
   PACE_CHECK(IsCellValue(name), "no value ", name);
-  for (const char* accuracy : {"base", "best", "best_step", "final", "area"}) {
+  for (const char* accuracy : {"base", "best", "best_step", "final", "area", "gain"}) {
     if (name == accuracy) return AccuracyValue(cell, name);
   }
   if (name == "equal_time" || name == "equal_tokens") {

@@ -3,6 +3,7 @@
 //   base, best, best_step, final, area     accuracy: before, the best evaluation
 //                                          and its step, the last, the mean over
 //                                          updates (area under the curve)
+//   gain             the last accuracy over the one before
 //   equal_time       best accuracy within the time the baseline's cell took
 //   equal_tokens     the same within the tokens the baseline's cell generated
 //   reach            time until Sync's best accuracy, over Sync's time to it

@@ -63,6 +63,7 @@ TEST_F(ResultsTest, KnowsItsValues) {
   const auto first = [&](const char* arm, const char* name) { return table_.Values(arm, name)[0]; };
   EXPECT_DOUBLE_EQ(first("sync", "base"), 0.1);
   EXPECT_DOUBLE_EQ(first("sync", "best"), 0.4);
+  EXPECT_DOUBLE_EQ(first("sync", "gain"), 4);
   EXPECT_DOUBLE_EQ(first("async", "best_step"), 2);
   EXPECT_DOUBLE_EQ(first("sync", "area"), (0.15 * 2 + 0.3 * 2) / 4);
   EXPECT_DOUBLE_EQ(first("async", "waiting"), 8);

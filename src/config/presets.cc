@@ -122,7 +122,8 @@ evaluation: {num_responses: 4}
 // that `pace bench rollout` reports. Activations are kept.
 constexpr std::string_view kTinyCluster = R"(
 preset: tiny
-run: {num_steps: 80, evaluate_every: 10, checkpoint_every: 0}
+run: {num_steps: 60, evaluate_every: 10, checkpoint_every: 0}
+train: {learning_rate: 2e-5}
 model: {num_layers: 36, hidden: 4096, num_heads: 32, num_kv_heads: 8, head_dim: 128, ffn: 12288,
         vocab: 151936, tied_embeddings: false, bytes_per_param: 2}
 gpu: {decode_bandwidth_share: 0.62}
