@@ -36,6 +36,21 @@ constexpr std::array<uint32_t, 256> MakeCrcTable() {
 }
 constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
 
+#if defined(__x86_64__)
+// By the processor's own instruction, for checkpoints: eight bytes at a time for as
+// long as there are eight; `at` moves behind them.
+__attribute__((target("sse4.2"))) uint32_t CrcOfWords(std::string_view bytes, uint32_t crc,
+                                                      size_t& at) {
+  uint64_t sum = crc;
+  for (; bytes.size() - at >= sizeof(uint64_t); at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof(word));
+    sum = __builtin_ia32_crc32di(sum, word);
+  }
+  return static_cast<uint32_t>(sum);
+}
+#endif
+
 void AppendVarint(std::string& out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
   out += static_cast<char>(value);
@@ -80,9 +95,15 @@ uint32_t Masked(uint32_t crc) {
 
 }  // namespace
 
-uint32_t Crc32c(std::string_view bytes) {
-  uint32_t crc = ~0U;
-  for (const char c : bytes) crc = kCrcTable[(crc ^ static_cast<uint8_t>(c)) & 0xff] ^ (crc >> 8);
+uint32_t Crc32c(std::string_view bytes, uint32_t before) {
+  uint32_t crc = ~before;
+  size_t at = 0;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("sse4.2") != 0) crc = CrcOfWords(bytes, crc, at);
+#endif
+  for (; at < bytes.size(); ++at) {
+    crc = kCrcTable[(crc ^ static_cast<uint8_t>(bytes[at])) & 0xff] ^ (crc >> 8);
+  }
   return ~crc;
 }
 

@@ -59,6 +59,28 @@ TEST(Crc32cTest, KnowsThePublishedValues) {
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43U);
 }
 
+// Bit by bit, as the polynomial says.
+uint32_t SlowCrc32c(std::string_view bytes) {
+  uint32_t crc = ~0U;
+  for (const char c : bytes) {
+    crc ^= static_cast<uint8_t>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78U : 0);
+  }
+  return ~crc;
+}
+
+TEST(Crc32cTest, GoesOnFromWhatStandsInFront) {
+  std::string bytes;
+  for (size_t i = 0; i < 70; ++i) {
+    EXPECT_EQ(Crc32c(bytes), SlowCrc32c(bytes)) << i;
+    const std::string_view view = bytes;
+    for (size_t cut = 0; cut <= i; cut += 3) {
+      EXPECT_EQ(Crc32c(view.substr(cut), Crc32c(view.substr(0, cut))), SlowCrc32c(bytes)) << i;
+    }
+    bytes += static_cast<char>(i * 37 + 11);
+  }
+}
+
 TEST_F(TensorBoardWriterTest, WritesTheEncodingByteForByte) {
   Result<TensorBoardWriter> board = TensorBoardWriter::Create(folder_.string(), 0);
   ASSERT_TRUE(board.ok());
