@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <utility>
 
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 #include "core/printable.h"
+#include "execution/learner.h"
 #include "formats/aside_file.h"
+#include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
 #include "record/tensorboard_writer.h"
 #include "text/read_file.h"
@@ -22,6 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kPartial = ".partial-";
+constexpr std::string_view kList = "files.json";
 constexpr size_t kMaxFileBytes = size_t{1} << 40;
 
 std::string FolderName(PolicyVersion step) {
@@ -44,31 +49,65 @@ Status FlushFolder(const fs::path& folder) {
   return flushed ? Status::Ok() : Unavailable(folder.string(), ": cannot be flushed to the disk");
 }
 
+// Anything but a plain file might never end, or never begin.
+Status CheckPlain(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) ? Status::Ok()
+                                          : NotFound(path.string(), ": is no plain file");
+}
+
 Result<std::string> Read(const fs::path& path) {
+  PACE_RETURN_IF_ERROR(CheckPlain(path));
   return ReadFile(path.string(), kMaxFileBytes);
 }
 
-// Every file with its length and checksum.
+struct FileSum {
+  int64_t num_bytes = 0;
+  uint32_t crc32c = 0;
+  friend bool operator==(const FileSum&, const FileSum&) = default;
+};
+
+// Block by block: weights may be larger than the memory.
+Result<FileSum> SumOf(const fs::path& path) {
+  PACE_RETURN_IF_ERROR(CheckPlain(path));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound(path.string(), ": cannot be read");
+  std::string block(size_t{1} << 20, '\0');
+  FileSum sum;
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
+    const auto num_read = static_cast<size_t>(file.gcount());
+    sum.crc32c = Crc32c(std::string_view(block).substr(0, num_read), sum.crc32c);
+    sum.num_bytes += static_cast<int64_t>(num_read);
+  }
+  if (file.bad()) return Unavailable(path.string(), ": reading failed");
+  return sum;
+}
+
+std::string ListLine(std::string_view key, const std::string& name, const FileSum& sum) {
+  std::string line;
+  JsonWriter json(line);
+  json.BeginObject();
+  json.Put(key, name);
+  json.Put("num_bytes", sum.num_bytes);
+  json.Put("crc32c", static_cast<int64_t>(sum.crc32c));
+  json.EndObject();
+  return line + "\n";
+}
+
+// Every file with its length and checksum; the last line is of those before it.
 Result<std::string> ListFiles(const fs::path& folder) {
-  std::map<std::string, std::string> lines;
+  std::map<std::string, FileSum> sums;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    const Result<std::string> bytes = Read(entry.path());
-    if (!bytes.ok()) return bytes.status();
-    std::string line;
-    JsonWriter json(line);
-    json.BeginObject();
-    json.Put("name", name);
-    json.Put("num_bytes", static_cast<int64_t>(bytes->size()));
-    json.Put("crc32c", static_cast<int64_t>(Crc32c(*bytes)));
-    json.EndObject();
-    lines.emplace(name, line + "\n");
+    const Result<FileSum> sum = SumOf(entry.path());
+    if (!sum.ok()) return sum.status();
+    sums.emplace(entry.path().filename().string(), *sum);
   }
   if (error) return Unavailable(folder.string(), ": ", error.message());
   std::string out;
-  for (const auto& [name, line] : lines) out += line;
-  return out;
+  for (const auto& [name, sum] : sums) out += ListLine("name", name, sum);
+  return out +
+         ListLine("list", std::string(kList), {static_cast<int64_t>(out.size()), Crc32c(out)});
 }
 
 // Calls `take` with every line of a text.
@@ -82,19 +121,18 @@ Status ForLines(std::string_view text, const fs::path& path, const Take& take) {
   return Status::Ok();
 }
 
-Status CheckFile(const fs::path& folder, std::string_view line) {
-  std::string name;
-  int64_t num_bytes = -1;
+Status ScanListLine(std::string_view line, std::string& name, FileSum& sum) {
   int64_t checksum = -1;
+  sum.num_bytes = -1;
   JsonScanner scan(line);
   scan.EnterObject();
   while (scan.NextKey()) {
     if (scan.key() == "name") {
       scan.Text(name);
     } else if (scan.key() == "num_bytes") {
-      scan.Integer(0, int64_t{1} << 53, "", num_bytes);
+      scan.Integer(0, int64_t{1} << 53, "", sum.num_bytes);
     } else if (scan.key() == "crc32c") {
-      scan.Integer(0, int64_t{1} << 32, "", checksum);
+      scan.Integer(0, (int64_t{1} << 32) - 1, "", checksum);
     } else {
       scan.FailUnknownKey();
     }
@@ -102,22 +140,56 @@ Status CheckFile(const fs::path& folder, std::string_view line) {
   scan.End();
   if (!scan.ok()) return scan.status();
   if (name.empty() || name.find('/') != std::string::npos) return DataLoss("name: not a file name");
-  const Result<std::string> bytes = Read(folder / name);
-  if (!bytes.ok()) return bytes.status();
-  if (static_cast<int64_t>(bytes->size()) != num_bytes ||
-      static_cast<int64_t>(Crc32c(*bytes)) != checksum) {
-    return DataLoss((folder / name).string(), ": is not what was written (", bytes->size(), " of ",
-                    num_bytes, " bytes)");
-  }
+  if (checksum < 0) return DataLoss("crc32c: missing");
+  sum.crc32c = static_cast<uint32_t>(checksum);
   return Status::Ok();
 }
 
+Status CheckFile(const fs::path& path, const FileSum& written) {
+  PACE_RETURN_IF_ERROR(CheckPlain(path));
+  std::error_code error;
+  const auto num_bytes = static_cast<int64_t>(fs::file_size(path, error));
+  if (!error && num_bytes != written.num_bytes) {
+    return DataLoss(path.string(), ": has ", num_bytes, " bytes of ", written.num_bytes);
+  }
+  const Result<FileSum> sum = SumOf(path);
+  if (!sum.ok()) return sum.status();
+  if (*sum == written) return Status::Ok();
+  return DataLoss(path.string(), ": is damaged (its checksum is not the one written)");
+}
+
+// The names that files.json lists, all as they were written, and no others that a
+// loader would read.
 Status CheckFiles(const fs::path& folder) {
-  const fs::path list = folder / "files.json";
-  const Result<std::string> text = Read(list);
+  const fs::path path = folder / kList;
+  const Result<std::string> text = Read(path);
   if (!text.ok()) return text.status();
-  if (text->empty()) return DataLoss(list.string(), ": is empty");
-  return ForLines(*text, list, [&](std::string_view line) { return CheckFile(folder, line); });
+  const size_t end = text->rfind('\n', text->size() < 2 ? 0 : text->size() - 2);
+  const std::string_view list =
+      std::string_view(*text).substr(0, end == std::string::npos ? 0 : end + 1);
+  const FileSum own = {static_cast<int64_t>(list.size()), Crc32c(list)};
+  if (list.empty() || text->substr(list.size()) != ListLine("list", std::string(kList), own)) {
+    return DataLoss(path.string(), ": is damaged (its last line does not fit the others)");
+  }
+  std::set<std::string> names = {std::string(kList)};
+  const auto check = [&](std::string_view line) -> Status {
+    std::string name;
+    FileSum sum;
+    PACE_RETURN_IF_ERROR(ScanListLine(line, name, sum));
+    PACE_RETURN_IF_ERROR(CheckFile(folder / name, sum));
+    names.insert(std::move(name));
+    return Status::Ok();
+  };
+  PACE_RETURN_IF_ERROR(ForLines(list, path, check));
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const fs::path& file = entry.path();
+    const bool is_read = file.extension() == ".json" || file.extension() == ".safetensors";
+    if (is_read && !names.contains(file.filename().string())) {
+      return DataLoss(file.string(), ": is not listed in ", kList);
+    }
+  }
+  return error ? Unavailable(folder.string(), ": ", error.message()) : Status::Ok();
 }
 
 Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy& policy,
@@ -137,7 +209,7 @@ Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy
   PACE_RETURN_IF_ERROR(WriteText(folder / "run.json", RunToJson(run)));
   const Result<std::string> list = ListFiles(folder);
   if (!list.ok()) return list.status();
-  return WriteText(folder / "files.json", *list);
+  return WriteText(folder / kList, *list);
 }
 
 // Folders of whole checkpoints, the oldest first.
@@ -167,6 +239,17 @@ void RemoveOld(const fs::path& checkpoints, int64_t keep) {
   for (size_t i = 0; keep > 0 && i + static_cast<size_t>(keep) < folders.size(); ++i) {
     fs::remove_all(folders[i], ignored);
   }
+}
+
+// Whether the tensors can be loaded, by the config that lies beside them.
+Status CheckTensors(const fs::path& folder, bool has_served) {
+  const Result<ModelConfig> config = ReadModelConfig(folder.string());
+  if (!config.ok()) return config.status();
+  PACE_RETURN_IF_ERROR(WeightSet::Load(*config, folder.string()).status());
+  if (has_served) {
+    PACE_RETURN_IF_ERROR(LoadServedWeights(*config, folder.string()).status());
+  }
+  return SafetensorsFile::Open((folder / "optimizer.safetensors").string()).status();
 }
 
 Result<RunCheckpoint> ReadParts(const fs::path& folder) {
@@ -201,6 +284,8 @@ Result<RunCheckpoint> ReadParts(const fs::path& folder) {
       return group.status();
     });
   }));
+  PACE_RETURN_IF_ERROR(CheckAgreement(run).At(folder.string()));
+  PACE_RETURN_IF_ERROR(CheckTensors(folder, run.served != run.step));
   return run;
 }
 

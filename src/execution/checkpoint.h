@@ -8,10 +8,11 @@
 //     groups.jsonl            finished responses of groups not yet trained on
 //     in_flight.jsonl         responses so far, of groups that run
 //     run.json                clock, totals, lengths of the records
-//     files.json              every file with its length and checksum
+//     files.json              every file with its length and checksum, and its own
 //
 // It is written aside, flushed and renamed; older ones beyond the wanted number
-// go afterwards. A folder that is incomplete or damaged is skipped with a note.
+// go afterwards. A folder that is incomplete or damaged, or whose parts do not agree, is
+// skipped with a note.
 // Thread-safety: functions; one writer per folder.
 #ifndef PACE_EXECUTION_CHECKPOINT_H_
 #define PACE_EXECUTION_CHECKPOINT_H_
@@ -28,12 +29,15 @@
 #include "core/version.h"
 #include "execution/curriculum.h"
 #include "execution/journal.h"
-#include "execution/learner.h"
+#include "execution/policy.h"
 #include "execution/trajectory.h"
+#include "model/weight_set.h"
 #include "record/step_clock.h"
 #include "rollout/request.h"
 
 namespace pace {
+
+struct LearnerState;
 
 // Unfinished responses of one group on one worker.
 struct GroupInFlight {
@@ -89,6 +93,11 @@ std::string InFlightToJson(const GroupInFlight& group);
 Result<GroupInFlight> InFlightFromJson(std::string_view json);
 std::string RunToJson(const RunCheckpoint& run);
 Status RunFromJson(std::string_view json, RunCheckpoint& run);
+// Whether the parts speak of the same groups in the same state, in versions that can
+// be: what passes can be taken up without a surprise.
+Status CheckAgreement(const RunCheckpoint& run);
+// Whether a run with so many engines can take it up.
+Status CheckWorkers(const RunCheckpoint& run, int64_t num_engines);
 
 }  // namespace pace
 

@@ -77,6 +77,7 @@ Status LabDriver::Resume() {
       parts_.Restore(options_.checkpoints, policy_, options_.observer);
   if (!resumed.ok()) return resumed.status();
   const RunCheckpoint& run = resumed->checkpoint;
+  PACE_RETURN_IF_ERROR(CheckWorkers(run, settings_.cluster.NumEngines()).At(resumed->folder));
   clock_.AdvanceTo(run.time);
   step_clock_.Restore(run.step_clock);
   rescoring_ = run.rescoring;

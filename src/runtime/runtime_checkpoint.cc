@@ -68,6 +68,7 @@ Status RuntimeDriver::Resume() {
       parts_.Restore(options_.checkpoints, policy_, options_.observer);
   if (!resumed.ok()) return resumed.status();
   const RunCheckpoint& run = resumed->checkpoint;
+  PACE_RETURN_IF_ERROR(CheckWorkers(run, settings_.engine.count).At(resumed->folder));
   clock_.SetBase(run.time);
   step_clock_.Restore(run.step_clock);
   step_clock_.Set(StepPart::kOther, clock_.Now());
