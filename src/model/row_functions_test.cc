@@ -34,19 +34,28 @@ TEST(RowFunctionsTest, TheNormAndItsGradientsAreThoseOfTheComposition) {
   }
 }
 
-TEST(RowFunctionsTest, TheRotationAndItsGradientAreThoseOfTheComposition) {
-  for (const int64_t half : {1, 3, 16, 20}) {
-    const at::Tensor angles = at::arange(6 * half, at::kFloat).view({6, 1, half});
-    const at::Tensor x = Wave({6, 4, 2 * half}, 0.9).set_requires_grad(true);
-    const at::Tensor g = Wave({6, 4, 2 * half}, 2.2);
-    const at::Tensor y = RotateRows(x, angles.cos(), angles.sin());
+TEST(RowFunctionsTest, TheGateAndItsGradientAreThoseOfTheComposition) {
+  for (const int64_t size : {1, 7, 16, 33, 128}) {
+    const at::Tensor x = Wave({6, 2 * size}, 0.9).set_requires_grad(true);
+    const at::Tensor g = Wave({6, size}, 2.2);
+    const at::Tensor y = GatedRows(x);
     torch::autograd::backward({y}, {g});
     const at::Tensor x2 = x.detach().clone().set_requires_grad(true);
-    const at::Tensor y2 = ComposedRotation(x2, angles.cos(), angles.sin());
+    const at::Tensor y2 = ComposedGate(x2);
     torch::autograd::backward({y2}, {g});
     EXPECT_LT(Difference(y, y2), 1e-6);
     EXPECT_LT(Difference(x.grad(), x2.grad()), 1e-6);
   }
+}
+
+// Every composed operation rounds; a kernel rounds once.
+TEST(RowFunctionsTest, Bfloat16StaysNearTheComposition) {
+  const at::Tensor x = Wave({4, 40}, 0.3).to(at::kBFloat16);
+  const at::Tensor weight = Wave({40}, 1.1);
+  const at::Tensor norm = RmsNormRows(x, weight, 1e-6);
+  EXPECT_EQ(norm.scalar_type(), at::kBFloat16);
+  EXPECT_LT(Difference(norm, ComposedRmsNorm(x, weight, 1e-6)), 0.03);
+  EXPECT_LT(Difference(GatedRows(x), ComposedGate(x)), 0.02);
 }
 
 TEST(RowFunctionsTest, RowsThatAreNotContiguousAreReadInTheirOrder) {
@@ -56,8 +65,8 @@ TEST(RowFunctionsTest, RowsThatAreNotContiguousAreReadInTheirOrder) {
 }
 
 TEST(RowFunctionsTest, OtherDtypesAreComposed) {
-  const at::Tensor x = Wave({4, 8}, 0.3).to(at::kBFloat16);
-  EXPECT_EQ(RmsNormRows(x, Wave({8}, 0), 1e-6).scalar_type(), at::kBFloat16);
+  const at::Tensor x = Wave({4, 8}, 0.3).to(at::kDouble);
+  EXPECT_EQ(RmsNormRows(x, Wave({8}, 0).to(at::kDouble), 1e-6).scalar_type(), at::kDouble);
 }
 
 }  // namespace

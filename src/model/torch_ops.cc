@@ -22,9 +22,32 @@ at::Tensor Apply(const at::Tensor& x, const TorchOps::Projection& linear) {
                                : at::linear(x, weight);
 }
 
+// All matrices in one product, results side by side.
+at::Tensor ApplyStacked(const at::Tensor& x, const TorchOps::Matrix& matrix) {
+  if (matrix.size() == 1) return Apply(x, matrix.front());
+  std::vector<at::Tensor> weights;
+  std::vector<at::Tensor> biases;
+  for (const TorchOps::Projection& linear : matrix) {
+    weights.push_back(linear.weight.to(x.scalar_type()));
+    if (linear.bias.defined()) biases.push_back(linear.bias.to(x.scalar_type()));
+  }
+  PACE_CHECK(biases.empty() || biases.size() == weights.size(), "some have a bias, some do not");
+  const at::Tensor weight = at::cat(weights);
+  return biases.empty() ? at::linear(x, weight) : at::linear(x, weight, at::cat(biases));
+}
+
 // silu(gate) * up.
 at::Tensor GateUp(const at::Tensor& x, const TorchOps::Matrix& gate_up) {
-  return at::silu(Apply(x, gate_up[0])) * Apply(x, gate_up[1]);
+  return GatedRows(ApplyStacked(x, gate_up));
+}
+
+// Rotary embedding: with (a, b) the halves of a head, (a cos - b sin, b cos + a sin).
+at::Tensor RotateRows(const at::Tensor& x_THD, const at::Tensor& cos_T1D,
+                      const at::Tensor& sin_T1D) {
+  const std::vector<at::Tensor> halves = Wide(x_THD).chunk(2, -1);
+  const at::Tensor turned = at::cat(
+      {halves[0] * cos_T1D - halves[1] * sin_T1D, halves[1] * cos_T1D + halves[0] * sin_T1D}, -1);
+  return turned.to(x_THD.scalar_type());
 }
 
 const at::Tensor& Only(const TorchOps::Rows& rows) {
@@ -51,9 +74,13 @@ TorchOps::TorchOps(const ModelConfig& config, const PackedTokens& batch,
   tokens_ = at::tensor(batch.tokens, at::kInt).to(device, at::kLong);
   const at::Tensor angles =
       PositionsOf(lengths_).to(device).unsqueeze(1) * frequencies.unsqueeze(0);
-  FormClasses(device);
   cos_T1D_ = at::cos(angles).unsqueeze(1);
   sin_T1D_ = at::sin(angles).unsqueeze(1);
+  if (HasKernels(at::empty({0}, frequencies.options().dtype(options.dtype)))) {
+    attention_ = c10::make_intrusive<SharedAttention>(config_, lengths_, cos_T1D_, sin_T1D_);
+  } else {
+    FormClasses(device);
+  }
 }
 
 void TorchOps::Layer(const LayerWeights<TorchOps>& weights, int64_t index, Rows& x) {
@@ -85,6 +112,7 @@ TorchOps::Rows TorchOps::Norm(const Rows& x, const Vector& weight) const {
 }
 
 TorchOps::Rows TorchOps::Linear(const Rows& x, const Matrix& matrix) const {
+  if (attention_ != nullptr) return {{ApplyStacked(Only(x), matrix)}};
   Rows out;
   for (const Projection& linear : matrix) out.parts.push_back(Apply(Only(x), linear));
   return out;
@@ -95,7 +123,10 @@ TorchOps::Rows TorchOps::Gated(const Rows& x, const Matrix& gate_up) const {
 }
 
 void TorchOps::AddLinear(Rows& x, const Rows& y, const Matrix& matrix) const {
-  x.parts.front() = Only(x) + Apply(Only(y), matrix.front());
+  const Projection& linear = matrix.front();
+  x.parts.front() = linear.bias.defined()
+                        ? Only(x) + Apply(Only(y), linear)
+                        : at::addmm(Only(x), Only(y), linear.weight.to(Only(y).scalar_type()).t());
 }
 
 at::Tensor TorchOps::Rotated(const at::Tensor& x, const Vector* norm) const {
@@ -105,6 +136,11 @@ at::Tensor TorchOps::Rotated(const at::Tensor& x, const Vector* norm) const {
 }
 
 void TorchOps::Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) const {
+  if (attention_ != nullptr) {
+    if (q_norm != nullptr) qkv.query_norm = q_norm->to(at::kFloat);
+    if (k_norm != nullptr) qkv.key_norm = k_norm->to(at::kFloat);
+    return;
+  }
   qkv.parts[0] = Rotated(qkv.parts[0], q_norm);
   qkv.parts[1] = Rotated(qkv.parts[1], k_norm);
 }
@@ -144,10 +180,15 @@ void TorchOps::FormClasses(at::Device device) {
   places_ = at::tensor(places, at::kLong).to(device);
 }
 
-// A class is one causal attention: padding stands behind every sequence's end,
-// where none of its rows looks.
 TorchOps::Rows TorchOps::Attend(const Rows& qkv, int64_t layer) {
   layer_ = layer;
+  if (attention_ == nullptr) return AttendByClasses(qkv);
+  return {{AttendRows(Only(qkv), qkv.query_norm, qkv.key_norm, attention_)}};
+}
+
+// A class is one causal attention: padding stands behind every sequence's end,
+// where none of its rows looks.
+TorchOps::Rows TorchOps::AttendByClasses(const Rows& qkv) const {
   std::vector<at::Tensor> outputs;
   for (const LengthClass& same : classes_) {
     const auto heads_BHTD = [&](const at::Tensor& x) {

@@ -3,7 +3,8 @@
 // One object computes one packed batch. It is held by shared_ptr: where layers are
 // computed again, the backward pass keeps it. Norms, rotation, softmax and routing
 // are float32 whatever the dtype of the network (double stays double). No
-// operation is bound to a device.
+// operation is bound to a device; float32 and bf16 on the CPU have kernels of our
+// own for attention, norms and gates (attention_function.h, row_functions.h).
 // Thread-safety: none.
 #ifndef PACE_MODEL_TORCH_OPS_H_
 #define PACE_MODEL_TORCH_OPS_H_
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "model/attention_function.h"
 #include "model/model_config.h"
 #include "model/network.h"
 #include "model/training_network.h"
@@ -24,11 +26,14 @@ namespace pace {
 
 class TorchOps : public std::enable_shared_from_this<TorchOps> {
  public:
-  // A tensor per stacked matrix that made them: q, k and v stay apart.
+  using Vector = at::Tensor;
+  // One tensor; of queries, keys and values with kernels of our own: side by side,
+  // and what they are normed by is for Attend to do. Without: a tensor each.
   struct Rows {
     std::vector<at::Tensor> parts;
+    Vector query_norm = {};
+    Vector key_norm = {};
   };
-  using Vector = at::Tensor;
   struct Projection {
     at::Tensor weight;
     at::Tensor bias;  // undefined = none
@@ -74,6 +79,7 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
   void FormClasses(at::Device device);
 
   at::Tensor Rotated(const at::Tensor& x_THD, const Vector* norm) const;
+  Rows AttendByClasses(const Rows& qkv) const;
 
   const ModelConfig& config_;
   const std::vector<int64_t> lengths_;
@@ -81,6 +87,8 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
   Record* record_;
   int64_t layer_ = 0;
   at::Tensor tokens_;
+  c10::intrusive_ptr<SharedAttention> attention_;  // of our own kernels, or null
+  // Else:
   std::vector<LengthClass> classes_;
   at::Tensor places_;   // of every row, among the padded places of all classes
   at::Tensor cos_T1D_;  // half of head_dim

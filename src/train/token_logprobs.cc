@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/check.h"
+#include "train/logit_rows.h"
 
 namespace pace {
 namespace {
@@ -13,17 +14,20 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Logits of a chunk: small enough for a core's cache on the CPU, large enough
-// for full speed of the products.
-constexpr int64_t kChunkElements = int64_t{1} << 20;
+// Logits of a chunk: few enough that memory stays small, enough for full speed
+// of the products.
+constexpr int64_t kChunkElements = int64_t{1} << 21;
 
 int64_t ChunkRows(int64_t vocabulary) {
-  return std::clamp<int64_t>(kChunkElements / vocabulary, 16, 4096);
+  // Tiles read sixteen rows at a time.
+  return std::clamp<int64_t>(kChunkElements / vocabulary, 16, 4096) / 16 * 16;
 }
 
-// Probabilities are needed in float32 at least.
-at::Tensor Wide(const at::Tensor& x) {
-  return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
+LogitScores Narrow(const LogitScores& scores, int64_t begin, int64_t count) {
+  return {.logprobs =
+              scores.logprobs.defined() ? scores.logprobs.narrow(0, begin, count) : at::Tensor(),
+          .log_sums = scores.log_sums.narrow(0, begin, count),
+          .entropies = scores.entropies.narrow(0, begin, count)};
 }
 
 template <typename Body>
@@ -36,31 +40,24 @@ void ForChunks(int64_t num_rows, int64_t chunk, const Body& body) {
 class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& hidden,
-                               const at::Tensor& head, const at::Tensor& targets,
+                               const at::Tensor& head, const at::Tensor& given_targets,
                                double temperature) {
-    const at::Tensor wide_hidden = Wide(hidden);
-    const at::Tensor columns = Wide(head).t();
+    const at::Tensor targets = given_targets.contiguous();
     const int64_t num_rows = hidden.size(0);
-    const at::Tensor logprobs = at::empty({num_rows}, wide_hidden.options());
-    const at::Tensor entropy = at::empty_like(logprobs);
-    const at::Tensor log_sum = at::empty_like(logprobs);
+    const at::ScalarType wide = hidden.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const LogitScores scores = {.logprobs = at::empty({num_rows}, hidden.options().dtype(wide)),
+                                .log_sums = at::empty({num_rows}, hidden.options().dtype(wide)),
+                                .entropies = at::empty({num_rows}, hidden.options().dtype(wide))};
+    const LogitProduct product(hidden, head);
     ForChunks(num_rows, ChunkRows(head.size(0)), [&](int64_t begin, int64_t count) {
-      const at::Tensor logits =
-          at::mm(wide_hidden.narrow(0, begin, count), columns).div_(temperature);
-      const at::Tensor chosen =
-          logits.gather(1, targets.narrow(0, begin, count).unsqueeze(1)).squeeze(1);
-      const at::Tensor normaliser = at::logsumexp(logits, 1);
-      log_sum.narrow(0, begin, count).copy_(normaliser);
-      logprobs.narrow(0, begin, count).copy_(chosen - normaliser);
-      // H = log Z - sum p logit
-      const at::Tensor shares = at::exp(logits - normaliser.unsqueeze(1));
-      entropy.narrow(0, begin, count).copy_(normaliser - (shares.mul_(logits)).sum(1));
+      ScoreLogits(product.Logits(begin, count), targets.narrow(0, begin, count), temperature,
+                  Narrow(scores, begin, count));
     });
-    context->save_for_backward({hidden, head, targets, log_sum, entropy});
+    context->save_for_backward({hidden, head, targets, scores.log_sums, scores.entropies});
     context->saved_data["temperature"] = temperature;
     // An unused output has no gradient, rather than one of zeros to multiply by.
     context->set_materialize_grads(false);
-    return {logprobs, entropy};
+    return {scores.logprobs, scores.entropies};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -68,33 +65,31 @@ class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
     const at::Tensor& hidden = saved[0];
     const at::Tensor& head = saved[1];
     const at::Tensor& targets = saved[2];
-    const at::Tensor wide_hidden = Wide(hidden);
-    const at::Tensor rows = Wide(head);
+    const LogitScores scores = {.logprobs = {}, .log_sums = saved[3], .entropies = saved[4]};
     const double temperature = context->saved_data["temperature"].toDouble();
-    const at::Tensor of_logprob = gradients[0].defined() ? gradients[0] : at::zeros_like(saved[3]);
-    const at::Tensor& of_entropy = gradients[1];
+    const at::Tensor of_logprob =
+        gradients[0].defined() ? gradients[0].contiguous() : at::zeros_like(saved[3]);
+    const at::Tensor of_entropy = gradients[1].defined() ? gradients[1].contiguous() : at::Tensor();
 
-    const at::Tensor d_hidden = at::empty_like(wide_hidden);
-    at::Tensor d_head = at::zeros_like(rows);
+    const LogitProduct product(hidden, head);
+    const at::ScalarType dtype = product.head_VH().scalar_type();
+    const at::Tensor d_hidden = at::empty(hidden.sizes(), hidden.options());
+    at::Tensor d_head = at::zeros_like(head);
     ForChunks(hidden.size(0), ChunkRows(head.size(0)), [&](int64_t begin, int64_t count) {
-      const auto own = [&](const at::Tensor& x) { return x.narrow(0, begin, count).unsqueeze(1); };
-      const at::Tensor h = wide_hidden.narrow(0, begin, count);
-      at::Tensor log_shares = at::mm(h, rows.t()).div_(temperature).sub_(own(saved[3]));
-      at::Tensor d_logits = at::exp(log_shares);
-      // d logprob = onehot - p; d entropy = -p (log p + H)
-      if (of_entropy.defined()) {
-        d_logits.mul_(log_shares.add_(own(saved[4])).mul_(own(of_entropy)).add_(own(of_logprob)));
+      const auto own = [&](const at::Tensor& x) {
+        return x.defined() ? x.narrow(0, begin, count) : x;
+      };
+      const at::Tensor d_logits =
+          LogitGradients(product.Logits(begin, count), own(targets), temperature,
+                         Narrow(scores, begin, count), own(of_logprob), own(of_entropy), dtype);
+      own(d_hidden).copy_(at::mm(d_logits, product.head_VH()));
+      if (dtype == head.scalar_type()) {
+        d_head.addmm_(d_logits.t(), product.Hidden(begin, count));
       } else {
-        d_logits.mul_(own(of_logprob));
+        d_head.add_(at::mm(d_logits.t(), product.Hidden(begin, count)));
       }
-      d_logits.neg_();
-      d_logits.scatter_add_(1, own(targets), own(of_logprob));
-      d_logits.div_(temperature);
-      d_hidden.narrow(0, begin, count).copy_(at::mm(d_logits, rows));
-      d_head.addmm_(d_logits.t(), h);
     });
-    return {d_hidden.to(hidden.scalar_type()), d_head.to(head.scalar_type()), at::Tensor(),
-            at::Tensor()};
+    return {d_hidden, d_head, at::Tensor(), at::Tensor()};
   }
 };
 

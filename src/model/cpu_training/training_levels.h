@@ -1,0 +1,17 @@
+// The training kernels of each level, by name; TrainingKernelsOf chooses.
+#ifndef PACE_MODEL_CPU_TRAINING_TRAINING_LEVELS_H_
+#define PACE_MODEL_CPU_TRAINING_TRAINING_LEVELS_H_
+
+#include "model/cpu_training/training_kernels.h"
+
+namespace pace {
+
+extern const TrainingKernels kPortableTraining;
+#if defined(__x86_64__)
+extern const TrainingKernels kAvx2Training;
+extern const TrainingKernels kAvx512Training;
+#endif
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_CPU_TRAINING_TRAINING_LEVELS_H_
