@@ -1,14 +1,12 @@
 #include "bench/rollout_bench.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "bench/bench_model.h"
 #include "bench/bench_report.h"
 #include "bench/flops.h"
 #include "bench/measurement.h"
@@ -18,8 +16,6 @@
 
 namespace pace {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr uint64_t kSeed = 20261115;
 constexpr int64_t kSyncsPerRound = 3;
@@ -32,43 +28,6 @@ double RequiredSpeedup(int64_t batch, Dtype dtype) {
 
 std::string_view Label(Dtype dtype) {
   return dtype == Dtype::kBF16 ? "bf16" : "float32";
-}
-
-// Hugging Face weights that both sides read; a folder of our own goes again.
-struct Weights {
-  ModelConfig config;
-  WeightSet weights;
-  std::string folder;
-  std::optional<fs::path> scratch;
-
-  Weights() = default;
-  Weights(const Weights&) = delete;
-  Weights& operator=(const Weights&) = delete;
-  ~Weights() {
-    std::error_code ignored;
-    if (scratch) fs::remove_all(*scratch, ignored);
-  }
-};
-
-Result<std::unique_ptr<Weights>> LoadModel(const std::string& folder) {
-  auto loaded = std::make_unique<Weights>();
-  loaded->folder = folder;
-  if (folder.empty()) {
-    loaded->config = RolloutBenchShape();
-    loaded->weights = RandomWeights(loaded->config, kSeed);
-    loaded->scratch = fs::temp_directory_path() / Concat("pace-bench-", getpid());
-    loaded->folder = loaded->scratch->string();
-    PACE_RETURN_IF_ERROR(
-        SaveModel(loaded->folder, loaded->config, loaded->weights, Dtype::kF32, int64_t{1} << 32));
-    return loaded;
-  }
-  Result<ModelConfig> config = ReadModelConfig(folder);
-  if (!config.ok()) return config.status();
-  Result<WeightSet> weights = WeightSet::Load(*config, folder);
-  if (!weights.ok()) return weights.status();
-  loaded->config = std::move(config).value();
-  loaded->weights = std::move(weights).value();
-  return loaded;
 }
 
 TokenRows Prompts(const ModelConfig& config, int64_t batch, int64_t num_tokens) {
@@ -106,7 +65,7 @@ double EqualShare(const TokenRows& a, const TokenRows& b) {
 
 class RolloutBench {
  public:
-  RolloutBench(const RolloutBenchOptions& options, std::unique_ptr<Weights> model)
+  RolloutBench(const RolloutBenchOptions& options, std::unique_ptr<BenchModel> model)
       : options_(options), model_(std::move(model)) {
     const auto add = [&](int64_t batch, Dtype dtype) {
       const std::string name = Concat("generate_", Label(dtype), "_batch_", batch);
@@ -284,7 +243,7 @@ class RolloutBench {
   }
 
   RolloutBenchOptions options_;
-  std::unique_ptr<Weights> model_;
+  std::unique_ptr<BenchModel> model_;
   std::vector<Row> rows_;
   std::map<Dtype, std::unique_ptr<RolloutLoop>> loops_;
   std::unique_ptr<RolloutLoop> scoring_loop_;
@@ -307,26 +266,9 @@ Status RolloutBenchOptions::Validate() const {
   return Status::Ok();
 }
 
-ModelConfig RolloutBenchShape() {
-  ModelConfig config;
-  config.architecture = Architecture::kQwen3;
-  config.vocab_size = 4096;
-  config.hidden_size = 384;
-  config.intermediate_size = 1024;
-  config.num_layers = 8;
-  config.num_heads = 6;
-  config.num_kv_heads = 2;
-  config.head_dim = 64;
-  config.max_positions = 4096;
-  config.rope.theta = 1e6;
-  config.tied = true;
-  config.qk_norm = true;
-  return config;
-}
-
 Result<std::string> RunRolloutBench(const RolloutBenchOptions& options) {
   PACE_RETURN_IF_ERROR(options.Validate());
-  Result<std::unique_ptr<Weights>> model = LoadModel(options.model);
+  Result<std::unique_ptr<BenchModel>> model = BenchModel::Load(options.model);
   if (!model.ok()) return model.status();
   RolloutBench bench(options, std::move(model).value());
   PACE_RETURN_IF_ERROR(bench.Run());

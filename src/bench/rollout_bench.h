@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "core/status.h"
-#include "model/model_config.h"
 
 namespace pace {
 
 struct RolloutBenchOptions {
-  // A Hugging Face folder; empty = RolloutBenchShape() with random weights.
+  // A Hugging Face folder; empty = BenchShape() with random weights.
   std::string model{};
   int64_t repetitions = 5;
   bool python = true;
@@ -27,9 +26,6 @@ struct RolloutBenchOptions {
 
   [[nodiscard]] Status Validate() const;
 };
-
-// A Qwen3 of about 15 M parameters.
-ModelConfig RolloutBenchShape();
 
 // One JSON object on one line, as RunControllerBench.
 Result<std::string> RunRolloutBench(const RolloutBenchOptions& options);

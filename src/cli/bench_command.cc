@@ -6,6 +6,7 @@
 #include "bench/method_bench.h"
 #include "bench/rollout_bench.h"
 #include "bench/tokenizer_bench.h"
+#include "bench/train_bench.h"
 #include "cli/commands.h"
 
 namespace pace {
@@ -21,6 +22,12 @@ Result<std::string> Run(const BenchArguments& arguments) {
                             .repetitions = arguments.repetitions,
                             .python = python,
                             .num_threads = arguments.num_threads});
+  }
+  if (arguments.what == "train") {
+    return RunTrainBench({.model = arguments.model,
+                          .repetitions = arguments.repetitions,
+                          .python = python,
+                          .num_threads = arguments.num_threads});
   }
   if (arguments.what == "tokenizer") {
     if (arguments.tokenizer.empty() || arguments.texts.empty()) {

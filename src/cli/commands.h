@@ -51,8 +51,8 @@ struct BenchArguments {
   std::string what = "controller";
   int64_t repetitions = 7;
   bool no_python = false;
-  int64_t num_threads = 2;  // rollout
-  std::string model;        // rollout; empty = random weights
+  int64_t num_threads = 2;  // rollout, train
+  std::string model;        // rollout, train; empty = random weights
   std::string tokenizer;    // tokenizer: the folder of tokenizer.json
   std::string texts;        // tokenizer: .jsonl files
 };

@@ -71,19 +71,22 @@ void AddConfig(CLI::App& app, ConfigArguments& arguments) {
 
 void AddBench(CLI::App& app, BenchArguments& arguments) {
   CLI::App* bench = AddCommand(app, "bench", "Measure speed beside peers and limits; prints JSON",
-                               "pace bench rollout --threads 2 > bench.json");
+                               "pace bench rollout --threads 2 > bench.json\n"
+                               "  pace bench train --repetitions 5 > train.json");
   bench->add_option("what", arguments.what, "What to measure")
-      ->check(CLI::IsMember({"controller", "methods", "rollout", "tokenizer"}))
+      ->check(CLI::IsMember({"controller", "methods", "rollout", "tokenizer", "train"}))
       ->capture_default_str();
   bench->add_option("--repetitions", arguments.repetitions, "Rounds over all measurements")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   bench->add_flag("--no-python", arguments.no_python, "Leave out the Python peer");
-  bench->add_option("--threads", arguments.num_threads, "rollout: threads of both sides")
+  bench
+      ->add_option("--threads", arguments.num_threads,
+                   "rollout: threads of both sides; train: one thread, and this many")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   bench->add_option("--model", arguments.model,
-                    "rollout: a model's folder (default: a Qwen3 of 15 M random weights)");
+                    "rollout, train: a model's folder (default: a Qwen3 of 15 M random weights)");
   bench->add_option("--tokenizer", arguments.tokenizer, "tokenizer: folder of tokenizer.json");
   bench->add_option("--texts", arguments.texts, "tokenizer: a .jsonl file, or a folder of them");
 }

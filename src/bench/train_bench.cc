@@ -1,0 +1,288 @@
+#include "bench/train_bench.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bench/bench_model.h"
+#include "bench/bench_report.h"
+#include "bench/flops.h"
+#include "bench/measurement.h"
+#include "bench/train_batch.h"
+#include "bench/train_loop.h"
+#include "bench/train_peer.h"
+#include "model/cpu/isa.h"
+
+namespace pace {
+namespace {
+
+// The limits that this project sets itself, against the peer in float32.
+// bf16 has one where the machine has tiles for it.
+std::optional<double> RequiredSpeedup(Dtype dtype) {
+  if (dtype == Dtype::kF32) return 1.3;
+  return BestIsa() == Isa::kAmx ? std::optional<double>(2) : std::nullopt;
+}
+constexpr double kMaxMemory = 1;
+// Of losses and gradient norms of the same step in float32, relative.
+constexpr double kTolerance = 1e-3;
+// A backward pass is two forward passes.
+constexpr double kPassesPerStep = 3;
+
+std::string_view Label(Dtype dtype) {
+  return dtype == Dtype::kBF16 ? "bf16" : "float32";
+}
+
+std::string PeerLabel(PeerOrder order) {
+  return order == PeerOrder::kPlain ? "transformers" : Concat("transformers_", NameOf(order));
+}
+
+// One way to train: ours in a dtype, or the peer's in an order.
+struct Side {
+  std::string name = {};
+  Measurement speed = {.name = {}, .unit = "tokens/s", .limit = std::nullopt};
+  std::vector<TrainStep> steps = {};  // all of them, in order
+  std::optional<double> megabytes = std::nullopt;
+
+  void Add(const TrainStep& step, int64_t num_tokens, bool count) {
+    steps.push_back(step);
+    if (step.peak_bytes.has_value()) megabytes = 1e-6 * static_cast<double>(*step.peak_bytes);
+    if (count) speed.repetitions.push_back(static_cast<double>(num_tokens) / step.seconds);
+  }
+};
+
+double RelativeDifference(double a, double b) {
+  return std::abs(a - b) / std::max(std::abs(b), 1e-6);
+}
+
+// The largest difference of losses and norms, step by step.
+double DifferenceOf(const Side& a, const Side& b) {
+  double largest = 0;
+  for (size_t i = 0; i < std::min(a.steps.size(), b.steps.size()); ++i) {
+    largest = std::max({largest, RelativeDifference(a.steps[i].loss, b.steps[i].loss),
+                        RelativeDifference(a.steps[i].grad_norm, b.steps[i].grad_norm)});
+  }
+  return largest;
+}
+
+// Everything that is measured with one number of threads.
+class Lane {
+ public:
+  Lane(int64_t num_threads, int64_t token_budget)
+      : num_threads_(num_threads),
+        token_budget_(token_budget),
+        options_(BenchTrainerOptions(num_threads, token_budget)) {
+    for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
+      ours_[dtype].name = Concat("train_", Label(dtype), "_threads_", num_threads);
+    }
+    for (const PeerOrder order : kPeerOrders) {
+      theirs_[order].name = Concat("train_", PeerLabel(order), "_threads_", num_threads);
+    }
+  }
+
+  // A peer that cannot be had is no error: the report says why.
+  Status Start(const BenchModel& model, const std::vector<TrainSequence>& sequences, bool python) {
+    for (auto& [dtype, side] : ours_) {
+      Result<std::unique_ptr<TrainLoop>> loop =
+          TrainLoop::Create(model.config, model.weights, dtype, options_);
+      if (!loop.ok()) return loop.status();
+      loops_[dtype] = std::move(loop).value();
+    }
+    if (python) peer_ = TrainPeer::Start(model.folder, sequences, options_, token_budget_);
+    return Status::Ok();
+  }
+
+  // One step of every side. Memory and speed are never taken from the same one.
+  Status RunRound(const std::vector<TrainSequence>& sequences, bool measure_memory, bool count) {
+    const int64_t num_tokens = CountTokens(sequences);
+    for (auto& [dtype, side] : ours_) {
+      const Result<TrainStep> step = loops_[dtype]->Step(sequences, measure_memory);
+      if (!step.ok()) return step.status();
+      side.Add(*step, num_tokens, count);
+      if (count) gemm_[dtype].repetitions.push_back(GemmGigaflops(dtype, num_threads_));
+    }
+    if (!peer_.ok()) return Status::Ok();
+    for (auto& [order, side] : theirs_) {
+      const Result<TrainStep> step = (*peer_)->Step(order, measure_memory);
+      if (!step.ok()) return step.status();
+      side.Add(*step, num_tokens, count);
+    }
+    return Status::Ok();
+  }
+
+  // Both sides must do the same work, or a ratio of speeds says nothing.
+  Status CheckSameWork() const {
+    if (!peer_.ok()) return Status::Ok();
+    const Side& ours = ours_.at(Dtype::kF32);
+    for (const auto& [order, theirs] : theirs_) {
+      const double difference = DifferenceOf(ours, theirs);
+      if (difference <= kTolerance) continue;
+      return DataLoss(ours.name, ": loss ", ours.steps[0].loss, ", gradient norm ",
+                      ours.steps[0].grad_norm, "; ", theirs.name, ": ", theirs.steps[0].loss, ", ",
+                      theirs.steps[0].grad_norm, ": must agree to ", kTolerance, " in every step");
+    }
+    return Status::Ok();
+  }
+
+  void AddMeasurements(double flops_per_token, std::vector<Measurement>& all) const {
+    for (const auto& [dtype, side] : ours_) {
+      AddSide(side, all);
+      if (peer_.ok()) AddComparison(dtype, all);
+      AddShareOfLimit(dtype, flops_per_token, all);
+    }
+    if (!peer_.ok()) return;
+    for (const auto& [order, side] : theirs_) AddSide(side, all);
+  }
+
+  void WriteWork(JsonWriter& json) const {
+    json.Key(Concat("threads_", num_threads_));
+    json.BeginObject();
+    const Side& exact = ours_.at(Dtype::kF32);
+    json.Put("loss", exact.steps[0].loss);
+    json.Put("grad_norm", exact.steps[0].grad_norm);
+    json.Put("bf16_difference", DifferenceOf(ours_.at(Dtype::kBF16), exact));
+    if (peer_.ok()) {
+      json.Put("transformers_difference", DifferenceOf(exact, theirs_.at(PeerOrder::kPlain)));
+      for (const PeerOrder order : kPeerOrders) {
+        json.Put(PeerLabel(order) + "_padding_share", (*peer_)->padding_share(order));
+      }
+    }
+    json.EndObject();
+  }
+
+  std::string PeerVersion() const {
+    return peer_.ok() ? (*peer_)->version() : peer_.status().message();
+  }
+
+ private:
+  static void AddSide(const Side& side, std::vector<Measurement>& all) {
+    all.push_back(side.speed);
+    all.back().name = side.name;
+    if (!side.megabytes.has_value()) return;
+    all.push_back({.name = side.name + "_memory",
+                   .unit = "MB",
+                   .limit = std::nullopt,
+                   .repetitions = {*side.megabytes}});
+  }
+
+  void AddComparison(Dtype dtype, std::vector<Measurement>& all) const {
+    const Side& ours = ours_.at(dtype);
+    const Side& plain = theirs_.at(PeerOrder::kPlain);
+    for (const auto& [order, theirs] : theirs_) {
+      all.push_back(
+          RatioOf(ours.speed, theirs.speed, Concat(ours.name, "_times_", PeerLabel(order)), 0));
+      all.back().limit_kind = Limit::kAtLeast;
+      all.back().limit = order == PeerOrder::kPlain ? RequiredSpeedup(dtype) : std::nullopt;
+    }
+    if (!ours.megabytes.has_value() || !plain.megabytes.has_value()) return;
+    all.push_back({.name = ours.name + "_memory_over_transformers",
+                   .unit = "ratio",
+                   .limit = kMaxMemory,
+                   .repetitions = {*ours.megabytes / *plain.megabytes}});
+  }
+
+  void AddShareOfLimit(Dtype dtype, double flops_per_token, std::vector<Measurement>& all) const {
+    const Side& ours = ours_.at(dtype);
+    Measurement limit = gemm_.at(dtype);
+    limit.name = Concat("gemm_limit_", Label(dtype), "_threads_", num_threads_);
+    limit.unit = "GFLOP/s";
+    Measurement share{
+        .name = ours.name + "_share_of_gemm_limit", .unit = "ratio", .limit = std::nullopt};
+    for (size_t i = 0; i < limit.repetitions.size(); ++i) {
+      share.repetitions.push_back(1e-9 * flops_per_token * ours.speed.repetitions[i] /
+                                  limit.repetitions[i]);
+    }
+    all.push_back(std::move(limit));
+    all.push_back(std::move(share));
+  }
+
+  const int64_t num_threads_;
+  const int64_t token_budget_;
+  const TrainerOptions options_;
+  std::map<Dtype, Side> ours_;
+  std::map<PeerOrder, Side> theirs_;
+  std::map<Dtype, std::unique_ptr<TrainLoop>> loops_;
+  std::map<Dtype, Measurement> gemm_;
+  Result<std::unique_ptr<TrainPeer>> peer_ = Unavailable("not asked for");
+};
+
+// Floating-point operations of training on the batch, per token of it: what a
+// loop must compute at least, with logits for responses alone.
+double FlopsPerToken(const ModelConfig& config, const std::vector<TrainSequence>& sequences) {
+  double flops = 0;
+  for (const TrainSequence& sequence : sequences) {
+    const auto length = static_cast<double>(sequence.tokens.size());
+    flops += length * LayerFlops(config, 0.5 * length) +
+             static_cast<double>(sequence.num_response_tokens()) * HeadFlops(config);
+  }
+  return kPassesPerStep * flops / static_cast<double>(CountTokens(sequences));
+}
+
+}  // namespace
+
+Status TrainBenchOptions::Validate() const {
+  if (repetitions < 1 || repetitions > 1000) {
+    return InvalidArgument("repetitions = ", repetitions, ": must be in [1, 1000]");
+  }
+  if (num_threads < 1 || token_budget < num_threads) {
+    return InvalidArgument("threads must be at least 1, and the token budget not below them");
+  }
+  return Status::Ok();
+}
+
+Result<std::string> RunTrainBench(const TrainBenchOptions& options) {
+  PACE_RETURN_IF_ERROR(options.Validate());
+  const Result<std::unique_ptr<BenchModel>> model = BenchModel::Load(options.model);
+  if (!model.ok()) return model.status();
+  const ModelConfig& config = (*model)->config;
+  std::vector<TrainSequence> sequences = MakeTrainBatch(config, {});
+  PACE_RETURN_IF_ERROR(RecordLogProbs(config, (*model)->weights, sequences));
+
+  std::vector<std::unique_ptr<Lane>> lanes;
+  lanes.push_back(std::make_unique<Lane>(1, options.token_budget));
+  if (options.num_threads > 1) {
+    lanes.push_back(std::make_unique<Lane>(options.num_threads, options.token_budget));
+  }
+  for (const std::unique_ptr<Lane>& lane : lanes) {
+    PACE_RETURN_IF_ERROR(lane->Start(**model, sequences, options.python));
+  }
+  // The first round warms up and fills the optimizers, the second measures
+  // memory; neither counts.
+  for (int64_t round = 0; round < options.repetitions + 2; ++round) {
+    for (const std::unique_ptr<Lane>& lane : lanes) {
+      PACE_RETURN_IF_ERROR(lane->RunRound(sequences, round == 1, round > 1));
+      PACE_RETURN_IF_ERROR(lane->CheckSameWork());
+    }
+  }
+  std::vector<Measurement> all;
+  for (const std::unique_ptr<Lane>& lane : lanes) {
+    lane->AddMeasurements(FlopsPerToken(config, sequences), all);
+  }
+  return BenchReport(
+      "train", all,
+      [&](JsonWriter& json) {
+        json.BeginObject();
+        json.Put("model", options.model.empty() ? std::string("qwen3 shape, random weights")
+                                                : options.model);
+        json.Put("num_parameters", config.num_parameters());
+        json.Put("repetitions", options.repetitions);
+        json.Put("threads", options.num_threads);
+        json.Put("token_budget", options.token_budget);
+        json.Put("num_sequences", sequences.size());
+        json.Put("num_tokens", CountTokens(sequences));
+        json.EndObject();
+      },
+      [&](JsonWriter& json) {
+        json.Put("peer", lanes.back()->PeerVersion());
+        json.Put("isa", IsaName(BestIsa()));
+        json.Key("work");
+        json.BeginObject();
+        for (const std::unique_ptr<Lane>& lane : lanes) lane->WriteWork(json);
+        json.EndObject();
+      });
+}
+
+}  // namespace pace

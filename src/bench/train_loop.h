@@ -1,0 +1,55 @@
+// What the trainer benchmark times on our side: steps of a Trainer.
+#ifndef PACE_BENCH_TRAIN_LOOP_H_
+#define PACE_BENCH_TRAIN_LOOP_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/status.h"
+#include "formats/dtype.h"
+#include "model/model_config.h"
+#include "model/weight_set.h"
+#include "train/trainer.h"
+
+namespace pace {
+
+struct TrainStep {
+  double seconds = 0;
+  double loss = 0;
+  double grad_norm = 0;                              // before clipping
+  std::optional<int64_t> peak_bytes = std::nullopt;  // where it was measured
+};
+
+// GRPO with PPO's loss, token-mean: one update per step. `token_budget` is for
+// all threads together.
+TrainerOptions BenchTrainerOptions(int64_t num_threads, int64_t token_budget);
+
+class TrainLoop {
+ public:
+  // Computes in F32 or BF16; master weights are F32.
+  static Result<std::unique_ptr<TrainLoop>> Create(const ModelConfig& config,
+                                                   const WeightSet& weights, Dtype dtype,
+                                                   const TrainerOptions& options);
+
+  Result<TrainStep> Step(const std::vector<TrainSequence>& sequences, bool measure_memory);
+
+ private:
+  explicit TrainLoop(std::unique_ptr<Trainer> trainer) : trainer_(std::move(trainer)) {}
+
+  std::unique_ptr<Trainer> trainer_;
+  PolicyVersion version_;
+};
+
+// Fills in the log-probs of these weights, off by a little: what a policy a
+// few steps older would have recorded.
+Status RecordLogProbs(const ModelConfig& config, const WeightSet& weights,
+                      std::vector<TrainSequence>& sequences);
+
+// The machine's limit for matrix products, as far as LibTorch reaches it.
+double GemmGigaflops(Dtype dtype, int64_t num_threads);
+
+}  // namespace pace
+
+#endif  // PACE_BENCH_TRAIN_LOOP_H_
