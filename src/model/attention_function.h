@@ -1,4 +1,4 @@
-// AttendRows: the attention of cpu_training/packed_attention.h as a
+// AttendRows: the attention of gradient/packed_attention.h as a
 // differentiable operation.
 // Thread-safety: one call, forward or backward, at a time for one SharedAttention.
 #ifndef PACE_MODEL_ATTENTION_FUNCTION_H_
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/cpu_training/packed_attention.h"
+#include "model/gradient/packed_attention.h"
 #include "model/model_config.h"
 
 namespace pace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "model/cpu_training/training_kernels.h"
+#include "model/gradient/training_kernels.h"
 #include "model/kernel_data.h"
 
 namespace pace {

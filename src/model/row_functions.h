@@ -2,7 +2,7 @@
 //
 // Composed from tensor operations each would read and write its rows many times.
 // For float32 and bf16 on the CPU they are kernels of our own, forward and
-// backward (cpu_training/); for every other dtype and device, the composition.
+// backward (gradient/); for every other dtype and device, the composition.
 // Tests hold one against the other.
 // Thread-safety: as LibTorch's operations.
 #ifndef PACE_MODEL_ROW_FUNCTIONS_H_

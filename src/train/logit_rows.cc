@@ -5,7 +5,7 @@
 #include "model/cpu/isa.h"
 #include "model/cpu/kernels.h"
 #include "model/cpu/packed_matrix.h"
-#include "model/cpu_training/training_kernels.h"
+#include "model/gradient/training_kernels.h"
 #include "model/kernel_data.h"
 
 namespace pace {

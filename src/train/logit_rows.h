@@ -1,7 +1,7 @@
 // Rows of logits: the product that makes them, the scores of one token in each,
 // and the gradient back to the logits.
 //
-// On the CPU, float32 logits go through kernels of our own (model/cpu_training)
+// On the CPU, float32 logits go through kernels of our own (model/gradient)
 // in two passes over memory; of a bf16 network they come from tiles, summed in
 // float32, where the machine has them. Elsewhere: LibTorch's operations.
 // Thread-safety: as LibTorch's operations.
@@ -25,7 +25,7 @@ class LogitProduct {
   at::Tensor Hidden(int64_t begin, int64_t count) const {
     return hidden_NH_.narrow(0, begin, count);
   }
-  const at::Tensor& head_VH() const { return head_VH_; }
+  const at::Tensor& head() const { return head_VH_; }
 
  private:
   at::Tensor hidden_NH_;

@@ -72,7 +72,7 @@ class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
     const at::Tensor of_entropy = gradients[1].defined() ? gradients[1].contiguous() : at::Tensor();
 
     const LogitProduct product(hidden, head);
-    const at::ScalarType dtype = product.head_VH().scalar_type();
+    const at::ScalarType dtype = product.head().scalar_type();
     const at::Tensor d_hidden = at::empty(hidden.sizes(), hidden.options());
     at::Tensor d_head = at::zeros_like(head);
     ForChunks(hidden.size(0), ChunkRows(head.size(0)), [&](int64_t begin, int64_t count) {
@@ -82,7 +82,7 @@ class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
       const at::Tensor d_logits =
           LogitGradients(product.Logits(begin, count), own(targets), temperature,
                          Narrow(scores, begin, count), own(of_logprob), own(of_entropy), dtype);
-      own(d_hidden).copy_(at::mm(d_logits, product.head_VH()));
+      own(d_hidden).copy_(at::mm(d_logits, product.head()));
       if (dtype == head.scalar_type()) {
         d_head.addmm_(d_logits.t(), product.Hidden(begin, count));
       } else {

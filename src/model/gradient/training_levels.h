@@ -1,8 +1,8 @@
 // The training kernels of each level, by name; TrainingKernelsOf chooses.
-#ifndef PACE_MODEL_CPU_TRAINING_TRAINING_LEVELS_H_
-#define PACE_MODEL_CPU_TRAINING_TRAINING_LEVELS_H_
+#ifndef PACE_MODEL_GRADIENT_TRAINING_LEVELS_H_
+#define PACE_MODEL_GRADIENT_TRAINING_LEVELS_H_
 
-#include "model/cpu_training/training_kernels.h"
+#include "model/gradient/training_kernels.h"
 
 namespace pace {
 
@@ -14,4 +14,4 @@ extern const TrainingKernels kAvx512Training;
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_CPU_TRAINING_TRAINING_LEVELS_H_
+#endif  // PACE_MODEL_GRADIENT_TRAINING_LEVELS_H_

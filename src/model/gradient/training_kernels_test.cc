@@ -1,6 +1,6 @@
 // Training kernels: against double arithmetic, level against level, and panels
 // by the products that they give.
-#include "model/cpu_training/training_kernels.h"
+#include "model/gradient/training_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -254,17 +254,21 @@ TEST_P(TrainingKernelsTest, PanelsGiveTheProductsOfTheirRows) {
 }
 
 TEST_P(TrainingKernelsTest, ColumnsAreRowsTransposed) {
-  constexpr int64_t kStride = 50;
-  const std::vector<float> rows = RandomFloats(32 * kStride, 16);
-  std::vector<float> out(48 * 40);
-  kernels().f32.transpose(rows.data(), kStride, 32, 48, out.data(), 40);
+  constexpr size_t kStride = 50;
+  constexpr size_t kOutStride = 40;
+  constexpr size_t kNumRows = 32;
+  constexpr size_t kWidth = 48;
+  const std::vector<float> rows = RandomFloats(kNumRows * kStride, 16);
+  std::vector<float> out(kWidth * kOutStride);
+  kernels().f32.transpose(rows.data(), kStride, kNumRows, kWidth, out.data(), kOutStride);
   const std::vector<uint16_t> short_rows = Rounded(rows);
-  std::vector<uint16_t> short_out(48 * 40);
-  kernels().bf16.transpose(short_rows.data(), kStride, 32, 48, short_out.data(), 40);
-  for (size_t i = 0; i < 32; ++i) {
-    for (size_t j = 0; j < 48; ++j) {
-      ASSERT_EQ(out[j * 40 + i], rows[i * kStride + j]);
-      ASSERT_EQ(short_out[j * 40 + i], short_rows[i * kStride + j]);
+  std::vector<uint16_t> short_out(kWidth * kOutStride);
+  kernels().bf16.transpose(short_rows.data(), kStride, kNumRows, kWidth, short_out.data(),
+                           kOutStride);
+  for (size_t i = 0; i < kNumRows; ++i) {
+    for (size_t j = 0; j < kWidth; ++j) {
+      ASSERT_EQ(out[j * kOutStride + i], rows[i * kStride + j]);
+      ASSERT_EQ(short_out[j * kOutStride + i], short_rows[i * kStride + j]);
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "model/cpu_training/packed_attention.h"
+#include "model/gradient/packed_attention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "model/cpu/kernels.h"
 #include "model/cpu/packed_matrix.h"
-#include "model/cpu_training/head_rows.h"
+#include "model/gradient/head_rows.h"
 
 namespace pace {
 namespace {
@@ -20,6 +20,27 @@ constexpr int64_t kBlockQueries = 32;
 template <typename E>
 int64_t PanelDepth(int64_t n) {
   return std::is_same_v<E, float> ? n : RoundUp(n, kDepthStep);
+}
+
+// One side of a product: rows of `width` elements, or panels of that depth.
+struct Operand {
+  const void* data = nullptr;
+  int64_t count = 0;
+  int64_t width = 0;
+};
+
+// out = rows panels
+GemmTask TaskOf(const Operand& rows, const Operand& panels, float* out, int64_t out_stride,
+                Epilogue epilogue = Epilogue::kStore) {
+  return {.x = rows.data,
+          .x_stride = rows.width,
+          .num_rows = rows.count,
+          .panels = panels.data,
+          .num_panels = panels.count,
+          .depth = panels.width,
+          .epilogue = epilogue,
+          .out = out,
+          .out_stride = out_stride};
 }
 
 }  // namespace
@@ -78,8 +99,8 @@ class AttentionPass {
       tiles_.pack_inputs(values_, depth_, length, dim_, value_panels_);
       for (int64_t first = 0; first < length; first += kBlockQueries) {
         const Block block = BlockAt(first, length);
-        Multiply(queries_ + first * group_ * depth_, depth_, block.num_rows, key_outputs_,
-                 block.width / kPanelWidth, depth_, scores_, block.width);
+        Multiply(TaskOf({queries_ + first * group_ * depth_, block.num_rows, depth_},
+                        {key_outputs_, block.width / kPanelWidth, depth_}, scores_, block.width));
         for (int64_t r = 0; r < block.num_rows; ++r) {
           const int64_t token = begin + first + r / group_;
           const int64_t head = kv_head * group_ + r % group_;
@@ -211,19 +232,7 @@ class AttentionPass {
     }
   }
 
-  // out = x panels, all panels of one depth.
-  void Multiply(const E* x, int64_t x_stride, int64_t num_rows, const E* panels, int64_t num_panels,
-                int64_t depth, float* out, int64_t out_stride,
-                Epilogue epilogue = Epilogue::kStore) const {
-    const GemmTask task{.x = x,
-                        .x_stride = x_stride,
-                        .num_rows = num_rows,
-                        .panels = panels,
-                        .num_panels = num_panels,
-                        .depth = depth,
-                        .epilogue = epilogue,
-                        .out = out,
-                        .out_stride = out_stride};
+  void Multiply(const GemmTask& task) const {
     if constexpr (std::is_same_v<E, float>) {
       kernels_.gemm_f32(task);
     } else {
@@ -236,8 +245,9 @@ class AttentionPass {
     const int64_t packed = PanelDepth<E>(length);
     const int64_t depth = std::min(block.width, packed);
     for (int64_t panel = 0; panel < width_ / kPanelWidth; ++panel) {
-      Multiply(x, block.width, block.num_rows, panels + panel * packed * kPanelWidth, 1, depth,
-               out + panel * kPanelWidth, width_);
+      Multiply(TaskOf({x, block.num_rows, block.width},
+                      {panels + panel * packed * kPanelWidth, 1, depth}, out + panel * kPanelWidth,
+                      width_));
     }
   }
 
@@ -260,10 +270,10 @@ class AttentionPass {
   void ScoreGradients(int64_t begin, int64_t kv_head, const Block& block,
                       const float* log_sums) const {
     const int64_t first_row = block.first * group_;
-    Multiply(queries_ + first_row * depth_, depth_, block.num_rows, key_outputs_,
-             block.width / kPanelWidth, depth_, scores_, block.width);
-    Multiply(out_gradients_ + first_row * depth_, depth_, block.num_rows, value_panels_,
-             block.width / kPanelWidth, depth_, gradients_, block.width);
+    Multiply(TaskOf({queries_ + first_row * depth_, block.num_rows, depth_},
+                    {key_outputs_, block.width / kPanelWidth, depth_}, scores_, block.width));
+    Multiply(TaskOf({out_gradients_ + first_row * depth_, block.num_rows, depth_},
+                    {value_panels_, block.width / kPanelWidth, depth_}, gradients_, block.width));
     for (int64_t r = 0; r < block.num_rows; ++r) {
       const int64_t token = begin + block.first + r / group_;
       const int64_t head = kv_head * group_ + r % group_;
@@ -297,10 +307,12 @@ class AttentionPass {
     tiles_.pack_inputs(queries_ + first_row * depth_, depth_, block.num_rows, dim_, query_panels_);
     tiles_.pack_inputs(out_gradients_ + first_row * depth_, depth_, block.num_rows, dim_,
                        out_gradient_panels_);
-    Multiply(columns_, padded, num_keys, out_gradient_panels_, width_ / kPanelWidth, depth,
-             value_sums_, width_, Epilogue::kAdd);
-    Multiply(gradient_columns_, padded, num_keys, query_panels_, width_ / kPanelWidth, depth,
-             key_sums_, width_, Epilogue::kAdd);
+    Multiply(TaskOf({columns_, num_keys, padded},
+                    {out_gradient_panels_, width_ / kPanelWidth, depth}, value_sums_, width_,
+                    Epilogue::kAdd));
+    Multiply(TaskOf({gradient_columns_, num_keys, padded},
+                    {query_panels_, width_ / kPanelWidth, depth}, key_sums_, width_,
+                    Epilogue::kAdd));
   }
 
   PackedAttention& owner_;

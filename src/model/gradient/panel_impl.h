@@ -1,7 +1,7 @@
 // Rows into panels, and rows into columns: templates over a vector level, so
 // that each is compiled for it, and an element type.
-#ifndef PACE_MODEL_CPU_TRAINING_PANEL_IMPL_H_
-#define PACE_MODEL_CPU_TRAINING_PANEL_IMPL_H_
+#ifndef PACE_MODEL_GRADIENT_PANEL_IMPL_H_
+#define PACE_MODEL_GRADIENT_PANEL_IMPL_H_
 
 #include <cstdint>
 #include <type_traits>
@@ -96,4 +96,4 @@ void Transpose(const T* rows, int64_t stride, int64_t num_rows, int64_t width, T
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_CPU_TRAINING_PANEL_IMPL_H_
+#endif  // PACE_MODEL_GRADIENT_PANEL_IMPL_H_

@@ -1,7 +1,7 @@
-#include "model/cpu_training/training_kernels.h"
+#include "model/gradient/training_kernels.h"
 
 #include "core/check.h"
-#include "model/cpu_training/training_levels.h"
+#include "model/gradient/training_levels.h"
 
 namespace pace {
 

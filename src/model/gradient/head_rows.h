@@ -4,8 +4,8 @@
 // Elements of the network's rows are T, those of products E; float, or uint16_t
 // for bf16. Arithmetic is float32.
 // Thread-safety: none; it uses one head's memory again.
-#ifndef PACE_MODEL_CPU_TRAINING_HEAD_ROWS_H_
-#define PACE_MODEL_CPU_TRAINING_HEAD_ROWS_H_
+#ifndef PACE_MODEL_GRADIENT_HEAD_ROWS_H_
+#define PACE_MODEL_GRADIENT_HEAD_ROWS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "model/cpu/kernels.h"
-#include "model/cpu_training/packed_attention.h"
-#include "model/cpu_training/training_kernels.h"
+#include "model/gradient/packed_attention.h"
+#include "model/gradient/training_kernels.h"
 
 namespace pace {
 
@@ -106,4 +106,4 @@ class HeadRows {
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_CPU_TRAINING_HEAD_ROWS_H_
+#endif  // PACE_MODEL_GRADIENT_HEAD_ROWS_H_

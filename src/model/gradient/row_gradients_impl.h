@@ -1,7 +1,7 @@
 // Norms and gates with their gradients, as templates over a vector level and an
 // element type.
-#ifndef PACE_MODEL_CPU_TRAINING_ROW_GRADIENTS_IMPL_H_
-#define PACE_MODEL_CPU_TRAINING_ROW_GRADIENTS_IMPL_H_
+#ifndef PACE_MODEL_GRADIENT_ROW_GRADIENTS_IMPL_H_
+#define PACE_MODEL_GRADIENT_ROW_GRADIENTS_IMPL_H_
 
 #include <cstdint>
 
@@ -107,4 +107,4 @@ void GatedGradientRows(const T* g, const T* gate_up, int64_t num_rows, int64_t n
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_CPU_TRAINING_ROW_GRADIENTS_IMPL_H_
+#endif  // PACE_MODEL_GRADIENT_ROW_GRADIENTS_IMPL_H_

@@ -1,6 +1,6 @@
 #include "model/cpu/vec_portable.h"
-#include "model/cpu_training/training_levels.h"
-#include "model/cpu_training/training_table.h"
+#include "model/gradient/training_levels.h"
+#include "model/gradient/training_table.h"
 
 namespace pace {
 

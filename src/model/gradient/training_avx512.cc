@@ -1,8 +1,8 @@
-#include "model/cpu_training/training_levels.h"
+#include "model/gradient/training_levels.h"
 
 #if defined(__x86_64__)
 #include "model/cpu/vec_avx512.h"
-#include "model/cpu_training/training_table.h"
+#include "model/gradient/training_table.h"
 
 namespace pace {
 

@@ -1,11 +1,11 @@
 // The training kernels of one level as a table: a template over that level.
-#ifndef PACE_MODEL_CPU_TRAINING_TRAINING_TABLE_H_
-#define PACE_MODEL_CPU_TRAINING_TRAINING_TABLE_H_
+#ifndef PACE_MODEL_GRADIENT_TRAINING_TABLE_H_
+#define PACE_MODEL_GRADIENT_TRAINING_TABLE_H_
 
-#include "model/cpu_training/panel_impl.h"
-#include "model/cpu_training/row_gradients_impl.h"
-#include "model/cpu_training/softmax_gradients_impl.h"
-#include "model/cpu_training/training_kernels.h"
+#include "model/gradient/panel_impl.h"
+#include "model/gradient/row_gradients_impl.h"
+#include "model/gradient/softmax_gradients_impl.h"
+#include "model/gradient/training_kernels.h"
 
 namespace pace {
 
@@ -32,4 +32,4 @@ constexpr TrainingKernels TrainingTable() {
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_CPU_TRAINING_TRAINING_TABLE_H_
+#endif  // PACE_MODEL_GRADIENT_TRAINING_TABLE_H_

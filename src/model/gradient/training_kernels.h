@@ -5,8 +5,8 @@
 // allocation. Elements are float, or bf16 as its bits; arithmetic is float32,
 // and a bf16 result is rounded once. All levels agree to the bit.
 // Thread-safety: pure functions of their arguments.
-#ifndef PACE_MODEL_CPU_TRAINING_TRAINING_KERNELS_H_
-#define PACE_MODEL_CPU_TRAINING_TRAINING_KERNELS_H_
+#ifndef PACE_MODEL_GRADIENT_TRAINING_KERNELS_H_
+#define PACE_MODEL_GRADIENT_TRAINING_KERNELS_H_
 
 #include <cstdint>
 #include <type_traits>
@@ -70,4 +70,4 @@ const TrainingKernels& TrainingKernelsOf(Isa isa);
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_CPU_TRAINING_TRAINING_KERNELS_H_
+#endif  // PACE_MODEL_GRADIENT_TRAINING_KERNELS_H_

@@ -1,14 +1,14 @@
 // What softmax needs, forward and backward, along one row: templates over a
 // vector level and an element type.
-#ifndef PACE_MODEL_CPU_TRAINING_SOFTMAX_GRADIENTS_IMPL_H_
-#define PACE_MODEL_CPU_TRAINING_SOFTMAX_GRADIENTS_IMPL_H_
+#ifndef PACE_MODEL_GRADIENT_SOFTMAX_GRADIENTS_IMPL_H_
+#define PACE_MODEL_GRADIENT_SOFTMAX_GRADIENTS_IMPL_H_
 
 #include <cstdint>
 
 #include "model/cpu/kernels.h"
 #include "model/cpu/vec_math.h"
-#include "model/cpu_training/row_gradients_impl.h"
-#include "model/cpu_training/training_kernels.h"
+#include "model/gradient/row_gradients_impl.h"
+#include "model/gradient/training_kernels.h"
 
 namespace pace {
 
@@ -66,4 +66,4 @@ float Dot(const float* x, const float* y, int64_t n) {
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_CPU_TRAINING_SOFTMAX_GRADIENTS_IMPL_H_
+#endif  // PACE_MODEL_GRADIENT_SOFTMAX_GRADIENTS_IMPL_H_

@@ -1,4 +1,4 @@
-#include "model/cpu_training/packed_attention.h"
+#include "model/gradient/packed_attention.h"
 
 #include <gtest/gtest.h>
 
@@ -256,25 +256,29 @@ TEST_P(PackedAttentionTest, GradientsOfNormsAreThoseOfFiniteDifferences) {
 
 // Each sequence's results, to the bit, are those it has alone.
 TEST_P(PackedAttentionTest, SequencesDoNotSeeEachOther) {
+  constexpr int64_t kBefore = 40;  // tokens of the other sequence
+  const auto without = [](std::vector<float> rows, int64_t width) {
+    rows.erase(rows.begin(), rows.begin() + kBefore * width);
+    return rows;
+  };
   for (const bool is_bf16 : {false, true}) {
-    const Problem together({.num_heads = 6, .num_kv_heads = 2, .head_dim = 8, .lengths = {40, 7}},
-                           is_bf16);
+    const Problem together(
+        {.num_heads = 6, .num_kv_heads = 2, .head_dim = 8, .lengths = {kBefore, 7}}, is_bf16);
     Problem alone = together;
     alone.shape.lengths = {7};
-    alone.qkv.erase(alone.qkv.begin(), alone.qkv.begin() + 40 * alone.shape.row());
-    alone.d_out.erase(alone.d_out.begin(), alone.d_out.begin() + 40 * 48);
-    alone.cosines.erase(alone.cosines.begin(), alone.cosines.begin() + 40 * 4);
-    alone.sines.erase(alone.sines.begin(), alone.sines.begin() + 40 * 4);
+    alone.qkv = without(alone.qkv, alone.shape.row());
+    alone.d_out = without(alone.d_out, 48);
+    alone.cosines = without(alone.cosines, 4);
+    alone.sines = without(alone.sines, 4);
     const Results all = Compute(together, GetParam(), is_bf16);
     const Results own = Compute(alone, GetParam(), is_bf16);
-    EXPECT_EQ(std::vector<float>(all.out.begin() + 40 * 48, all.out.end()), own.out);
-    EXPECT_EQ(std::vector<float>(all.d_qkv.begin() + 40 * alone.shape.row(), all.d_qkv.end()),
-              own.d_qkv);
+    EXPECT_EQ(without(all.out, 48), own.out);
+    EXPECT_EQ(without(all.d_qkv, alone.shape.row()), own.d_qkv);
   }
 }
 
 TEST_P(PackedAttentionTest, MemoryIsLinearInTheLongestSequence) {
-  const auto bytes_of = [](std::vector<int64_t> lengths) {
+  const auto bytes_of = [](const std::vector<int64_t>& lengths) {
     const Problem problem({.num_heads = 6, .num_kv_heads = 2, .head_dim = 8, .lengths = lengths},
                           true);
     int64_t num_bytes = 0;

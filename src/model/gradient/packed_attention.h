@@ -16,8 +16,8 @@
 //   attention.Backward(qkv, norms, out, log_sums, d_out, d_qkv, d_norms);
 //
 // Thread-safety: none; it reuses its memory.
-#ifndef PACE_MODEL_CPU_TRAINING_PACKED_ATTENTION_H_
-#define PACE_MODEL_CPU_TRAINING_PACKED_ATTENTION_H_
+#ifndef PACE_MODEL_GRADIENT_PACKED_ATTENTION_H_
+#define PACE_MODEL_GRADIENT_PACKED_ATTENTION_H_
 
 #include <cstdint>
 #include <vector>
@@ -25,7 +25,7 @@
 #include "model/cpu/aligned_buffer.h"
 #include "model/cpu/isa.h"
 #include "model/cpu/kernels.h"
-#include "model/cpu_training/training_kernels.h"
+#include "model/gradient/training_kernels.h"
 
 namespace pace {
 
@@ -113,4 +113,4 @@ class PackedAttention {
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_CPU_TRAINING_PACKED_ATTENTION_H_
+#endif  // PACE_MODEL_GRADIENT_PACKED_ATTENTION_H_
