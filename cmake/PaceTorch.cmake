@@ -45,6 +45,11 @@ add_library(pace_torch INTERFACE)
 add_library(pace::torch ALIAS pace_torch)
 target_include_directories(pace_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_link_libraries(pace_torch INTERFACE ${TORCH_LIBRARIES})
+# libtorch_cpu.so exports parts of std::filesystem of the compiler it was built with
+# (pytorch#133437); mixed with a newer libstdc++ they crash. Loaded first, the system's
+# libstdc++ serves everyone.
+target_link_options(pace_torch INTERFACE
+  "LINKER:--push-state,--no-as-needed,-lstdc++,--pop-state")
 
 # ccache accepts precompiled headers only when told that their dates are noise.
 if(PACE_CCACHE)

@@ -53,7 +53,7 @@ class FolderChecks {
 
  private:
   static void Text(Field& field, const std::string& ours, const Json& expected) {
-    if (ours != expected) field.Differs(Concat("ours ", ours, ", expected ", expected.dump()));
+    if (expected != ours) field.Differs(Concat("ours ", ours, ", expected ", expected.dump()));
   }
 
   void Parameters(Field& field, const Json& expected) const {
