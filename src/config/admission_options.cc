@@ -6,11 +6,12 @@
 namespace pace {
 namespace {
 
-constexpr std::array<std::string_view, 4> kPolicyNames = {"pace", "stale_k", "accept_all",
-                                                          "oldest_token"};
+constexpr std::array<std::string_view, 6> kPolicyNames = {
+    "pace", "stale_k", "accept_all", "oldest_token", "pace_fair", "start_window"};
 constexpr std::array<std::string_view, 3> kWeightNames = {"prefix", "one", "zero"};
 constexpr std::array<std::string_view, 2> kTieNames = {"strict", "fractional"};
 constexpr std::array<std::string_view, 2> kScopeNames = {"group", "member"};
+constexpr std::array<std::string_view, 2> kWaitNames = {"all", "pool"};
 constexpr std::array<std::string_view, 2> kMeasureNames = {"mean", "max_member"};
 
 struct NamedVariant {
@@ -46,6 +47,9 @@ std::vector<Field> AdmissionOptions::Fields() {
       Field::Real("wait_weight", wait_weight, "w1: what waiting staleness counts for.")
           .AtLeast(0)
           .AtMost(1e6),
+      Field::Enum("wait_measure", wait_measure, kWaitNames,
+                  "Waiting that counts: all of it, or that in the pool, without the wait for a "
+                  "group's slowest member."),
       Field::Enum("generation_weight", generation_weight, kWeightNames,
                   "What generation staleness counts for: F of the prefix score, 1, or 0."),
       Field::Real("gamma", gamma, "Sharpness of F.").AtLeast(0).AtMost(100),
@@ -65,7 +69,11 @@ std::vector<Field> AdmissionOptions::Fields() {
       Field::Enum("ties", ties, kTieNames,
                   "A score equal to the cutoff: admit, or reject with the probability that meets "
                   "the budget."),
-      Field::Real("k", k, "Largest lag that stale_k and oldest_token admit.")
+      Field::Int("num_strata", num_strata,
+                 "pace_fair: strata of response length that groups are ranked within.")
+          .AtLeast(1)
+          .AtMost(64),
+      Field::Real("k", k, "Largest lag that stale_k, oldest_token and start_window admit.")
           .AtLeast(0, "0 admits on-policy data only"),
       Field::Enum("k_measure", k_measure, kMeasureNames,
                   "stale_k compares the mean lag of a group, or that of its stalest member."),
@@ -78,10 +86,13 @@ int64_t AdmissionOptions::Window(int64_t batch) const {
   return window.value_or(std::max<int64_t>(512, 32 * batch));
 }
 
+bool AdmissionOptions::ComputesScores() const {
+  return policy == AdmissionKind::kPace || policy == AdmissionKind::kPaceFair ||
+         (policy == AdmissionKind::kAcceptAll && observe);
+}
+
 bool AdmissionOptions::UsesPrefixScores() const {
-  const bool scores =
-      policy == AdmissionKind::kPace || (policy == AdmissionKind::kAcceptAll && observe);
-  return scores && generation_weight == GenerationWeight::kPrefix;
+  return ComputesScores() && generation_weight == GenerationWeight::kPrefix;
 }
 
 std::optional<AdmissionVariant> VariantFromName(std::string_view name) {

@@ -12,10 +12,11 @@
 
 namespace pace {
 
-enum class AdmissionKind { kPace, kStaleK, kAcceptAll, kOldestToken };
+enum class AdmissionKind { kPace, kStaleK, kAcceptAll, kOldestToken, kPaceFair, kStartWindow };
 enum class GenerationWeight { kPrefix, kOne, kZero };
 enum class TieRule { kStrict, kFractional };
 enum class WeightScope { kGroup, kMember };
+enum class WaitMeasure { kAll, kPool };
 enum class StaleKMeasure { kMean, kMaxMember };
 
 struct AdmissionOptions {
@@ -35,6 +36,9 @@ struct AdmissionOptions {
 
   // --- pace: score ---
   double wait_weight = 1;  // w1
+  // Waiting as defined, for the slowest member of the group too; or in the pool
+  // alone.
+  WaitMeasure wait_measure = WaitMeasure::kAll;
   // What generation staleness counts for: F of the prefix score, 1, or 0.
   GenerationWeight generation_weight = GenerationWeight::kPrefix;
   double gamma = 4;            // sharpness of F
@@ -48,7 +52,11 @@ struct AdmissionOptions {
   int64_t min_observations = 32;
   TieRule ties = TieRule::kStrict;
 
-  // --- stale_k, oldest_token ---
+  // --- pace_fair ---
+  // Strata of response length; groups are ranked among their like.
+  int64_t num_strata = 4;
+
+  // --- stale_k, oldest_token, start_window ---
   double k = 8;
   StaleKMeasure k_measure = StaleKMeasure::kMean;
 
@@ -61,6 +69,8 @@ struct AdmissionOptions {
   // N_tar and the window size that a run with this batch uses.
   int64_t TargetOccupancy(int64_t batch) const { return target_occupancy.value_or(batch); }
   int64_t Window(int64_t batch) const;
+  // Whether effective staleness is computed, to filter by or to look at.
+  bool ComputesScores() const;
   // Whether anything reads prefix scores; if not, nobody need compute them.
   bool UsesPrefixScores() const;
 };

@@ -26,6 +26,38 @@ const std::vector<Bundle>& Bundles() {
       {"generation", {"admission.variant=generation"}},
       {"waiting", {"admission.variant=waiting"}},
       {"effective", {"admission.variant=effective"}},
+      {"fair", {"admission.policy=pace_fair"}},
+      {"vcpo",
+       {"admission.policy=accept_all", "admission.observe=true", "train.ess_learning_rate=true",
+        "train.opob=true"}},
+      {"dis",
+       {"admission.policy=accept_all", "admission.observe=true", "train.loss=dis",
+        "train.loss_settings="}},
+  };
+  return bundles;
+}
+
+// Methods with a number behind their name: "stale-4". It stands for every #.
+const std::vector<Bundle>& BoundedBundles() {
+  static const std::vector<Bundle> bundles = {
+      {"stale-", {"admission.policy=stale_k", "admission.k=#"}},
+      {"oldest-", {"admission.policy=oldest_token", "admission.k=#"}},
+      {"areal-",
+       {"supply.policy=quota", "supply.bound=#", "admission.policy=accept_all",
+        "admission.observe=true", "train.loss=decoupled_ppo",
+        "train.loss_settings=", "train.ratio=recomputed"}},
+      {"dora-",
+       {"supply.policy=version_window", "supply.bound=#", "admission.policy=accept_all",
+        "admission.observe=true"}},
+      {"april-",
+       {"supply.policy=over_sampling", "supply.over_sampling=#", "admission.policy=accept_all",
+        "admission.observe=true"}},
+      {"prime-",
+       {"supply.policy=cancelling", "supply.bound=#", "admission.policy=oldest_token",
+        "admission.k=#"}},
+      {"nemo-", {"admission.policy=start_window", "admission.k=#", "pool.draw_order=lowest_score"}},
+      {"miles-",
+       {"admission.policy=accept_all", "pool.draw_order=lowest_score", "pool.max_groups=#"}},
   };
   return bundles;
 }
@@ -38,34 +70,39 @@ std::optional<double> ToNumber(std::string_view text) {
   return value;
 }
 
-// "stale-4" and "oldest-4".
-Status ApplyBounded(Settings& settings, std::string_view method, std::string_view prefix,
-                    const std::string& policy) {
-  const std::string_view bound = method.substr(prefix.size());
+Status ApplyBounded(Settings& settings, std::string_view method, const Bundle& bundle) {
+  const std::string_view bound = method.substr(bundle.name.size());
   if (!ToNumber(bound).has_value()) {
-    return InvalidArgument("method ", method, ": must be ", prefix, "K with K a number");
+    return InvalidArgument("method ", method, ": must be ", bundle.name, "K with K a number");
   }
-  PACE_RETURN_IF_ERROR(ApplyOverride(settings, "admission.policy=" + policy));
-  return ApplyOverride(settings, Concat("admission.k=", bound));
+  for (std::string assignment : bundle.assignments) {
+    const size_t place = assignment.find('#');
+    if (place != std::string::npos) assignment.replace(place, 1, bound);
+    PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
+  }
+  return Status::Ok();
 }
 
 Status ApplyBundle(Settings& settings, std::string_view method) {
-  if (method.starts_with("stale-")) return ApplyBounded(settings, method, "stale-", "stale_k");
-  if (method.starts_with("oldest-")) {
-    return ApplyBounded(settings, method, "oldest-", "oldest_token");
-  }
-  std::vector<std::string> names = {"stale-8", "oldest-8"};
+  std::vector<std::string> names;
+  std::string known;
   for (const Bundle& bundle : Bundles()) {
     names.emplace_back(bundle.name);
+    known += Concat(bundle.name, ", ");
     if (bundle.name != method) continue;
     for (const std::string& assignment : bundle.assignments) {
       PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
     }
     return Status::Ok();
   }
-  return InvalidArgument("method ", method, ": must be one of sync, async, raw, generation, ",
-                         "waiting, effective, stale-K, oldest-K (nearest: ", Nearest(method, names),
-                         ")");
+  for (const Bundle& bundle : BoundedBundles()) {
+    if (method.starts_with(bundle.name)) return ApplyBounded(settings, method, bundle);
+    names.push_back(Concat(bundle.name, "8"));
+    known += Concat(bundle.name, "K, ");
+  }
+  known.resize(known.size() - 2);
+  return InvalidArgument("method ", method, ": must be one of ", known,
+                         " (nearest: ", Nearest(method, names), ")");
 }
 
 // The part behind "method:" when the entry names this method.

@@ -3,9 +3,20 @@
 //   sync        strictly on-policy: supply threshold 0, everything admitted
 //   async       everything admitted, scores observed
 //   m2po        async with M2PO's loss
+//   vcpo, dis   async with VCPO's rate and baseline, with SAO's band
 //   raw, generation, waiting, effective   policy pace with that variant
+//   fair        policy pace_fair
 //   stale-K     lag at most K
 //   oldest-K    no token older than K
+//
+// and rules of other systems, docs/policies.md:
+//
+//   areal-K     a quota on what is begun, decoupled PPO
+//   dora-K      at most K versions alive
+//   april-F     F batches begun for each, resumed
+//   prime-K     no token older than K, running groups cancelled
+//   nemo-K      trained on within K versions of the start, oldest start first
+//   miles-N     the freshest of at most N in the pool first
 //
 // Thread-safety: pure functions.
 #ifndef PACE_CONFIG_METHODS_H_

@@ -63,6 +63,27 @@ TEST(MethodsTest, BoundsComeFromTheName) {
   EXPECT_EQ(oldest->admission.policy, AdmissionKind::kOldestToken);
 }
 
+TEST(MethodsTest, TheNumberStandsWhereverTheRuleNeedsIt) {
+  const auto prime = ApplyMethod(Settings(), "prime-3");
+  ASSERT_TRUE(prime.ok()) << prime.status().message();
+  EXPECT_EQ(prime->supply.policy, SupplyKind::kCancelling);
+  EXPECT_EQ(prime->supply.bound, 3);
+  EXPECT_EQ(prime->admission.k, 3);
+  const auto april = ApplyMethod(Settings(), "april-1.5");
+  ASSERT_TRUE(april.ok());
+  EXPECT_EQ(april->supply.MaxGroups(12), 18);
+  const auto areal = ApplyMethod(Settings(), "areal-4");
+  ASSERT_TRUE(areal.ok());
+  EXPECT_EQ(areal->supply.MaxGroups(12), 60);
+  EXPECT_EQ(areal->train.loss, "decoupled_ppo");
+  EXPECT_FALSE(ApplyMethod(Settings(), "areal-1.5").ok());
+  EXPECT_FALSE(ApplyMethod(Settings(), "april-0.5").ok());
+  EXPECT_FALSE(ApplyMethod(Settings(), "miles-4").ok());  // less than a batch
+  for (const char* method : {"dora-2", "nemo-4", "miles-24", "fair", "vcpo", "dis"}) {
+    EXPECT_TRUE(ApplyMethod(Settings(), method).ok()) << method;
+  }
+}
+
 TEST(MethodsTest, BadNamesAndEntriesAreRefusedInOneLine) {
   const auto unknown = ApplyMethod(Settings(), "efective");
   ASSERT_FALSE(unknown.ok());

@@ -4,9 +4,13 @@
 #include <cmath>
 #include <string_view>
 
+#include "core/check.h"
+
 namespace pace {
 namespace {
 
+constexpr std::array<std::string_view, 5> kSupplyNames = {"threshold", "quota", "version_window",
+                                                          "over_sampling", "cancelling"};
 constexpr std::array<std::string_view, 4> kRequeueNames = {"never", "lost", "rejected", "all"};
 constexpr std::array<std::string_view, 3> kDrawOrderNames = {"completion", "newest",
                                                              "lowest_score"};
@@ -40,9 +44,17 @@ std::vector<Field> BatchOptions::Fields() {
 
 std::vector<Field> SupplyOptions::Fields() {
   return {
+      Field::Enum("policy", policy, kSupplyNames, "What bounds the groups that are begun."),
       Field::Real("threshold", threshold,
                   "Batches of groups that may be outstanding beyond the one being trained.")
           .AtLeast(0, "0 means on-policy")
+          .AtMost(1e6),
+      Field::Int("bound", bound, "quota, version_window, cancelling: steps data may be behind.")
+          .AtLeast(0)
+          .AtMost(1e6),
+      Field::Real("over_sampling", over_sampling,
+                  "over_sampling: batches of groups begun for one batch.")
+          .AtLeast(1, "a batch has to fill")
           .AtMost(1e6),
       Field::Int("sync_interval", sync_interval, "Steps between two weight syncs.")
           .AtLeast(1)
@@ -60,6 +72,20 @@ int64_t SupplyOptions::MaxOutstanding(int64_t batch) const {
   constexpr double kRoundingError = 1e-9;
   return static_cast<int64_t>(
       std::floor((1.0 + threshold) * static_cast<double>(batch * sync_interval) + kRoundingError));
+}
+
+int64_t SupplyOptions::MaxGroups(int64_t batch) const {
+  switch (policy) {
+    case SupplyKind::kThreshold:
+    case SupplyKind::kCancelling:
+      return MaxOutstanding(batch);
+    case SupplyKind::kQuota:
+    case SupplyKind::kVersionWindow:
+      return (bound + 1) * batch;
+    case SupplyKind::kOverSampling:
+      return static_cast<int64_t>(std::ceil(over_sampling * static_cast<double>(batch)));
+  }
+  PACE_CHECK(false, "unknown supply policy");
 }
 
 std::vector<Field> PoolOptions::Fields() {

@@ -30,10 +30,21 @@ struct BatchOptions {
 
 enum class Requeue { kNever, kLost, kRejected, kAll };
 
+enum class SupplyKind { kThreshold, kQuota, kVersionWindow, kOverSampling, kCancelling };
+
 struct SupplyOptions {
+  // What bounds the groups that are begun: docs/policies.md, a note each.
+  SupplyKind policy = SupplyKind::kThreshold;
+
   // Batches of groups that may be outstanding beyond the one being trained.
   // 0 = strictly on-policy. Larger: fewer rollout stalls, older data.
   double threshold = 8;
+
+  // quota, version_window, cancelling: steps that data may be behind.
+  int64_t bound = 4;
+
+  // over_sampling: batches of groups begun for one batch.
+  double over_sampling = 1.5;
 
   // Steps between two weight syncs. Larger: cheaper syncs, older data.
   int64_t sync_interval = 1;
@@ -45,8 +56,11 @@ struct SupplyOptions {
 
   [[nodiscard]] std::vector<Field> Fields();
 
-  // The most credits that may be out at once: (1 + threshold) * batch * sync_interval.
+  // threshold, cancelling: the most credits that may be out at once,
+  // (1 + threshold) * batch * sync_interval.
   int64_t MaxOutstanding(int64_t batch) const;
+  // The most groups that may be begun and not yet trained on.
+  int64_t MaxGroups(int64_t batch) const;
 };
 
 enum class DrawOrder { kCompletion, kNewest, kLowestScore };

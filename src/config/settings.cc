@@ -160,12 +160,18 @@ std::vector<Section> Settings::Sections() {
 }
 
 Status Settings::Validate() const {
-  const int64_t max_outstanding = supply.MaxOutstanding(batch.num_groups);
-  const double responses = static_cast<double>(max_outstanding) * static_cast<double>(NumMembers());
+  const int64_t max_groups = supply.MaxGroups(batch.num_groups);
+  const double responses = static_cast<double>(max_groups) * static_cast<double>(NumMembers());
   if (responses > kMaxOutstandingResponses) {
-    return InvalidArgument("supply.threshold = ", supply.threshold, ": ", responses,
+    return InvalidArgument("supply.threshold = ", supply.threshold,
+                           ", supply.bound = ", supply.bound, ": ", responses,
                            " responses could be outstanding; must be <= ", kMaxOutstandingResponses,
-                           " (lower threshold, batch or sync_interval)");
+                           " (lower threshold, bound, batch or sync_interval)");
+  }
+  if (supply.policy == SupplyKind::kCancelling && supply.bound < supply.sync_interval) {
+    return InvalidArgument("supply.bound = ", supply.bound,
+                           ": must be >= supply.sync_interval = ", supply.sync_interval,
+                           " (or every group would be cancelled before its weights change)");
   }
   if (pool.max_groups > 0 && pool.max_groups < batch.num_groups) {
     return InvalidArgument("pool.max_groups = ", pool.max_groups,

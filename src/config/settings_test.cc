@@ -133,11 +133,14 @@ TEST(SettingsTest, TheControllersKeysArePinned) {
   EXPECT_EQ(keys,
             "run.seed run.num_steps run.checkpoint_every run.evaluate_every "
             "batch.num_groups batch.group_size batch.num_updates "
-            "supply.threshold supply.sync_interval supply.requeue supply.max_attempts "
+            "supply.policy supply.threshold supply.bound supply.over_sampling supply.sync_interval "
+            "supply.requeue supply.max_attempts "
             "admission.policy admission.target_occupancy admission.beta admission.max_budget "
-            "admission.reserve_batch admission.wait_weight admission.generation_weight "
+            "admission.reserve_batch admission.wait_weight admission.wait_measure "
+            "admission.generation_weight "
             "admission.gamma admission.unscored_weight admission.weight_scope admission.window "
-            "admission.min_observations admission.ties admission.k admission.k_measure "
+            "admission.min_observations admission.ties admission.num_strata admission.k "
+            "admission.k_measure "
             "admission.observe "
             "pool.max_groups pool.max_bytes pool.draw_order "
             "prefix.min_tokens prefix.max_tokens ");

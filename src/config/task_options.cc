@@ -28,6 +28,11 @@ std::vector<Field> TaskOptions::Fields() {
                   "list_sum: P(n numbers) falls as exp(-n / length_scale).")
           .Above(0)
           .AtMost(1e6),
+      Field::OptionalReal("train_length_scale", train_length_scale,
+                          "list_sum: the same for the problems trained on alone; auto = "
+                          "length_scale.")
+          .Above(0)
+          .AtMost(1e6),
       Field::Int("modulus", modulus, "list_sum: numbers and sums are below it.")
           .AtLeast(2)
           .AtMost(1e6),

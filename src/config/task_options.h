@@ -4,6 +4,7 @@
 #define PACE_CONFIG_TASK_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct TaskOptions {
   int64_t min_numbers = 2;
   int64_t max_numbers = 18;
   double length_scale = 8;
+  // Of the problems trained on alone: a diet of other lengths, judged on the same
+  // held-out problems. auto = length_scale.
+  std::optional<double> train_length_scale;
   int64_t modulus = 100;
 
   // arithmetic: any of + - *; each operand's number of digits is uniform.

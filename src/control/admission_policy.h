@@ -41,6 +41,11 @@ struct AdmissionState {
   std::vector<double> prefix_scores{};
   std::vector<double> pending_scores{};
   std::vector<double> pending_prefix_scores{};
+  // Lengths of responses, and the state of each stratum, where a policy tells
+  // groups apart by them.
+  std::vector<double> lengths{};
+  std::vector<double> pending_lengths{};
+  std::vector<AdmissionState> strata{};
   // What the last BeginStep fixed.
   StepPlan plan{};
 };
@@ -79,6 +84,9 @@ class AdmissionPolicy {
 // A Decision with the group's staleness at `step` filled in, for policies to
 // complete.
 Decision Measure(const GroupSummary& group, PolicyVersion step);
+
+// What a saved window may hold: finite values of at least 0.
+Status CheckWindow(const std::vector<double>& values, const char* name);
 
 // The policy that the options name. `seed` keys the fractional tie rule.
 std::unique_ptr<AdmissionPolicy> MakeAdmissionPolicy(const AdmissionOptions& options, int64_t batch,

@@ -85,15 +85,18 @@ class NaivePace {
       }
     }
     out.waiting = waiting / n;
+    const double counted = options_.wait_measure == WaitMeasure::kAll
+                               ? out.waiting
+                               : static_cast<double>(j - group.assembled.step());
     out.generation = generation / n;
     if (scored > 0) out.prefix_score = prefix / scored;
     if (options_.weight_scope == WeightScope::kGroup) {
       out.weight = Weight(out.prefix_score, out.percentile);
-      out.score = options_.wait_weight * out.waiting + out.weight * out.generation;
+      out.score = options_.wait_weight * counted + out.weight * out.generation;
     } else {
       out.weight = weights / n;
       if (num_percentiles > 0) out.percentile = percentiles / num_percentiles;
-      out.score = options_.wait_weight * out.waiting + weighted / n;
+      out.score = options_.wait_weight * counted + weighted / n;
     }
     const auto num_known = static_cast<int64_t>(SortedWindow(history_).size());
     if (num_known < options_.min_observations) {

@@ -13,15 +13,6 @@ double TargetRate(int64_t occupancy, int64_t target_occupancy) {
   return std::clamp(excess / static_cast<double>(std::max<int64_t>(occupancy, 1)), 0.0, 1.0);
 }
 
-Status CheckWindow(const std::vector<double>& values, const char* name) {
-  for (const double value : values) {
-    if (!std::isfinite(value) || value < 0) {
-      return InvalidArgument(name, " = ", value, ": must be finite and >= 0");
-    }
-  }
-  return Status::Ok();
-}
-
 }  // namespace
 
 double SharpenedPercentile(double percentile, double gamma) {
@@ -89,9 +80,11 @@ double PaceAdmission::Weight(const std::optional<double>& prefix_score,
 
 Decision PaceAdmission::ScoreOf(const GroupSummary& group) const {
   Decision decision = Measure(group, plan_.step);
+  const double waiting =
+      options_.wait_measure == WaitMeasure::kAll ? decision.waiting : group.WaitingPool(plan_.step);
   if (options_.weight_scope == WeightScope::kGroup) {
     decision.weight = Weight(group.prefix_score, decision.percentile);
-    decision.score = options_.wait_weight * decision.waiting + decision.weight * group.generation;
+    decision.score = options_.wait_weight * waiting + decision.weight * group.generation;
     return decision;
   }
   double weight_sum = 0;
@@ -113,7 +106,7 @@ Decision PaceAdmission::ScoreOf(const GroupSummary& group) const {
   if (num_percentiles > 0) {
     decision.percentile = percentile_sum / static_cast<double>(num_percentiles);
   }
-  decision.score = options_.wait_weight * decision.waiting + weighted_sum / num_members;
+  decision.score = options_.wait_weight * waiting + weighted_sum / num_members;
   return decision;
 }
 

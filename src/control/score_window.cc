@@ -44,6 +44,11 @@ double ScoreWindow::Percentile(double value) const {
   return static_cast<double>(above - sorted_.begin()) / static_cast<double>(sorted_.size());
 }
 
+double ScoreWindow::MidPercentile(double value) const {
+  return Percentile(value) -
+         0.5 * static_cast<double>(NumEqual(value)) / static_cast<double>(sorted_.size());
+}
+
 double ScoreWindow::Quantile(double p) const {
   PACE_CHECK(!sorted_.empty(), "an empty window has no quantiles");
   PACE_CHECK(p >= 0 && p <= 1, "p = ", p);

@@ -29,6 +29,9 @@ class ScoreWindow {
   // The share of observations <= value. REQUIRES: size() > 0.
   double Percentile(double value) const;
 
+  // The same with half of those that equal it: 1/2 where all do.
+  double MidPercentile(double value) const;
+
   // The p quantile by linear interpolation: h = (n - 1) p, between order
   // statistics floor(h) and floor(h) + 1. REQUIRES: size() > 0, 0 <= p <= 1.
   double Quantile(double p) const;

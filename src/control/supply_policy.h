@@ -49,9 +49,9 @@ struct SupplyView {
 };
 
 struct RunningGroup {
-  GroupId id;
-  PolicyVersion dispatched;  // the version its worker was promised at dispatch
-  int64_t num_finished = 0;  // members that have finished
+  GroupId id{};
+  PolicyVersion dispatched{};  // the version its worker was promised at dispatch
+  int64_t num_finished = 0;    // members that have finished
 };
 
 enum class Abandon {

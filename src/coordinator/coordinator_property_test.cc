@@ -64,6 +64,8 @@ struct World {
   AdmissionOptions admission;
   int64_t admission_kind = 0;
   double threshold = 0;
+  SupplyKind supply_kind = SupplyKind::kThreshold;
+  int64_t bound = 0;
   bool wild_supply = false;
   uint64_t seed = 0;
 
@@ -84,6 +86,8 @@ struct World {
       supply = std::make_unique<WildSupply>(seed);
     } else {
       SupplyOptions options;
+      options.policy = supply_kind;
+      options.bound = bound;
       options.threshold = threshold;
       options.sync_interval = chaos.coordinator.sync_interval;
       supply = MakeSupplyPolicy(options, chaos.coordinator.batch);
@@ -110,7 +114,7 @@ World RandomWorld(uint64_t seed) {
   if (random.Chance(0.2)) options.pool.max_bytes = 1 + random.Below(5000);
   world.chaos.max_workers = 1 + random.Below(5);
   world.admission_kind = random.Below(6);
-  world.admission.policy = static_cast<AdmissionKind>(random.Below(4));
+  world.admission.policy = static_cast<AdmissionKind>(random.Below(6));
   world.admission.target_occupancy = random.Below(3);
   world.admission.beta = random.Chance(0.5) ? 0.0 : 0.9;
   world.admission.max_budget = random.Chance(0.5) ? 1.0 : 0.9;
@@ -121,6 +125,10 @@ World RandomWorld(uint64_t seed) {
   world.admission.k = static_cast<double>(random.Below(3));
   world.threshold = static_cast<double>(random.Below(4));
   world.wild_supply = random.Chance(0.15);
+  if (random.Chance(0.5)) {
+    world.supply_kind = static_cast<SupplyKind>(random.Below(5));
+    world.bound = random.Below(4);
+  }
   return world;
 }
 
@@ -186,6 +194,7 @@ TEST(CoordinatorPropertyTest, ThresholdZeroIsStrictlyOnPolicy) {
     world.chaos.coordinator.num_steps = 1000000;
     world.chaos.check_on_policy = true;
     world.threshold = 0;
+    world.supply_kind = SupplyKind::kThreshold;
     world.wild_supply = false;
     ChaosDriver driver(world.chaos, seed, world.Make());
     for (int64_t i = 0; i < 2000; ++i) driver.DeliverRandom();

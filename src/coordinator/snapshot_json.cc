@@ -162,6 +162,9 @@ void Keys(V& v, T& state)
   v("prefix_scores", state.prefix_scores);
   v("pending_scores", state.pending_scores);
   v("pending_prefix_scores", state.pending_prefix_scores);
+  v("lengths", state.lengths);
+  v("pending_lengths", state.pending_lengths);
+  v("strata", state.strata);
   v("plan", state.plan);
 }
 template <typename V, typename T>

@@ -97,6 +97,7 @@ void TrainingRun::Drop(const DropGroup& command) {
 void TrainingRun::Abandon(GroupId group, int64_t unfinished) {
   const GroupTrajectories* const found = store_.Find(group);
   if (found == nullptr) return;
+  journal_.totals().num_tokens_generated += unfinished;
   journal_.totals().num_tokens_never_trained += found->num_tokens() + unfinished;
   store_.Remove(group);
 }

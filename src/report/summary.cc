@@ -32,7 +32,9 @@ std::vector<std::string> DisplayNames(const std::vector<RunData>& runs) {
 
 RunKind KindOf(const Settings& settings) {
   if (settings.admission.policy != AdmissionKind::kAcceptAll) return RunKind::kFiltered;
-  return settings.supply.threshold == 0 ? RunKind::kSync : RunKind::kUnfiltered;
+  const bool on_policy =
+      settings.supply.policy == SupplyKind::kThreshold && settings.supply.threshold == 0;
+  return on_policy ? RunKind::kSync : RunKind::kUnfiltered;
 }
 
 std::optional<double> Share(std::optional<double> part, std::optional<double> whole) {
@@ -56,8 +58,7 @@ RunSummary SummaryOf(const RunData& run) {
   RunSummary s;
   s.method = MethodLabel(run);
   s.kind = KindOf(run.settings);
-  s.has_scores =
-      run.settings.admission.policy == AdmissionKind::kPace || run.settings.admission.observe;
+  s.has_scores = run.settings.admission.ComputesScores();
   s.num_steps = m.num_rows();
   s.batch = run.settings.batch.num_groups;
   s.waiting = SettledMean(m, "staleness/waiting/mean");
@@ -191,7 +192,10 @@ std::string MethodLabel(const RunData& run) {
       return Concat("stale-", admission.k);
     case AdmissionKind::kOldestToken:
       return Concat("oldest-", admission.k);
+    case AdmissionKind::kStartWindow:
+      return Concat("window-", admission.k);
     case AdmissionKind::kPace:
+    case AdmissionKind::kPaceFair:
       break;
   }
   return MethodName(admission);

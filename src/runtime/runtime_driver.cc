@@ -37,6 +37,7 @@ Status RuntimeDriver::Prepare() {
   Result<RunParts> parts = RunParts::Create(settings_, policy_, clock_, options_.writer);
   if (!parts.ok()) return parts.status();
   parts_ = std::move(parts).value();
+  parts_.run->journal().Watch(options_.observer);
   const int64_t engine_cores = settings_.engine.count * settings_.engine.threads;
   {
     const ScopedAffinity trainer_cores(settings_.runtime.pin_threads, engine_cores,
@@ -63,7 +64,7 @@ Status RuntimeDriver::MakeEngines() {
 
 int64_t RuntimeDriver::MaxGroups() const {
   // An engine queues what it cannot run yet: the supply policy is the bound.
-  return std::max<int64_t>(1, settings_.supply.MaxOutstanding(settings_.batch.num_groups));
+  return std::max<int64_t>(1, settings_.supply.MaxGroups(settings_.batch.num_groups));
 }
 
 Result<TrainingResult> RuntimeDriver::Run() {

@@ -121,8 +121,7 @@ class TracePlayer {
  private:
   // The policy waits for the first step, which may say what the batch is.
   Status Begin(const TraceStep& first) {
-    const bool scores = options_.policy == AdmissionKind::kPace ||
-                        (options_.policy == AdmissionKind::kAcceptAll && options_.observe);
+    const bool scores = options_.ComputesScores();
     if (scores && !options_.target_occupancy.has_value() && !first.batch.has_value()) {
       return InvalidArgument(
           "target_occupancy = auto: must be a number, because the trace does not say its batch");

@@ -7,7 +7,9 @@ namespace pace {
 Result<TrainingProblems> MakeTrainingProblems(const TaskOptions& options,
                                               const PromptRenderer& renderer, uint64_t seed) {
   if (options.kind != TaskKind::kDataset) {
-    const auto task = MakeSyntheticTask(options);
+    TaskOptions trained = options;
+    trained.length_scale = options.train_length_scale.value_or(options.length_scale);
+    const auto task = MakeSyntheticTask(trained);
     if (!task.ok()) return task.status();
     return TrainingProblems{.source = std::make_shared<const SyntheticSource>(*task, seed)};
   }

@@ -87,9 +87,10 @@ TEST(TaskOptionsTest, FieldsReadBackWhatTheyWrite) {
   std::vector<std::string> keys;
   for (const Field& field : options.Fields()) keys.push_back(field.key());
   EXPECT_EQ(keys, (std::vector<std::string>{"kind", "min_numbers", "max_numbers", "length_scale",
-                                            "modulus", "operations", "min_digits", "max_digits",
-                                            "worked_share", "held_out_problems", "held_out_seed",
-                                            "file", "prompt_template", "verifier", "benchmarks"}));
+                                            "train_length_scale", "modulus", "operations",
+                                            "min_digits", "max_digits", "worked_share",
+                                            "held_out_problems", "held_out_seed", "file",
+                                            "prompt_template", "verifier", "benchmarks"}));
   for (const Field& field : options.Fields()) {
     if (field.key() != "kind") continue;
     EXPECT_TRUE(field.Set(PlainText{"arithmetic"}, "task.kind").ok());

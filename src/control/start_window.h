@@ -1,0 +1,35 @@
+// StartWindow: NeMo RL's rule. A group is trained on within k versions of its
+// start; under draw order lowest_score the oldest start comes first.
+//
+// The verdict is that of oldest_token; the order is what differs: it serves what
+// is about to fall out of the window, where oldest_token's score puts it last.
+// Do not bound the pool with it: a full pool evicts the highest score, which
+// here is the freshest group.
+#ifndef PACE_CONTROL_START_WINDOW_H_
+#define PACE_CONTROL_START_WINDOW_H_
+
+#include "control/admission_policy.h"
+
+namespace pace {
+
+class StartWindow final : public AdmissionPolicy {
+ public:
+  explicit StartWindow(double k) : k_(k) {}
+
+  StepPlan BeginStep(PolicyVersion step, const PoolView& pool) override;
+  Decision Judge(const GroupSummary& group) const override;
+  void Observe(const GroupSummary&, const Decision&) override {}
+  double Score(const GroupSummary& group) const override {
+    return static_cast<double>(group.oldest.step());
+  }
+  AdmissionState Save() const override { return {.step = plan_.step, .plan = plan_}; }
+  Status Restore(const AdmissionState& state) override;
+
+ private:
+  const double k_;
+  StepPlan plan_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_CONTROL_START_WINDOW_H_
