@@ -4,23 +4,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <thread>
 
 #include "core/concat.h"
+#include "record/build_info.h"
 
 namespace pace {
 namespace {
-
-std::string CpuModel() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 std::string Compiler() {
 #if defined(__clang__)

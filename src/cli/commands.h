@@ -93,6 +93,12 @@ struct CompareArguments {
 };
 int RunCompareCommand(const CompareArguments& arguments);
 
+struct ResultsArguments {
+  std::string from = "experiments/results";  // a folder for each comparison
+  std::string out = "docs/results.md";
+};
+int RunResultsCommand(const ResultsArguments& arguments);
+
 struct EvalArguments {
   std::string settings;
   std::vector<std::string> overrides;

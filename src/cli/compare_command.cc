@@ -1,15 +1,17 @@
-// pace compare
+// pace compare, pace results
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "compare/claims.h"
 #include "compare/comparison.h"
 #include "compare/results.h"
-#include "core/json_writer.h"
+#include "compare/results_page.h"
 #include "core/printable.h"
 #include "formats/aside_file.h"
 #include "record/build_info.h"
@@ -38,20 +40,11 @@ Status WriteText(const std::string& path, const std::string& text) {
   return file->Commit();
 }
 
-std::string ManifestOf(const Experiment& experiment, const CompareArguments& arguments) {
-  std::string out;
-  JsonWriter json(out);
-  json.BeginObject();
-  json.Put("experiment", experiment.name);
-  json.Put("version", PaceVersion());
-  json.Put("commit", PaceCommit());
-  json.Put("seeds", experiment.num_seeds);
-  json.Key("overrides");
-  json.BeginArray();
-  for (const std::string& assignment : arguments.overrides) json.Value(assignment);
-  json.EndArray();
-  json.EndObject();
-  return out + "\n";
+ComparisonManifest ManifestOf(const CompareArguments& arguments) {
+  return {.version = std::string(PaceVersion()),
+          .commit = std::string(PaceCommit()),
+          .machine = Concat(CpuModel(), ", ", std::thread::hardware_concurrency(), " cores"),
+          .overrides = arguments.overrides};
 }
 
 Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells,
@@ -59,7 +52,8 @@ Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells
   const CellTable table(experiment, cells);
   const std::string text = ResultsMarkdown(table);
   PACE_RETURN_IF_ERROR(WriteText(directory + "/results.md", text));
-  PACE_RETURN_IF_ERROR(WriteText(directory + "/manifest.json", ManifestOf(experiment, arguments)));
+  PACE_RETURN_IF_ERROR(
+      WriteText(directory + "/manifest.json", ManifestToJson(experiment, ManifestOf(arguments))));
   std::printf("%s", text.c_str());
   if (table.seeds().empty()) return Status::Ok();
   const Result<std::vector<RunData>> runs = MeanRuns(table);
@@ -72,7 +66,7 @@ Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells
               static_cast<long long>(counts.undecided), page.c_str());
   if (arguments.strict && counts.fail + counts.undecided > 0) {
     return InvalidArgument(experiment.name, ": ", counts.fail + counts.undecided,
-                              " claims do not hold (--strict)");
+                           " claims do not hold (--strict)");
   }
   return Status::Ok();
 }
@@ -118,7 +112,21 @@ Status RunCompare(const CompareArguments& arguments) {
   return Status::Ok();
 }
 
+Status RunResults(const ResultsArguments& arguments) {
+  const Result<std::vector<FinishedComparison>> comparisons = ReadComparisons(arguments.from);
+  if (!comparisons.ok()) return comparisons.status();
+  if (comparisons->empty()) return NotFound(arguments.from, ": holds no comparison");
+  PACE_RETURN_IF_ERROR(WriteText(arguments.out, ResultsPage(*comparisons)));
+  std::printf("%s: %zu comparisons\n", arguments.out.c_str(), comparisons->size());
+  return Status::Ok();
+}
+
 }  // namespace
+
+int RunResultsCommand(const ResultsArguments& arguments) {
+  const Status status = RunResults(arguments);
+  return status.ok() ? 0 : Fail(status);
+}
 
 int RunCompareCommand(const CompareArguments& arguments) {
   const Status status = RunCompare(arguments);

@@ -18,6 +18,10 @@ int RunCompareCommand(const CompareArguments& /*arguments*/) {
   return FailWithoutTorch();
 }
 
+int RunResultsCommand(const ResultsArguments& /*arguments*/) {
+  return FailWithoutTorch();
+}
+
 int RunEvalCommand(const EvalArguments& /*arguments*/) {
   return FailWithoutTorch();
 }

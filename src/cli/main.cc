@@ -225,6 +225,14 @@ void AddCompare(CLI::App& app, CompareArguments& arguments) {
   compare->add_flag("--strict", arguments.strict, "Exit 2 unless every claim holds");
 }
 
+void AddResults(CLI::App& app, ResultsArguments& arguments) {
+  CLI::App* results = AddCommand(app, "results", "Write a page of what comparisons found",
+                                 "pace results\n"
+                                 "  pace results --from runs/compare --out results.md");
+  results->add_option("--from", arguments.from, "Folder of comparisons")->capture_default_str();
+  results->add_option("--out", arguments.out, "The page")->capture_default_str();
+}
+
 void AddTrain(CLI::App& app, TrainArguments& arguments) {
   CLI::App* train = AddCommand(app, "train", "Train a policy by asynchronous RL",
                                "pace train tiny\n"
@@ -284,6 +292,7 @@ int Main(int argc, char** argv) {
   TokenizeArguments tokenize;
   VerifyArguments verify;
   CompareArguments compare;
+  ResultsArguments results;
   TrainArguments train;
   EvalArguments eval;
   SftArguments sft;
@@ -300,6 +309,7 @@ int Main(int argc, char** argv) {
   AddVerify(app, verify);
   AddTrain(app, train);
   AddCompare(app, compare);
+  AddResults(app, results);
   AddEval(app, eval);
   AddSft(app, sft);
   AddImport(app, import_arguments);
@@ -318,6 +328,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("tokenize")) return RunTokenizeCommand(tokenize);
   if (app.got_subcommand("verify")) return RunVerifyCommand(verify);
   if (app.got_subcommand("compare")) return RunCompareCommand(compare);
+  if (app.got_subcommand("results")) return RunResultsCommand(results);
   if (app.got_subcommand("train")) return RunTrainCommand(train);
   if (app.got_subcommand("eval")) return RunEvalCommand(eval);
   if (app.got_subcommand("sft")) return RunSftCommand(sft);

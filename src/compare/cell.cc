@@ -63,13 +63,36 @@ std::set<std::string> EntriesThatDiffer(const Settings& settings) {
   return entries;
 }
 
-struct StepCounter final : RunObserver {
-  StepCounter(const CellProgress& report, int64_t total) : progress(report), num_steps(total) {}
+class CellObserver final : public RunObserver {
+ public:
+  CellObserver(const CellOptions& options, int64_t num_steps, Cell& cell)
+      : options_(options), num_steps_(num_steps), cell_(cell) {}
+
   void OnStep(int64_t done, const MetricsRow&) override {
-    if (progress) progress(done, num_steps);
+    steps_done_ = done;
+    if (options_.progress) options_.progress(done, num_steps_);
   }
-  const CellProgress& progress;
-  int64_t num_steps;
+  void OnGroupDrawn(const GroupSummary&, const Decision& decision,
+                    const PayloadStats& stats) override {
+    if (!options_.keep_groups) return;
+    const std::array<double, kGroupColumns.size()> values = {
+        static_cast<double>(steps_done_),
+        decision.verdict == Verdict::kAdmit ? 1.0 : 0.0,
+        decision.waiting,
+        decision.generation,
+        decision.score,
+        stats.length,
+        stats.reward};
+    for (size_t i = 0; i < values.size(); ++i) {
+      cell_.groups[std::string(kGroupColumns[i])].push_back(values[i]);
+    }
+  }
+
+ private:
+  const CellOptions& options_;
+  const int64_t num_steps_;
+  Cell& cell_;
+  int64_t steps_done_ = 0;
 };
 
 CellEvaluation EvaluationOf(PolicyVersion version, const std::vector<BenchmarkScore>& scores,
@@ -102,12 +125,12 @@ std::string DigestOf(const Settings& settings, const Policy& policy) {
 }
 
 Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& policy,
-                     const CellProgress& progress) {
-  StepCounter counter(progress, settings.run.num_steps);
-  Result<LabResult> run = RunLab(settings, policy, {.observer = &counter});
-  if (!run.ok()) return run.status().At(Concat("arm ", id.arm, ", seed ", id.seed));
+                     const CellOptions& options) {
   Cell cell;
   cell.id = id;
+  CellObserver observer(options, settings.run.num_steps, cell);
+  Result<LabResult> run = RunLab(settings, policy, {.observer = &observer});
+  if (!run.ok()) return run.status().At(Concat("arm ", id.arm, ", seed ", id.seed));
   cell.settings_digest = DigestOf(settings, policy);
   cell.weights_digest = DigestOf(run->weights);
   for (const std::string_view name : kStepColumns) {

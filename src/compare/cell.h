@@ -1,10 +1,11 @@
 // Cell: what one run of a comparison leaves behind, and its line of cells.jsonl.
 //
 // A line holds the arm, the seed, a digest of the settings, a digest of the
-// final weights, the evaluations, and a column of per-step values for each name
-// in kStepColumns. The same settings and the same program give the same bytes.
+// final weights, the evaluations, a column of per-step values for each name in
+// kStepColumns, and where it is asked for a column of kGroupColumns over all
+// groups that were drawn. The same settings and the same program give the same bytes.
 //
-//   Result<Cell> cell = RunCell({"async", 1}, settings, policy, progress);
+//   Result<Cell> cell = RunCell({"async", 1}, settings, policy, {});
 //   file << CellToJson(*cell) << "\n";
 //
 // Thread-safety: pure functions; RunCell may run side by side with itself.
@@ -61,6 +62,13 @@ inline constexpr std::array<std::string_view, 31> kStepColumns = {
     "train/grad_norm",
 };
 
+// Of every drawn group, in the order of draws. `waiting`, `generation`, `score`
+// as the policy saw them; `admitted` 0 or 1; `length` and `reward` means over
+// its members.
+inline constexpr std::array<std::string_view, 7> kGroupColumns = {
+    "step", "admitted", "waiting", "generation", "score", "length", "reward",
+};
+
 // One evaluation: the plain mean over the benchmarks.
 struct CellEvaluation {
   int64_t step = 0;  // updates done
@@ -78,7 +86,10 @@ struct Cell {
   std::vector<CellEvaluation> evaluations = {};
   // By name; all of one length, the number of steps. A value that a step lacks
   // is NaN.
-  std::map<std::string, std::vector<double>, std::less<>> steps = {};
+  using Columns = std::map<std::string, std::vector<double>, std::less<>>;
+  Columns steps = {};
+  // Likewise over drawn groups; empty where they were not kept.
+  Columns groups = {};
 
   size_t num_steps() const { return steps.empty() ? 0 : steps.begin()->second.size(); }
   bool operator==(const Cell& other) const;  // NaN equals NaN
@@ -87,9 +98,12 @@ struct Cell {
 // Of everything that can change a result.
 std::string DigestOf(const Settings& settings, const Policy& policy);
 
-using CellProgress = std::function<void(int64_t steps_done, int64_t num_steps)>;
+struct CellOptions {
+  std::function<void(int64_t steps_done, int64_t num_steps)> progress = {};
+  bool keep_groups = false;
+};
 Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& policy,
-                     const CellProgress& progress);
+                     const CellOptions& options);
 
 // One line, without the line break. Values carry six significant digits.
 std::string CellToJson(const Cell& cell);

@@ -24,6 +24,28 @@ double Rounded(double value) {
   return std::strtod(text, nullptr);
 }
 
+void PutColumns(JsonWriter& json, std::string_view key, const Cell::Columns& columns) {
+  json.Key(key);
+  json.BeginObject();
+  for (const auto& [name, values] : columns) {
+    json.Key(name);
+    json.BeginArray();
+    for (const double value : values) json.Value(Rounded(value));
+    json.EndArray();
+  }
+  json.EndObject();
+}
+
+Status CheckLengths(const Cell::Columns& columns, std::string_view key) {
+  for (const auto& [name, values] : columns) {
+    const size_t others = columns.begin()->second.size();
+    if (values.size() != others) {
+      return DataLoss(key, ".", name, ": ", values.size(), " values, others have ", others);
+    }
+  }
+  return Status::Ok();
+}
+
 void ScanColumn(JsonScanner& scan, std::vector<double>& out) {
   scan.EnterArray();
   while (scan.NextItem()) {
@@ -64,9 +86,10 @@ void ScanCell(JsonScanner& scan, Cell& cell) {
     } else if (scan.key() == "evaluations") {
       scan.EnterArray();
       while (scan.NextItem()) ScanEvaluation(scan, cell.evaluations.emplace_back());
-    } else if (scan.key() == "steps") {
+    } else if (scan.key() == "steps" || scan.key() == "groups") {
+      Cell::Columns& columns = scan.key() == "steps" ? cell.steps : cell.groups;
       scan.EnterObject();
-      while (scan.NextKey()) ScanColumn(scan, cell.steps[std::string(scan.key())]);
+      while (scan.NextKey()) ScanColumn(scan, columns[std::string(scan.key())]);
     } else {
       scan.FailUnknownKey();
     }
@@ -94,15 +117,8 @@ std::string CellToJson(const Cell& cell) {
     json.EndObject();
   }
   json.EndArray();
-  json.Key("steps");
-  json.BeginObject();
-  for (const auto& [name, values] : cell.steps) {
-    json.Key(name);
-    json.BeginArray();
-    for (const double value : values) json.Value(Rounded(value));
-    json.EndArray();
-  }
-  json.EndObject();
+  PutColumns(json, "steps", cell.steps);
+  if (!cell.groups.empty()) PutColumns(json, "groups", cell.groups);
   json.EndObject();
   return out;
 }
@@ -114,12 +130,8 @@ Result<Cell> ParseCell(std::string_view text) {
   scan.End();
   if (!scan.ok()) return scan.status();
   if (cell.id.arm.empty()) return DataLoss("arm: must be given");
-  for (const auto& [name, values] : cell.steps) {
-    if (values.size() != cell.num_steps()) {
-      return DataLoss("steps.", name, ": ", values.size(), " values, others have ",
-                      cell.num_steps());
-    }
-  }
+  PACE_RETURN_IF_ERROR(CheckLengths(cell.steps, "steps"));
+  PACE_RETURN_IF_ERROR(CheckLengths(cell.groups, "groups"));
   return cell;
 }
 

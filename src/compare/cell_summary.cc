@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/check.h"
 
@@ -13,11 +14,18 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view kSync = "sync";
 
-constexpr std::array<std::string_view, 22> kNames = {
-    "base",       "best",         "best_step",   "final",        "area",     "gain",
-    "equal_time", "equal_tokens", "reach",       "step_seconds", "waiting",  "assembly",
-    "generation", "lag",          "scored",      "occupancy",    "rejected", "length_ratio",
-    "hours",      "gpu_hours",    "mega_tokens", "never_trained"};
+constexpr std::array<std::string_view, 25> kNames = {
+    "base",        "best",          "best_step",    "final",     "area",
+    "gain",        "equal_time",    "equal_tokens", "reach",     "step_seconds",
+    "waiting",     "assembly",      "generation",   "lag",       "scored",
+    "occupancy",   "rejected",      "length_ratio", "hours",     "gpu_hours",
+    "mega_tokens", "never_trained", "equal_gpu",    "pool_wait", "length"};
+
+// Best accuracy within what the baseline's run used of something.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEqual = {
+    {{"equal_time", "time"},
+     {"equal_gpu", "cost/gpu_time"},
+     {"equal_tokens", "cost/tokens_generated"}}};
 
 const std::vector<double>* ColumnOf(const Cell& cell, std::string_view name) {
   const auto found = cell.steps.find(name);
@@ -65,22 +73,23 @@ double AreaOf(const Cell& cell) {
   return area / static_cast<double>(evaluations.back().step - evaluations.front().step);
 }
 
-// The best accuracy among evaluations whose `progress` is at most `budget`.
-template <typename Progress>
-double BestWithin(const Cell& cell, double budget, Progress progress) {
+// A running total as it stood at an evaluation.
+double TotalAt(const Cell& cell, std::string_view column, const CellEvaluation& evaluation) {
+  const std::vector<double>* const totals = ColumnOf(cell, column);
+  if (evaluation.step == 0 || totals == nullptr) return 0;
+  return (*totals)[std::min(totals->size(), static_cast<size_t>(evaluation.step)) - 1];
+}
+
+// The best accuracy of a cell before it has used up what another used in all.
+double BestWithin(const Cell& cell, const Cell& other, std::string_view column) {
+  // Sums of the same step times may differ in their last digits.
+  const double budget = Last(other, column) * (1 + 1e-6);
   double best = kNan;
   for (const CellEvaluation& evaluation : cell.evaluations) {
-    // Sums of the same step times may differ in their last digits.
-    if (progress(evaluation) > budget * (1 + 1e-6)) continue;
+    if (TotalAt(cell, column, evaluation) > budget) continue;
     if (std::isnan(best) || evaluation.accuracy > best) best = evaluation.accuracy;
   }
   return best;
-}
-
-double TokensAt(const Cell& cell, const CellEvaluation& evaluation) {
-  const std::vector<double>* const tokens = ColumnOf(cell, "cost/tokens_generated");
-  if (evaluation.step == 0 || tokens == nullptr) return 0;
-  return (*tokens)[std::min(tokens->size(), static_cast<size_t>(evaluation.step)) - 1];
 }
 
 // When the curve first reaches `accuracy`, evaluations joined by straight lines.
@@ -117,6 +126,8 @@ double RunValue(const Cell& cell, std::string_view name) {
   }
   if (name == "waiting") return SettledMean(cell, "staleness/waiting/mean");
   if (name == "assembly") return SettledMean(cell, "staleness/waiting_assembly/mean");
+  if (name == "pool_wait") return SettledMean(cell, "staleness/waiting_pool/mean");
+  if (name == "length") return SettledMean(cell, "selection/length_trained");
   if (name == "generation") return SettledMean(cell, "staleness/generation/mean");
   if (name == "lag") return SettledMean(cell, "staleness/lag/mean");
   if (name == "scored") return SettledMean(cell, "prefix/scored_fraction");
@@ -181,16 +192,10 @@ double CellTable::Value(const Cell& cell, std::string_view name) const {
   for (const char* accuracy : {"base", "best", "best_step", "final", "area", "gain"}) {
     if (name == accuracy) return AccuracyValue(cell, name);
   }
-  if (name == "equal_time" || name == "equal_tokens") {
+  for (const auto& [equal, column] : kEqual) {
+    if (name != equal) continue;
     if (experiment_.baseline.empty()) return kNan;
-    const Cell& baseline = At(experiment_.baseline, cell.id.seed);
-    if (name == "equal_time") {
-      return BestWithin(cell, Last(baseline, "time"),
-                        [](const CellEvaluation& evaluation) { return evaluation.time; });
-    }
-    return BestWithin(
-        cell, Last(baseline, "cost/tokens_generated"),
-        [&cell](const CellEvaluation& evaluation) { return TokensAt(cell, evaluation); });
+    return BestWithin(cell, At(experiment_.baseline, cell.id.seed), column);
   }
   if (name == "reach") {
     if (experiment_.FindArm(kSync) == nullptr) return kNan;

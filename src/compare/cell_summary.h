@@ -5,11 +5,14 @@
 //                                          updates (area under the curve)
 //   gain             the last accuracy over the one before
 //   equal_time       best accuracy within the time the baseline's cell took
-//   equal_tokens     the same within the tokens the baseline's cell generated
+//   equal_gpu, equal_tokens
+//                    the same within its GPU time, and the tokens it generated
 //   reach            time until Sync's best accuracy, over Sync's time to it
 //   step_seconds     mean over all steps
-//   waiting, assembly, generation, lag, scored, occupancy, rejected, length_ratio
-//                    means over the second half of the steps
+//   waiting, assembly, pool_wait, generation, lag, scored, occupancy, rejected,
+//   length, length_ratio
+//                    means over the second half of the steps; length of the
+//                    responses trained on, and over that of those offered
 //   hours, gpu_hours, mega_tokens, never_trained
 //                    totals; never_trained is a share of the tokens generated
 //

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace {
 struct PlannedCell {
   CellId id;
   Settings settings;
+  const Policy* policy;
   std::string digest;
 };
 
@@ -69,14 +71,23 @@ class CellStore {
   std::vector<Cell> cells_ PACE_GUARDED_BY(mutex_);
 };
 
+// By policy.model: arms may differ in it.
+using Policies = std::map<std::string, Policy>;
+
 Result<std::vector<PlannedCell>> Plan(const Experiment& experiment,
-                                      const ComparisonOptions& options, const Policy& policy) {
+                                      const ComparisonOptions& options, Policies& policies) {
   std::vector<PlannedCell> planned;
   for (const CellId& id : CellsOf(experiment)) {
     Result<Settings> settings = SettingsOf(experiment, id, options.overrides);
     if (!settings.ok()) return settings.status();
-    std::string digest = DigestOf(*settings, policy);
-    planned.push_back({id, std::move(settings).value(), std::move(digest)});
+    auto known = policies.find(settings->policy.model);
+    if (known == policies.end()) {
+      Result<Policy> policy = LoadPolicy(settings->policy);
+      if (!policy.ok()) return policy.status().At(Concat("arm ", id.arm));
+      known = policies.emplace(settings->policy.model, std::move(policy).value()).first;
+    }
+    std::string digest = DigestOf(*settings, known->second);
+    planned.push_back({id, std::move(settings).value(), &known->second, std::move(digest)});
   }
   for (const CellId& id : options.only) {
     const bool known = std::any_of(planned.begin(), planned.end(),
@@ -84,21 +95,6 @@ Result<std::vector<PlannedCell>> Plan(const Experiment& experiment,
     if (!known) return NotFound("cell ", id.arm, ".", id.seed, ": not in ", experiment.name);
   }
   return planned;
-}
-
-// The first cell's: an experiment compares methods, not models.
-Result<Policy> PolicyOf(const Experiment& experiment, const ComparisonOptions& options) {
-  const Result<Settings> settings =
-      SettingsOf(experiment, CellsOf(experiment).front(), options.overrides);
-  if (!settings.ok()) return settings.status();
-  for (const CellId& id : CellsOf(experiment)) {
-    const Result<Settings> other = SettingsOf(experiment, id, options.overrides);
-    if (!other.ok()) return other.status();
-    if (other->policy.model != settings->policy.model) {
-      return InvalidArgument("arm ", id.arm, ": policy.model differs between arms");
-    }
-  }
-  return LoadPolicy(settings->policy);
 }
 
 }  // namespace
@@ -113,9 +109,8 @@ std::vector<CellId> CellsOf(const Experiment& experiment) {
 
 Result<std::vector<Cell>> RunComparison(const Experiment& experiment,
                                         const ComparisonOptions& options) {
-  const Result<Policy> policy = PolicyOf(experiment, options);
-  if (!policy.ok()) return policy.status();
-  Result<std::vector<PlannedCell>> planned = Plan(experiment, options, *policy);
+  Policies policies;
+  Result<std::vector<PlannedCell>> planned = Plan(experiment, options, policies);
   if (!planned.ok()) return planned.status();
   std::error_code error;
   std::filesystem::create_directories(options.directory, error);
@@ -141,10 +136,11 @@ Result<std::vector<Cell>> RunComparison(const Experiment& experiment,
   std::vector<Status> statuses(to_run.size());
   ForEachInParallel(to_run.size(), options.num_jobs, [&](size_t i) {
     if (options.stop && options.stop()) return;
-    Result<Cell> cell = RunCell(to_run[i]->id, to_run[i]->settings, *policy,
-                                [&options, i](int64_t done, int64_t total) {
-                                  if (options.progress) options.progress(i, done, total);
-                                });
+    const auto progress = [&options, i](int64_t done, int64_t total) {
+      if (options.progress) options.progress(i, done, total);
+    };
+    Result<Cell> cell = RunCell(to_run[i]->id, to_run[i]->settings, *to_run[i]->policy,
+                                {.progress = progress, .keep_groups = experiment.keep_groups});
     if (!cell.ok()) {
       statuses[i] = cell.status();
       return;

@@ -189,6 +189,12 @@ Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value
     out.num_seeds = static_cast<int64_t>(*number);
     return Status::Ok();
   }
+  if (key == "groups") {
+    if (!value.IsScalar() || !YAML::convert<bool>::decode(value, out.keep_groups)) {
+      return InvalidArgument("groups: must be true or false").At(Place(name, value));
+    }
+    return Status::Ok();
+  }
   std::string* const text = key == "title"      ? &out.title
                             : key == "paper"    ? &out.paper
                             : key == "base"     ? &out.base
@@ -196,7 +202,7 @@ Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value
                                                 : nullptr;
   if (text == nullptr) {
     return InvalidArgument("unknown key ", Printable(key),
-                           " (title, paper, base, set, seeds, baseline, arms, claims)")
+                           " (title, paper, base, set, seeds, baseline, groups, arms, claims)")
         .At(Place(name, value));
   }
   Result<std::string> word = Word(value, key, name);

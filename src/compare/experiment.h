@@ -6,6 +6,7 @@
 //   set: [run.num_steps=80]
 //   seeds: 8
 //   baseline: async                          # differences are taken to it
+//   groups: true                             # keep every drawn group, for its tables
 //   arms:
 //     - sync
 //     - async
@@ -56,6 +57,7 @@ struct Experiment {
   std::vector<std::string> set = {};
   int64_t num_seeds = 8;
   std::string baseline = {};
+  bool keep_groups = false;
   std::vector<Arm> arms = {};
   std::vector<Claim> claims = {};
 

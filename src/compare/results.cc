@@ -1,9 +1,13 @@
 #include "compare/results.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <optional>
+
+#include "compare/claims.h"
+#include "compare/group_tables.h"
+#include "compare/markdown.h"
 
 namespace pace {
 namespace {
@@ -15,37 +19,25 @@ struct Shown {
   int digits;
 };
 
-constexpr std::array<Shown, 6> kAccuracy = {{{"base", "before, %", 100, 1},
+constexpr std::array<Shown, 7> kAccuracy = {{{"base", "before, %", 100, 1},
                                              {"best", "best, %", 100, 1},
                                              {"final", "last, %", 100, 1},
                                              {"area", "area, %", 100, 1},
                                              {"equal_time", "best at equal time, %", 100, 1},
+                                             {"equal_gpu", "best at equal GPU time, %", 100, 1},
                                              {"equal_tokens", "best at equal tokens, %", 100, 1}}};
-constexpr std::array<Shown, 9> kRun = {{{"step_seconds", "s per step", 1, 1},
-                                        {"waiting", "waiting", 1, 2},
-                                        {"generation", "generation", 1, 2},
-                                        {"scored", "scored, %", 100, 0},
-                                        {"occupancy", "pool", 1, 1},
-                                        {"rejected", "rejected, %", 100, 0},
-                                        {"length_ratio", "trained/offered length", 1, 2},
-                                        {"mega_tokens", "tokens, M", 1, 2},
-                                        {"never_trained", "never trained, %", 100, 0}}};
+constexpr std::array<Shown, 11> kRun = {{{"step_seconds", "s per step", 1, 1},
+                                         {"waiting", "waiting", 1, 2},
+                                         {"generation", "generation", 1, 2},
+                                         {"scored", "scored, %", 100, 0},
+                                         {"occupancy", "pool", 1, 1},
+                                         {"rejected", "rejected, %", 100, 0},
+                                         {"length_ratio", "trained/offered length", 1, 2},
+                                         {"length", "trained length", 1, 1},
+                                         {"gpu_hours", "GPU hours", 1, 2},
+                                         {"mega_tokens", "tokens, M", 1, 2},
+                                         {"never_trained", "never trained, %", 100, 0}}};
 constexpr std::array<std::string_view, 4> kCompared = {"best", "final", "area", "equal_time"};
-
-std::string Fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.*f", digits, value);
-  return text;
-}
-
-std::string Show(const Estimate& estimate, double factor, int digits) {
-  if (estimate.count == 0) return "–";
-  std::string out = Fixed(factor * estimate.mean, digits);
-  if (std::isfinite(estimate.half_width)) {
-    out += " ± " + Fixed(factor * estimate.half_width, digits);
-  }
-  return out;
-}
 
 template <size_t kCount>
 std::string ArmTable(const CellTable& table, const std::array<Shown, kCount>& columns) {
@@ -62,6 +54,31 @@ std::string ArmTable(const CellTable& table, const std::array<Shown, kCount>& co
     out += "\n";
   }
   return out;
+}
+
+// Mean accuracy after so many updates.
+std::string CurveTable(const CellTable& table) {
+  const Cell& first = table.At(table.experiment().arms.front().name, table.seeds().front());
+  if (first.evaluations.empty()) return "";
+  std::string out = "| accuracy after updates, % |";
+  for (const CellEvaluation& evaluation : first.evaluations)
+    out += Concat(" ", evaluation.step, " |");
+  out += "\n|---|";
+  for (size_t i = 0; i < first.evaluations.size(); ++i) out += "---|";
+  out += "\n";
+  for (const Arm& arm : table.experiment().arms) {
+    out += Concat("| ", arm.name, " |");
+    for (size_t i = 0; i < first.evaluations.size(); ++i) {
+      std::vector<double> values;
+      for (const int64_t seed : table.seeds()) {
+        const std::vector<CellEvaluation>& evaluations = table.At(arm.name, seed).evaluations;
+        if (i < evaluations.size()) values.push_back(evaluations[i].accuracy);
+      }
+      out += Concat(" ", Show(EstimateOf(values), 100, 1), " |");
+    }
+    out += "\n";
+  }
+  return out + "\n";
 }
 
 std::string DifferenceTable(const CellTable& table) {
@@ -87,57 +104,33 @@ std::string DifferenceTable(const CellTable& table) {
                       " would be marked on average.\n");
 }
 
-Estimate FoundOf(const CellTable& table, const Claim& claim) {
-  if (claim.over.empty()) return table.Of(claim.of, claim.value);
-  return PairedRatio(table.Values(claim.of, claim.value), table.Values(claim.over, claim.value));
-}
-
-// True: holds with its whole interval; empty: the interval straddles a bound.
-std::optional<bool> Holds(const Claim& claim, const Estimate& found) {
-  bool undecided = false;
-  for (const auto& [bound, wanted] :
-       {std::pair(claim.at_least, Finding::kAbove), std::pair(claim.at_most, Finding::kBelow)}) {
-    if (!bound.has_value()) continue;
-    if (found.half_width == 0 && found.mean == *bound) continue;  // on the bound, exactly
-    const Finding finding = Against(found, *bound);
-    if (finding == Finding::kUndecided) {
-      undecided = true;
-    } else if (finding != wanted) {
-      return false;
-    }
-  }
-  return undecided ? std::nullopt : std::optional(true);
-}
-
-std::string BoundText(const Claim& claim) {
-  std::string out;
-  if (claim.at_least.has_value()) out = Concat("≥ ", *claim.at_least);
-  if (claim.at_most.has_value()) out += Concat(out.empty() ? "" : ", ", "≤ ", *claim.at_most);
-  return out.empty() ? "–" : out;
-}
-
 std::string ClaimTable(const CellTable& table) {
   std::string out = "| claim | measured as | paper | bound | here | |\n|---|---|---|---|---|---|\n";
   for (const Claim& claim : table.experiment().claims) {
-    const Estimate found = FoundOf(table, claim);
-    const std::optional<bool> holds = Holds(claim, found);
-    const bool bounded = claim.at_least.has_value() || claim.at_most.has_value();
-    const std::string_view verdict = !bounded             ? "reported"
-                                     : !holds.has_value() ? "undecided"
-                                     : *holds             ? "holds"
-                                                          : "does not hold";
-    const std::string measure = claim.over.empty()
-                                    ? Concat(claim.value, " of ", claim.of)
-                                    : Concat(claim.value, ", ", claim.of, " / ", claim.over);
+    const ClaimResult result = Examine(table, claim);
     std::string seeds;
-    if (found.count < table.seeds().size()) {
-      seeds = Concat(" (", found.count, " of ", table.seeds().size(), " seeds have it)");
+    if (result.found.count < table.seeds().size()) {
+      seeds = Concat(" (", result.found.count, " of ", table.seeds().size(), " seeds have it)");
     }
-    out += Concat("| ", claim.says, " | ", measure, " | ",
+    out += Concat("| ", claim.says, " | ", MeasureText(claim), " | ",
                   claim.paper.has_value() ? Concat(*claim.paper) : "–", " | ", BoundText(claim),
-                  " | ", Show(found, 1, 3), seeds, " | ", verdict, " |\n");
+                  " | ", Show(result.found, 1, 3), seeds, " | ", Name(result.finding), " |\n");
   }
   return out;
+}
+
+// "By best accuracy: pace, sync, async."
+std::string OrderLine(const CellTable& table, std::string_view value, std::string_view says) {
+  std::vector<std::pair<double, std::string>> order;
+  for (const Arm& arm : table.experiment().arms) {
+    order.emplace_back(-table.Of(arm.name, value).mean, arm.name);
+  }
+  std::sort(order.begin(), order.end());
+  std::string out = Concat("By ", says, ": ");
+  for (size_t i = 0; i < order.size(); ++i) {
+    out += Concat(i > 0 ? ", " : "", order[i].second, " ", Fixed(-100 * order[i].first, 1));
+  }
+  return out + ".\n";
 }
 
 // Means over seeds of one column, step by step.
@@ -177,16 +170,6 @@ void FillEvaluations(const CellTable& table, const std::string& arm, MetricsTabl
 
 }  // namespace
 
-ClaimCounts CountClaims(const CellTable& table) {
-  ClaimCounts counts;
-  for (const Claim& claim : table.experiment().claims) {
-    if (!claim.at_least.has_value() && !claim.at_most.has_value()) continue;
-    const std::optional<bool> holds = Holds(claim, FoundOf(table, claim));
-    (!holds.has_value() ? counts.undecided : *holds ? counts.hold : counts.fail) += 1;
-  }
-  return counts;
-}
-
 std::string ResultsMarkdown(const CellTable& table) {
   const Experiment& experiment = table.experiment();
   std::string out =
@@ -195,9 +178,18 @@ std::string ResultsMarkdown(const CellTable& table) {
   out += Concat("`pace compare ", experiment.name, "`: ", experiment.arms.size(), " arms, ",
                 table.seeds().size(), " seeds. Means over seeds ± half of the 95 % interval.\n\n");
   if (table.seeds().empty()) return out + "No seed has been run in every arm yet.\n";
-  out += ArmTable(table, kAccuracy) + "\n" + ArmTable(table, kRun) + "\n";
-  if (!experiment.baseline.empty() && experiment.arms.size() > 1) {
+  const Cell& first = table.At(experiment.arms.front().name, table.seeds().front());
+  if (!first.evaluations.empty()) out += ArmTable(table, kAccuracy) + "\n" + CurveTable(table);
+  if (!first.evaluations.empty() && experiment.arms.size() > 2) {
+    out += OrderLine(table, "best", "best accuracy, %") +
+           OrderLine(table, "area", "mean accuracy over updates, %") + "\n";
+  }
+  out += ArmTable(table, kRun) + "\n";
+  if (!experiment.baseline.empty() && experiment.arms.size() > 1 && !first.evaluations.empty()) {
     out += DifferenceTable(table) + "\n";
+  }
+  if (experiment.keep_groups) {
+    out += DistributionTable(table) + "\n" + LagTable(table) + "\n";
   }
   if (!experiment.claims.empty()) out += ClaimTable(table) + "\n";
   return out;

@@ -16,14 +16,6 @@ namespace pace {
 // paired by seed, and the claims with what was found.
 std::string ResultsMarkdown(const CellTable& table);
 
-// The claims alone: how many hold, fail, and are undecided.
-struct ClaimCounts {
-  int64_t hold = 0;
-  int64_t fail = 0;
-  int64_t undecided = 0;
-};
-ClaimCounts CountClaims(const CellTable& table);
-
 // One run per arm for a report: means over seeds; the intervals of its accuracy
 // are those over seeds.
 Result<std::vector<RunData>> MeanRuns(const CellTable& table);

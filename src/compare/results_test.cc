@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "compare/claims.h"
+
 namespace pace {
 namespace {
 

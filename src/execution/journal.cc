@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "coordinator/event_json.h"
+#include "execution/run_observer.h"
 
 namespace pace {
 namespace {
@@ -42,6 +43,7 @@ void Journal::OnGroupDrawn(const GroupSummary& group, const Decision& decision,
   const GroupTrajectories& payload = store_.At(group.id);
   const PayloadStats stats = payload.Stats();
   metrics_.AddDraw(group, decision, stats);
+  if (watcher_ != nullptr) watcher_->OnGroupDrawn(group, decision, stats);
   if (writer_ == nullptr) return;
   Keep(writer_->WriteDecision(plan_, group, decision, stats));
   if (writer_->level() != RecordLevel::kFull) return;

@@ -22,6 +22,8 @@
 
 namespace pace {
 
+class RunObserver;
+
 // Totals since the run began; a checkpoint keeps them.
 struct RunTotals {
   int64_t num_trained_groups = 0;
@@ -40,6 +42,8 @@ class Journal final : public CoordinatorObserver {
   void OnGroupAssembled(const GroupSummary& group) override;
   void OnGroupDrawn(const GroupSummary& group, const Decision& decision,
                     std::optional<PolicyVersion> served) override;
+  // Told of every draw with what the group holds; null = nobody.
+  void Watch(RunObserver* watcher) { watcher_ = watcher; }
   // A group left the pool without being drawn.
   void OnGroupEvicted(const GroupTrajectories& group);
 
@@ -69,6 +73,7 @@ class Journal final : public CoordinatorObserver {
   const Clock& clock_;
   const TrajectoryStore& store_;
   RunWriter* const writer_;
+  RunObserver* watcher_ = nullptr;
 
   StepMetrics metrics_;
   MetricsRow last_row_;

@@ -26,6 +26,8 @@ class RunObserver {
  public:
   virtual ~RunObserver() = default;
   virtual void OnStep(int64_t /*steps_done*/, const MetricsRow& /*row*/) {}
+  // A step drew a group, and ruled on it.
+  virtual void OnGroupDrawn(const GroupSummary&, const Decision&, const PayloadStats&) {}
   virtual void OnEvaluation(PolicyVersion, const std::vector<BenchmarkScore>&) {}
   virtual void OnCheckpoint(const std::string& /*folder*/) {}
   virtual void OnPulse(const RunPulse&) {}

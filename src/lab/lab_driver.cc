@@ -54,6 +54,7 @@ Result<LabResult> LabDriver::Run() {
   Result<RunParts> parts = RunParts::Create(settings_, policy_, clock_, options_.writer);
   if (!parts.ok()) return parts.status();
   parts_ = std::move(parts).value();
+  parts_.run->journal().Watch(options_.observer);
   PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
   while (!stopped_) {
     PACE_RETURN_IF_ERROR(Act());

@@ -1,0 +1,152 @@
+#include "compare/results_page.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "compare/claims.h"
+#include "compare/comparison.h"
+#include "compare/markdown.h"
+#include "compare/results.h"
+#include "core/json_scanner.h"
+#include "core/json_writer.h"
+
+namespace pace {
+namespace {
+
+constexpr std::string_view kFirst = "main";
+
+Result<std::string> ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound(path, ": cannot be opened");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Result<FinishedComparison> ReadComparison(const std::string& folder) {
+  FinishedComparison out;
+  Result<Experiment> experiment = LoadExperiment(std::filesystem::path(folder).filename().string());
+  if (!experiment.ok()) return experiment.status();
+  out.experiment = std::move(experiment).value();
+  Result<std::vector<Cell>> cells = ReadCells(Concat(folder, "/", kCellsFile));
+  if (!cells.ok()) return cells.status();
+  out.cells = std::move(cells).value();
+  const Result<std::string> text = ReadText(folder + "/manifest.json");
+  if (!text.ok()) return text.status();
+  Result<ComparisonManifest> manifest = ParseComparisonManifest(*text);
+  if (!manifest.ok()) return manifest.status().At(folder + "/manifest.json");
+  out.manifest = std::move(manifest).value();
+  return out;
+}
+
+// Every claim that has a published number or a bound.
+std::string OverviewTable(const std::vector<FinishedComparison>& comparisons) {
+  std::string out =
+      "| experiment | claim | paper | here | beside the paper | bound | |\n"
+      "|---|---|---|---|---|---|---|\n";
+  for (const FinishedComparison& comparison : comparisons) {
+    const CellTable table(comparison.experiment, comparison.cells);
+    if (table.seeds().empty()) continue;
+    for (const Claim& claim : comparison.experiment.claims) {
+      const ClaimResult result = Examine(table, claim);
+      out += Concat("| ", comparison.experiment.name, " | ", claim.says, " | ",
+                    claim.paper.has_value() ? Concat(*claim.paper) : "–", " | ",
+                    Show(result.found, 1, 3), " | ", Name(result.paper), " | ", BoundText(claim),
+                    " | ", Name(result.finding), " |\n");
+    }
+  }
+  return out;
+}
+
+std::string HowItWasMade(const FinishedComparison& comparison) {
+  std::string out = Concat("Made by `pace compare ", comparison.experiment.name);
+  for (const std::string& assignment : comparison.manifest.overrides) out += " " + assignment;
+  out += Concat("`, pace ", comparison.manifest.version, ", commit ", comparison.manifest.commit);
+  if (!comparison.manifest.machine.empty()) out += ", on " + comparison.manifest.machine;
+  return out + ".\n\n";
+}
+
+}  // namespace
+
+std::string ManifestToJson(const Experiment& experiment, const ComparisonManifest& manifest) {
+  std::string out;
+  JsonWriter json(out);
+  json.BeginObject();
+  json.Put("experiment", experiment.name);
+  json.Put("version", manifest.version);
+  json.Put("commit", manifest.commit);
+  json.Put("machine", manifest.machine);
+  json.Put("seeds", experiment.num_seeds);
+  json.Key("overrides");
+  json.BeginArray();
+  for (const std::string& assignment : manifest.overrides) json.Value(assignment);
+  json.EndArray();
+  json.EndObject();
+  return out + "\n";
+}
+
+Result<ComparisonManifest> ParseComparisonManifest(std::string_view text) {
+  JsonScanner scan(text);
+  ComparisonManifest out;
+  scan.EnterObject();
+  while (scan.NextKey()) {
+    if (scan.key() == "version") {
+      scan.Text(out.version);
+    } else if (scan.key() == "commit") {
+      scan.Text(out.commit);
+    } else if (scan.key() == "machine") {
+      scan.Text(out.machine);
+    } else if (scan.key() == "overrides") {
+      scan.EnterArray();
+      while (scan.NextItem()) scan.Text(out.overrides.emplace_back());
+    } else {
+      scan.Skip();
+    }
+  }
+  scan.End();
+  if (!scan.ok()) return scan.status();
+  return out;
+}
+
+Result<std::vector<FinishedComparison>> ReadComparisons(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  }
+  if (error) return NotFound(directory, ": cannot be read: ", error.message());
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(a != kFirst, a) < std::pair(b != kFirst, b);
+  });
+  std::vector<FinishedComparison> out;
+  for (const std::string& name : names) {
+    Result<FinishedComparison> comparison = ReadComparison(Concat(directory, "/", name));
+    if (!comparison.ok()) return comparison.status();
+    out.push_back(std::move(comparison).value());
+  }
+  return out;
+}
+
+std::string ResultsPage(const std::vector<FinishedComparison>& comparisons) {
+  std::string out =
+      "# Results\n\n"
+      "Written by `pace results` from the runs in `experiments/results`; no number here was\n"
+      "typed. How the experiments were set up is in\n"
+      "[experiments/PROTOCOL.md](../experiments/PROTOCOL.md), what the words mean in\n"
+      "[compare.md](compare.md). Numbers are means over seeds ± half of the 95 % interval; ratios\n"
+      "are paired by seed. A claim *holds* when its whole interval keeps the bound. Beside the\n"
+      "paper, *same direction* means that ratio and published ratio lie on the same side of 1,\n"
+      "the whole interval of ours.\n\n"
+      "## In short\n\n";
+  out += OverviewTable(comparisons) + "\n";
+  for (const FinishedComparison& comparison : comparisons) {
+    const CellTable table(comparison.experiment, comparison.cells);
+    out += ResultsMarkdown(table) + HowItWasMade(comparison);
+  }
+  while (out.ends_with("\n\n")) out.pop_back();
+  return out;
+}
+
+}  // namespace pace

@@ -1,0 +1,46 @@
+// The page docs/results.md: every comparison that was run, one after the other,
+// with a table in front of what the paper says and what was found.
+//
+//   Result<std::vector<FinishedComparison>> all = ReadComparisons("experiments/results");
+//   std::string page = ResultsPage(*all);
+//
+// Thread-safety: pure functions of their arguments and the disk.
+#ifndef PACE_COMPARE_RESULTS_PAGE_H_
+#define PACE_COMPARE_RESULTS_PAGE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare/cell.h"
+#include "compare/experiment.h"
+#include "core/status.h"
+
+namespace pace {
+
+// What a comparison's manifest.json says.
+struct ComparisonManifest {
+  std::string version = {};
+  std::string commit = {};
+  std::string machine = {};
+  std::vector<std::string> overrides = {};
+};
+
+std::string ManifestToJson(const Experiment& experiment, const ComparisonManifest& manifest);
+Result<ComparisonManifest> ParseComparisonManifest(std::string_view json);
+
+struct FinishedComparison {
+  Experiment experiment = {};
+  std::vector<Cell> cells = {};
+  ComparisonManifest manifest = {};
+};
+
+// One per folder of `directory`, by name, `main` first. Each is the results of the
+// experiment of its name.
+Result<std::vector<FinishedComparison>> ReadComparisons(const std::string& directory);
+
+std::string ResultsPage(const std::vector<FinishedComparison>& comparisons);
+
+}  // namespace pace
+
+#endif  // PACE_COMPARE_RESULTS_PAGE_H_
