@@ -54,7 +54,7 @@ struct AdmissionOptions {
 
   // --- pace_fair ---
   // Strata of response length; groups are ranked among their like.
-  int64_t num_strata = 4;
+  int64_t num_strata = 8;
 
   // --- stale_k, oldest_token, start_window ---
   double k = 8;

@@ -150,7 +150,7 @@ TEST(FairAdmissionTest, RefusesASnapshotThatDoesNotFitAndStaysAsItWas) {
   state.strata.back().scores = {-1};
   const Status status = fair.Restore(state);
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("strata[3]"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("strata[7]"), std::string::npos) << status.message();
   EXPECT_EQ(fair.Save().strata.front().scores, good.strata.front().scores);
 }
 
