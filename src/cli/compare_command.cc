@@ -47,13 +47,16 @@ ComparisonManifest ManifestOf(const CompareArguments& arguments) {
           .overrides = arguments.overrides};
 }
 
+// `ran` = some run was made now: the manifest says by which pace.
 Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells,
-                    const CompareArguments& arguments, const std::string& directory) {
+                    const CompareArguments& arguments, const std::string& directory, bool ran) {
   const CellTable table(experiment, cells);
   const std::string text = ResultsMarkdown(table);
   PACE_RETURN_IF_ERROR(WriteText(directory + "/results.md", text));
-  PACE_RETURN_IF_ERROR(
-      WriteText(directory + "/manifest.json", ManifestToJson(experiment, ManifestOf(arguments))));
+  const std::string manifest = directory + "/manifest.json";
+  if (ran || !std::filesystem::exists(manifest)) {
+    PACE_RETURN_IF_ERROR(WriteText(manifest, ManifestToJson(experiment, ManifestOf(arguments))));
+  }
   std::printf("%s", text.c_str());
   if (table.seeds().empty()) return Status::Ok();
   const Result<std::vector<RunData>> runs = MeanRuns(table);
@@ -94,10 +97,12 @@ Status RunCompare(const CompareArguments& arguments) {
     return asked;
   };
   std::unique_ptr<Progress> progress;
+  bool ran = false;
   options.begin = [&](size_t to_run, size_t done) {
     std::fprintf(stderr, "%s: %zu runs to make, %zu there already, in %s\n",
                  experiment->name.c_str(), to_run, done, options.directory.c_str());
-    if (to_run > 0) progress = std::make_unique<Progress>("comparing", "steps", to_run);
+    ran = to_run > 0;
+    if (ran) progress = std::make_unique<Progress>("comparing", "steps", to_run);
   };
   options.progress = [&](size_t cell, int64_t done, int64_t total) {
     progress->Update(cell, done, total);
@@ -105,7 +110,7 @@ Status RunCompare(const CompareArguments& arguments) {
   const Result<std::vector<Cell>> cells = RunComparison(*experiment, options);
   progress.reset();
   if (!cells.ok()) return cells.status();
-  PACE_RETURN_IF_ERROR(WriteResults(*experiment, *cells, arguments, options.directory));
+  PACE_RETURN_IF_ERROR(WriteResults(*experiment, *cells, arguments, options.directory, ran));
   if (asked) {
     std::fprintf(stderr, "stopped early; the same command goes on with what is missing\n");
   }

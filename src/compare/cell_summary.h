@@ -7,12 +7,15 @@
 //   equal_time       best accuracy within the time the baseline's cell took
 //   equal_gpu, equal_tokens
 //                    the same within its GPU time, and the tokens it generated
+//   reach95          time until 95 % of the way from Sync's first accuracy to its
+//                    best, over Sync's time to it
 //   reach            time until Sync's best accuracy, over Sync's time to it
 //   step_seconds     mean over all steps
 //   waiting, assembly, pool_wait, generation, lag, scored, occupancy, rejected,
 //   length, length_ratio
 //                    means over the second half of the steps; length of the
 //                    responses trained on, and over that of those offered
+//   settling         occupancy over the one predicted, N_tar P/C (docs/method.md 6)
 //   hours, gpu_hours, mega_tokens, never_trained
 //                    totals; never_trained is a share of the tokens generated
 //

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, 6> kPolicyNames = {
 constexpr std::array<std::string_view, 3> kWeightNames = {"prefix", "one", "zero"};
 constexpr std::array<std::string_view, 2> kTieNames = {"strict", "fractional"};
 constexpr std::array<std::string_view, 2> kScopeNames = {"group", "member"};
-constexpr std::array<std::string_view, 2> kWaitNames = {"all", "pool"};
+constexpr std::array<std::string_view, 3> kWaitNames = {"auto", "all", "pool"};
 constexpr std::array<std::string_view, 2> kMeasureNames = {"mean", "max_member"};
 
 struct NamedVariant {
@@ -49,7 +49,7 @@ std::vector<Field> AdmissionOptions::Fields() {
           .AtMost(1e6),
       Field::Enum("wait_measure", wait_measure, kWaitNames,
                   "Waiting that counts: all of it, or that in the pool, without the wait for a "
-                  "group's slowest member."),
+                  "group's slowest member; auto = pool under pace_fair, else all."),
       Field::Enum("generation_weight", generation_weight, kWeightNames,
                   "What generation staleness counts for: F of the prefix score, 1, or 0."),
       Field::Real("gamma", gamma, "Sharpness of F.").AtLeast(0).AtMost(100),

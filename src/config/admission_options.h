@@ -16,7 +16,7 @@ enum class AdmissionKind { kPace, kStaleK, kAcceptAll, kOldestToken, kPaceFair, 
 enum class GenerationWeight { kPrefix, kOne, kZero };
 enum class TieRule { kStrict, kFractional };
 enum class WeightScope { kGroup, kMember };
-enum class WaitMeasure { kAll, kPool };
+enum class WaitMeasure { kAuto, kAll, kPool };
 enum class StaleKMeasure { kMean, kMaxMember };
 
 struct AdmissionOptions {
@@ -37,8 +37,8 @@ struct AdmissionOptions {
   // --- pace: score ---
   double wait_weight = 1;  // w1
   // Waiting as defined, for the slowest member of the group too; or in the pool
-  // alone.
-  WaitMeasure wait_measure = WaitMeasure::kAll;
+  // alone. auto = all under pace, pool under pace_fair.
+  WaitMeasure wait_measure = WaitMeasure::kAuto;
   // What generation staleness counts for: F of the prefix score, 1, or 0.
   GenerationWeight generation_weight = GenerationWeight::kPrefix;
   double gamma = 4;            // sharpness of F
@@ -69,6 +69,11 @@ struct AdmissionOptions {
   // N_tar and the window size that a run with this batch uses.
   int64_t TargetOccupancy(int64_t batch) const { return target_occupancy.value_or(batch); }
   int64_t Window(int64_t batch) const;
+  // Whether only waiting in the pool counts.
+  bool CountsPoolOnly() const {
+    return wait_measure == WaitMeasure::kPool ||
+           (wait_measure == WaitMeasure::kAuto && policy == AdmissionKind::kPaceFair);
+  }
   // Whether effective staleness is computed, to filter by or to look at.
   bool ComputesScores() const;
   // Whether anything reads prefix scores; if not, nobody need compute them.

@@ -70,6 +70,7 @@ TEST(FairAdmissionTest, TrainsOnResponsesAsLongAsThoseOffered) {
 TEST(FairAdmissionTest, WithOneStratumItIsPaceWithFractionalTies) {
   AdmissionOptions options = Options();
   options.num_strata = 1;
+  options.wait_measure = WaitMeasure::kAll;
   FairAdmission fair(options, 12, 5);
   options.ties = TieRule::kFractional;
   PaceAdmission pace(options, 12, 5);
@@ -89,6 +90,21 @@ TEST(FairAdmissionTest, WithOneStratumItIsPaceWithFractionalTies) {
       fair.Observe(group.summary, decision);
       pace.Observe(group.summary, decision);
     }
+  }
+}
+
+TEST(FairAdmissionTest, CountsWaitingInThePoolUnlessToldOtherwise) {
+  TestRandom random(9);
+  FairAdmission fair(Options(), 12, 1);
+  AdmissionOptions options = Options();
+  options.wait_measure = WaitMeasure::kAll;
+  FairAdmission all(options, 12, 1);
+  fair.BeginStep(PolicyVersion(9), {.occupancy = 12, .batch = 12});
+  all.BeginStep(PolicyVersion(9), {.occupancy = 12, .batch = 12});
+  for (int64_t i = 0; i < 50; ++i) {
+    const TestGroup group = RandomGroup(random, GroupId(i), PolicyVersion(9));
+    EXPECT_NEAR(all.Score(group.summary) - fair.Score(group.summary),
+                group.summary.WaitingAssembly(), 1e-12);
   }
 }
 

@@ -85,9 +85,9 @@ class NaivePace {
       }
     }
     out.waiting = waiting / n;
-    const double counted = options_.wait_measure == WaitMeasure::kAll
-                               ? out.waiting
-                               : static_cast<double>(j - group.assembled.step());
+    const double counted = options_.wait_measure == WaitMeasure::kPool
+                               ? static_cast<double>(j - group.assembled.step())
+                               : out.waiting;
     out.generation = generation / n;
     if (scored > 0) out.prefix_score = prefix / scored;
     if (options_.weight_scope == WeightScope::kGroup) {

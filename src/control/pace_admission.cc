@@ -81,7 +81,7 @@ double PaceAdmission::Weight(const std::optional<double>& prefix_score,
 Decision PaceAdmission::ScoreOf(const GroupSummary& group) const {
   Decision decision = Measure(group, plan_.step);
   const double waiting =
-      options_.wait_measure == WaitMeasure::kAll ? decision.waiting : group.WaitingPool(plan_.step);
+      options_.CountsPoolOnly() ? group.WaitingPool(plan_.step) : decision.waiting;
   if (options_.weight_scope == WeightScope::kGroup) {
     decision.weight = Weight(group.prefix_score, decision.percentile);
     decision.score = options_.wait_weight * waiting + decision.weight * group.generation;

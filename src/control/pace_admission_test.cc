@@ -151,7 +151,7 @@ AdmissionOptions RandomOptions(TestRandom& random) {
   options.max_budget = random.Chance(0.2) ? 1.0 : random.Unit();
   options.reserve_batch = random.Chance(0.3);
   options.wait_weight = random.Chance(0.3) ? 0.0 : 1.0;
-  options.wait_measure = static_cast<WaitMeasure>(random.Below(2));
+  options.wait_measure = static_cast<WaitMeasure>(random.Below(3));
   options.generation_weight = static_cast<GenerationWeight>(random.Below(3));
   options.gamma = 0.5 * static_cast<double>(1 + random.Below(10));
   options.unscored_weight = 0.25 * static_cast<double>(random.Below(5));

@@ -1,0 +1,93 @@
+"""pace compare: a small version of the main comparison keeps what must hold
+before anything is learned; a kill loses no finished run; bad files are refused."""
+
+import json
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import pace_process
+
+SMALL = """
+base: tiny-cluster
+set: [run.evaluate_every=0, run.num_steps=4]
+seeds: 2
+baseline: async
+arms: [async, {name: pace, method: effective}]
+"""
+
+
+def compare(*arguments):
+    return pace_process.run("compare", *arguments, cwd=pace_process.SOURCE, timeout=600)
+
+
+class CompareCommandTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, text):
+        path = self.folder / "small.yaml"
+        path.write_text(text)
+        return path
+
+    def test_the_miniature_of_main_keeps_its_claims(self):
+        run = compare("mini", "--strict", "--out", self.folder / "mini")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("claims: 6 hold, 0 do not, 0 undecided", run.stdout)
+
+    def test_a_killed_comparison_goes_on_and_ends_the_same(self):
+        experiment = self.file(SMALL)
+        whole = compare(experiment, "--out", self.folder / "whole")
+        self.assertEqual(whole.returncode, 0, whole.stderr)
+        cut = self.folder / "cut"
+        process = subprocess.Popen(
+            [str(pace_process.BINARY), "compare", str(experiment), "--jobs", "1", "--out", str(cut)],
+            cwd=pace_process.SOURCE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not (cut / "cells.jsonl").exists():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        done = len((cut / "cells.jsonl").read_text().splitlines())
+        rest = compare(experiment, "--out", cut)
+        self.assertEqual(rest.returncode, 0, rest.stderr)
+        self.assertIn(f"{4 - done} runs to make, {done} there already", rest.stderr)
+        self.assertEqual((cut / "cells.jsonl").read_text(),
+                         (self.folder / "whole" / "cells.jsonl").read_text())
+
+    def test_one_run_made_again_gives_the_same_line(self):
+        experiment = self.file(SMALL)
+        out = self.folder / "out"
+        self.assertEqual(compare(experiment, "--out", out).returncode, 0)
+        before = (out / "cells.jsonl").read_bytes()
+        again = compare(experiment, "--out", out, "--cell", "pace.2", "--again")
+        self.assertIn("1 runs to make", again.stderr)
+        self.assertEqual((out / "cells.jsonl").read_bytes(), before)
+        self.assertEqual(json.loads(before.splitlines()[3])["arm"], "pace")
+
+    def test_what_is_wrong_is_said_in_one_line(self):
+        for text, says in [
+            ("base: tiny\narms: [asink]\n", "method asink: must be one of"),
+            ("base: tiny\narms: []\n", "arms: must be 1 to"),
+            ("base: tiny\narms: [async]\nclaims: [{of: async, value: speed}]\n",
+             "claims.value = speed: must be one of"),
+            ("base: tiny\narms: [async]\nseed: 3\n", "unknown key seed"),
+            ("base: tiny\narms: [{method: async, set: [run.num_stebs=3]}]\n", "run.num_stebs"),
+            ("base: [\n", "not YAML"),
+        ]:
+            run = compare(self.file(text), "--out", self.folder / "bad")
+            self.assertEqual(run.returncode, 2, text)
+            self.assertIn(says, run.stderr)
+            self.assertEqual(len(run.stderr.strip().splitlines()), 1, run.stderr)
+            self.assertFalse((self.folder / "bad").exists())
+        missing = compare("mane")
+        self.assertIn("neither a file nor an experiment", missing.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
