@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "compare/cell_values.h"
 #include "core/check.h"
 
 namespace pace {
@@ -14,63 +15,23 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view kSync = "sync";
 
-constexpr std::array<std::string_view, 27> kNames = {
-    "base",       "best",         "best_step",   "final",         "area",      "gain",
-    "equal_time", "equal_tokens", "reach",       "step_seconds",  "waiting",   "assembly",
-    "generation", "lag",          "scored",      "occupancy",     "rejected",  "length_ratio",
-    "hours",      "gpu_hours",    "mega_tokens", "never_trained", "equal_gpu", "reach95",
-    "pool_wait",  "length",       "settling"};
-
 // Best accuracy within what the baseline's run used of something.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEqual = {
     {{"equal_time", "time"},
      {"equal_gpu", "cost/gpu_time"},
      {"equal_tokens", "cost/tokens_generated"}}};
+// How far on the way from Sync's first accuracy to its best.
+constexpr std::array<std::pair<std::string_view, double>, 2> kReach = {
+    {{"reach", 1.0}, {"reach95", 0.95}}};
+constexpr std::string_view kSettling = "settling";
 
-const std::vector<double>* ColumnOf(const Cell& cell, std::string_view name) {
-  const auto found = cell.steps.find(name);
-  return found == cell.steps.end() || found->second.empty() ? nullptr : &found->second;
-}
-
-double MeanFrom(const std::vector<double>& values, size_t first) {
-  double sum = 0;
-  size_t count = 0;
-  for (size_t i = first; i < values.size(); ++i) {
-    if (std::isnan(values[i])) continue;
-    sum += values[i];
-    ++count;
-  }
-  return count == 0 ? kNan : sum / static_cast<double>(count);
-}
-
-double SettledMean(const Cell& cell, std::string_view name) {
-  const std::vector<double>* const column = ColumnOf(cell, name);
-  return column == nullptr ? kNan : MeanFrom(*column, column->size() / 2);
-}
-
-double Last(const Cell& cell, std::string_view name) {
-  const std::vector<double>* const column = ColumnOf(cell, name);
-  return column == nullptr ? kNan : column->back();
-}
-
-const CellEvaluation* BestOf(const Cell& cell) {
-  const CellEvaluation* best = nullptr;
-  for (const CellEvaluation& evaluation : cell.evaluations) {
-    if (best == nullptr || evaluation.accuracy > best->accuracy) best = &evaluation;
-  }
-  return best;
-}
-
-// Mean accuracy over updates, by trapezoids.
-double AreaOf(const Cell& cell) {
-  const auto& evaluations = cell.evaluations;
-  if (evaluations.size() < 2 || evaluations.back().step == evaluations.front().step) return kNan;
-  double area = 0;
-  for (size_t i = 1; i < evaluations.size(); ++i) {
-    area += 0.5 * (evaluations[i].accuracy + evaluations[i - 1].accuracy) *
-            static_cast<double>(evaluations[i].step - evaluations[i - 1].step);
-  }
-  return area / static_cast<double>(evaluations.back().step - evaluations.front().step);
+// Names of values that need more than the cell itself.
+std::vector<std::string_view> TableValueNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, column] : kEqual) names.push_back(name);
+  for (const auto& [name, share] : kReach) names.push_back(name);
+  names.push_back(kSettling);
+  return names;
 }
 
 // A running total as it stood at an evaluation.
@@ -83,7 +44,7 @@ double TotalAt(const Cell& cell, std::string_view column, const CellEvaluation& 
 // The best accuracy of a cell before it has used up what another used in all.
 double BestWithin(const Cell& cell, const Cell& other, std::string_view column) {
   // Sums of the same step times may differ in their last digits.
-  const double budget = Last(other, column) * (1 + 1e-6);
+  const double budget = LastOf(other, column) * (1 + 1e-6);
   double best = kNan;
   for (const CellEvaluation& evaluation : cell.evaluations) {
     if (TotalAt(cell, column, evaluation) > budget) continue;
@@ -105,59 +66,27 @@ double TimeToReach(const Cell& cell, double accuracy) {
   return kNan;
 }
 
-double AccuracyValue(const Cell& cell, std::string_view name) {
-  const CellEvaluation* const best = BestOf(cell);
-  if (best == nullptr) return kNan;
-  if (name == "base") return cell.evaluations.front().accuracy;
-  if (name == "best") return best->accuracy;
-  if (name == "best_step") return static_cast<double>(best->step);
-  if (name == "final") return cell.evaluations.back().accuracy;
-  if (name == "gain") {
-    const double before = cell.evaluations.front().accuracy;
-    return before > 0 ? cell.evaluations.back().accuracy / before : kNan;
-  }
-  return AreaOf(cell);
-}
-
-double RunValue(const Cell& cell, std::string_view name) {
-  if (name == "step_seconds") {
-    const std::vector<double>* const steps = ColumnOf(cell, "time/step");
-    return steps == nullptr ? kNan : MeanFrom(*steps, 0);
-  }
-  if (name == "waiting") return SettledMean(cell, "staleness/waiting/mean");
-  if (name == "assembly") return SettledMean(cell, "staleness/waiting_assembly/mean");
-  if (name == "pool_wait") return SettledMean(cell, "staleness/waiting_pool/mean");
-  if (name == "length") return SettledMean(cell, "selection/length_trained");
-  if (name == "generation") return SettledMean(cell, "staleness/generation/mean");
-  if (name == "lag") return SettledMean(cell, "staleness/lag/mean");
-  if (name == "scored") return SettledMean(cell, "prefix/scored_fraction");
-  if (name == "occupancy") return SettledMean(cell, "pool/occupancy");
-  if (name == "rejected") {
-    return SettledMean(cell, "admission/rejected") / SettledMean(cell, "admission/offered");
-  }
-  if (name == "length_ratio") {
-    return SettledMean(cell, "selection/length_trained") /
-           SettledMean(cell, "selection/length_offered");
-  }
-  if (name == "hours") return Last(cell, "time") / 3600;
-  if (name == "gpu_hours") return Last(cell, "cost/gpu_time") / 3600;
-  if (name == "mega_tokens") return Last(cell, "cost/tokens_generated") * 1e-6;
-  PACE_CHECK(name == "never_trained", "no value ", name);
-  return Last(cell, "cost/tokens_never_trained") / Last(cell, "cost/tokens_generated");
+double TimeOverSync(const Cell& cell, const Cell& sync, double share) {
+  const CellEvaluation* const best = BestEvaluation(sync);
+  if (best == nullptr || best->time == 0) return kNan;
+  const double base = sync.evaluations.front().accuracy;
+  const double wanted = base + share * (best->accuracy - base);
+  return TimeToReach(cell, wanted) / TimeToReach(sync, wanted);
 }
 
 }  // namespace
 
 bool IsCellValue(std::string_view name) {
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  const std::vector<std::string_view> names = TableValueNames();
+  return FindCellValue(name) != nullptr ||
+         std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::string CellValueNames() {
   std::string out;
-  for (const std::string_view name : kNames) {
-    if (!out.empty()) out += ", ";
-    out += name;
-  }
+  for (const NamedValue& value : CellValues()) out += Concat(value.name, ", ");
+  for (const std::string_view name : TableValueNames()) out += Concat(name, ", ");
+  out.resize(out.size() - 2);
   return out;
 }
 
@@ -188,34 +117,23 @@ const Cell& CellTable::At(std::string_view arm, int64_t seed) const {
 }
 
 double CellTable::Value(const Cell& cell, std::string_view name) const {
-  PACE_CHECK(IsCellValue(name), "no value ", name);
-  for (const char* accuracy : {"base", "best", "best_step", "final", "area", "gain"}) {
-    if (name == accuracy) return AccuracyValue(cell, name);
-  }
+  if (const NamedValue* const value = FindCellValue(name)) return value->of(cell);
   for (const auto& [equal, column] : kEqual) {
     if (name != equal) continue;
     if (experiment_.baseline.empty()) return kNan;
     return BestWithin(cell, At(experiment_.baseline, cell.id.seed), column);
   }
-  if (name == "settling") {
-    const Result<Settings> settings = SettingsOf(experiment_, cell.id, {});
-    if (!settings.ok()) return kNan;
-    const auto target =
-        static_cast<double>(settings->admission.TargetOccupancy(settings->batch.num_groups));
-    return SettledMean(cell, "pool/occupancy") * SettledMean(cell, "throughput/consumed") /
-           (target * SettledMean(cell, "throughput/produced"));
-  }
-  if (name == "reach" || name == "reach95") {
+  for (const auto& [reach, share] : kReach) {
+    if (name != reach) continue;
     if (experiment_.FindArm(kSync) == nullptr) return kNan;
-    const Cell& sync = At(kSync, cell.id.seed);
-    const CellEvaluation* const best = BestOf(sync);
-    if (best == nullptr || best->time == 0) return kNan;
-    const double base = sync.evaluations.front().accuracy;
-    const double share = name == "reach" ? 1 : 0.95;
-    const double wanted = base + share * (best->accuracy - base);
-    return TimeToReach(cell, wanted) / TimeToReach(sync, wanted);
+    return TimeOverSync(cell, At(kSync, cell.id.seed), share);
   }
-  return RunValue(cell, name);
+  PACE_CHECK(name == kSettling, "no value ", name);
+  const Result<Settings> settings = SettingsOf(experiment_, cell.id, {});
+  if (!settings.ok()) return kNan;
+  const int64_t target = settings->admission.TargetOccupancy(settings->batch.num_groups);
+  return SettledMean(cell, "pool/occupancy") * SettledMean(cell, "throughput/consumed") /
+         (static_cast<double>(target) * SettledMean(cell, "throughput/produced"));
 }
 
 std::vector<double> CellTable::Values(std::string_view arm, std::string_view name) const {

@@ -10,11 +10,14 @@
 //   reach95          time until 95 % of the way from Sync's first accuracy to its
 //                    best, over Sync's time to it
 //   reach            time until Sync's best accuracy, over Sync's time to it
-//   step_seconds     mean over all steps
+//   step_seconds, wait_seconds, train_seconds, sync_seconds, rescore_seconds,
+//   other_seconds, hidden_seconds, prompt_seconds
+//                    means over all steps: a step, its five parts, rescoring beside
+//                    them, and a step over the prompts it trained on
 //   waiting, assembly, pool_wait, generation, lag, scored, occupancy, rejected,
-//   length, length_ratio
-//                    means over the second half of the steps; length of the
-//                    responses trained on, and over that of those offered
+//   length, length_ratio, reward, reward_ratio
+//                    means over the second half of the steps; length and reward of
+//                    the responses trained on, and over those of the offered
 //   settling         occupancy over the one predicted, N_tar P/C (docs/method.md 6)
 //   hours, gpu_hours, mega_tokens, never_trained
 //                    totals; never_trained is a share of the tokens generated

@@ -37,6 +37,14 @@ constexpr std::array<Shown, 11> kRun = {{{"step_seconds", "s per step", 1, 1},
                                          {"gpu_hours", "GPU hours", 1, 2},
                                          {"mega_tokens", "tokens, M", 1, 2},
                                          {"never_trained", "never trained, %", 100, 0}}};
+constexpr std::array<Shown, 8> kTime = {{{"step_seconds", "s per step", 1, 1},
+                                         {"wait_seconds", "waiting for data", 1, 1},
+                                         {"train_seconds", "training", 1, 1},
+                                         {"sync_seconds", "sync", 1, 1},
+                                         {"rescore_seconds", "rescoring", 1, 2},
+                                         {"other_seconds", "other", 1, 1},
+                                         {"hidden_seconds", "rescoring beside", 1, 2},
+                                         {"prompt_seconds", "s per trained prompt", 1, 2}}};
 constexpr std::array<std::string_view, 4> kCompared = {"best", "final", "area", "equal_time"};
 
 template <size_t kCount>
@@ -184,7 +192,7 @@ std::string ResultsMarkdown(const CellTable& table) {
     out += OrderLine(table, "best", "best accuracy, %") +
            OrderLine(table, "area", "mean accuracy over updates, %") + "\n";
   }
-  out += ArmTable(table, kRun) + "\n";
+  out += ArmTable(table, kRun) + "\n" + ArmTable(table, kTime) + "\n";
   if (!experiment.baseline.empty() && experiment.arms.size() > 1 && !first.evaluations.empty()) {
     out += DifferenceTable(table) + "\n";
   }
