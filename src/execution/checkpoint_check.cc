@@ -25,6 +25,8 @@ Status CheckVersions(const PartialResponse& response, PolicyVersion newest) {
 
 Status CheckMember(const Trajectory& member, PolicyVersion step) {
   if (member.response.tokens.empty()) return DataLoss("a finished response has no tokens");
+  if (member.response.tokens.front().given)
+    return DataLoss("a response begins with a tool's token");
   if (member.completed > step) {
     return DataLoss("a response was completed at version ", member.completed, ", the run is at ",
                     step);
@@ -48,8 +50,7 @@ Status CheckGroup(const GroupTrajectories& group, const GroupRecord& record,
   for (size_t i = 0; i < group.members.size(); ++i) {
     const std::optional<Trajectory>& member = group.members[i];
     const bool is_running = record.state == GroupState::kRunning;
-    const int64_t num_tokens =
-        member.has_value() ? static_cast<int64_t>(member->response.tokens.size()) : 0;
+    const int64_t num_tokens = member.has_value() ? member->response.num_policy_tokens() : 0;
     const bool fits = is_running
                           ? i < record.members.size() && record.members[i].num_tokens == num_tokens
                           : member.has_value();

@@ -13,7 +13,7 @@ constexpr int64_t kLargest = int64_t{1} << 53;
 constexpr int64_t kLargestToken = int64_t{1} << 31;
 constexpr double kReal = std::numeric_limits<double>::max();
 
-// [[id, version, logprob, sampled_logprob], ...]
+// [[id, version, logprob, sampled_logprob], ...]; [id, version] where it was given
 void PutTokens(JsonWriter& json, const std::vector<TokenRecord>& tokens) {
   json.Key("tokens");
   json.BeginArray();
@@ -21,8 +21,10 @@ void PutTokens(JsonWriter& json, const std::vector<TokenRecord>& tokens) {
     json.BeginArray();
     json.Value(token.id);
     json.Value(token.version.step());
-    json.Value(static_cast<double>(token.logprob));
-    json.Value(static_cast<double>(token.sampled_logprob));
+    if (!token.given) {
+      json.Value(static_cast<double>(token.logprob));
+      json.Value(static_cast<double>(token.sampled_logprob));
+    }
     json.EndArray();
   }
   json.EndArray();
@@ -33,6 +35,7 @@ void PutResponse(JsonWriter& json, const PartialResponse& response) {
   json.Put("prefix_score", response.prefix_score);
   json.Put("awaits_score", response.awaits_score);
   json.Put("num_interrupts", response.num_interrupts);
+  if (response.rests.has_value()) json.Put("rests", static_cast<int64_t>(*response.rests));
 }
 
 // Log-probs of -inf are written null.
@@ -49,8 +52,9 @@ void ScanTokens(JsonScanner& scan, std::vector<TokenRecord>& tokens) {
     TokenRecord token;
     int64_t id = 0;
     int64_t version = 0;
+    int field = 0;
     scan.EnterArray();
-    for (int field = 0; scan.NextItem(); ++field) {
+    for (; scan.NextItem(); ++field) {
       if (field == 0) {
         scan.Integer(0, kLargestToken - 1, "", id);
       } else if (field == 1) {
@@ -63,6 +67,8 @@ void ScanTokens(JsonScanner& scan, std::vector<TokenRecord>& tokens) {
         scan.Fail("a token has four fields");
       }
     }
+    if (field != 4 && field != 2) scan.Fail("a token has four fields, or two where it was given");
+    token.given = field == 2;
     token.id = static_cast<TokenId>(id);
     token.version = PolicyVersion(version);
     tokens.push_back(token);
@@ -78,6 +84,10 @@ bool ScanResponseKey(JsonScanner& scan, PartialResponse& response) {
     scan.Bool(response.awaits_score);
   } else if (scan.key() == "num_interrupts") {
     scan.Integer(0, kLargest, "", response.num_interrupts);
+  } else if (scan.key() == "rests") {
+    int64_t reason = 0;
+    scan.Integer(0, static_cast<int64_t>(FinishReason::kStopString), "", reason);
+    response.rests = static_cast<FinishReason>(reason);
   } else {
     return false;
   }

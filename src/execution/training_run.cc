@@ -61,7 +61,7 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   event.segments = trajectory.Segments();
   if (settings_.admission.UsesPrefixScores()) event.prefix_score = trajectory.response.prefix_score;
   event.num_bytes = trajectory.num_bytes();
-  journal_.totals().num_tokens_generated += static_cast<int64_t>(trajectory.response.tokens.size());
+  journal_.totals().num_tokens_generated += trajectory.response.num_policy_tokens();
   journal_.totals().num_interrupted += trajectory.response.num_interrupts > 0 ? 1 : 0;
   store_.Finish(id, std::move(trajectory));
   if (settings_.train.dynamic_sampling && group->complete() && group->uniform()) {

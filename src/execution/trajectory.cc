@@ -9,7 +9,9 @@ namespace pace {
 
 std::vector<Segment> Trajectory::Segments() const {
   VersionRuns runs;
-  for (const TokenRecord& token : response.tokens) runs.Append(token.version, 1);
+  for (const TokenRecord& token : response.tokens) {
+    if (!token.given) runs.Append(token.version, 1);
+  }
   return runs.segments();
 }
 
@@ -31,7 +33,7 @@ bool GroupTrajectories::uniform() const {
 PayloadStats GroupTrajectories::Stats() const {
   PayloadStats stats;
   for (const std::optional<Trajectory>& member : trained_members()) {
-    stats.length += static_cast<double>(member->response.tokens.size());
+    stats.length += static_cast<double>(member->response.num_policy_tokens());
     stats.reward += member->reward;
   }
   const auto count = static_cast<double>(trained_members().size());
@@ -43,14 +45,14 @@ PayloadStats GroupTrajectories::Stats() const {
 int64_t GroupTrajectories::num_tokens() const {
   int64_t total = 0;
   for (const std::optional<Trajectory>& member : members) {
-    if (member.has_value()) total += static_cast<int64_t>(member->response.tokens.size());
+    if (member.has_value()) total += member->response.num_policy_tokens();
   }
   return total;
 }
 
 int64_t GroupTrajectories::num_greedy_tokens() const {
   const bool has_any = greedy_last && members.back().has_value();
-  return has_any ? static_cast<int64_t>(members.back()->response.tokens.size()) : 0;
+  return has_any ? members.back()->response.num_policy_tokens() : 0;
 }
 
 void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out) const {
@@ -59,12 +61,12 @@ void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out) const {
     TrainSequence sequence;
     sequence.tokens = prompt_tokens;
     sequence.num_prompt_tokens = static_cast<int64_t>(prompt_tokens.size());
-    sequence.mask.assign(tokens.size(), 1);
     sequence.group = group.value();
     sequence.reward = member->reward;
     if (greedy_last) sequence.baseline = members.back()->reward;
     for (const TokenRecord& token : tokens) {
       sequence.tokens.push_back(token.id);
+      sequence.mask.push_back(token.given ? 0 : 1);
       sequence.rollout_logprobs.push_back(token.logprob);
       sequence.versions.push_back(token.version.step());
     }

@@ -69,7 +69,7 @@ struct EngineCore::State {
   Pass pass;
   std::vector<MemberSlot> sampled;
   std::vector<ScoredPart> scored;
-  std::vector<bool> finished;
+  std::vector<RowEnd> ends;
 };
 
 EngineCore::EngineCore(std::unique_ptr<Decoder> decoder, std::optional<Tokenizer> tokenizer,
@@ -119,13 +119,18 @@ void EngineCore::State::Apply(PolicyVersion new_version,
 void EngineCore::State::Interrupt(LiveResponse& live) const {
   ++live.response.num_interrupts;
   const bool is_scored = options.sync_mode == SyncMode::kRebuild && options.score_prefixes &&
-                         live.num_tokens() >= options.min_scored;
+                         live.response.num_policy_tokens() >= options.min_scored;
   if (is_scored) WantScore(live);
 }
 
 void EngineCore::State::WantScore(LiveResponse& live) const {
   live.response.awaits_score = true;
-  live.scorer.Want(std::min(live.num_tokens(), options.max_scored));
+  int64_t end = 0;
+  int64_t num_scored = 0;
+  for (; end < live.num_tokens() && num_scored < options.max_scored; ++end) {
+    if (!live.response.tokens[static_cast<size_t>(end)].given) ++num_scored;
+  }
+  live.scorer.Want(end, num_scored);
 }
 
 std::optional<PolicyVersion> EngineCore::version() const {
@@ -156,6 +161,7 @@ Status EngineCore::Submit(GroupRequest request) {
   s.table.Add(std::move(request), std::move(resumed), *slots);
   for (const MemberSlot slot : *slots) {
     LiveResponse& live = s.table.At(slot);
+    if (live.response.rests) s.scheduler.Rest(slot);
     if (!std::exchange(live.response.awaits_score, false)) continue;
     if (s.options.score_prefixes) s.WantScore(live);
   }
@@ -254,9 +260,10 @@ void EngineCore::State::AddScores(const PlannedChunk& chunk, int64_t first_row) 
   scored.push_back({chunk.slot, tokens});
   const double scale = live.group->request.SamplingOf(live.member).scale();
   for (int64_t t = tokens.begin; t < tokens.end; ++t) {
-    pass.scores.push_back({.row = first_row + num_prompt - 1 + t - chunk.start,
-                           .target = live.response.tokens[static_cast<size_t>(t)].id,
-                           .scale = scale});
+    const TokenRecord& token = live.response.tokens[static_cast<size_t>(t)];
+    if (token.given) continue;
+    pass.scores.push_back(
+        {.row = first_row + num_prompt - 1 + t - chunk.start, .target = token.id, .scale = scale});
   }
 }
 
@@ -266,7 +273,9 @@ void EngineCore::State::TakeScores(const std::vector<float>& logprobs) {
   for (const ScoredPart& part : scored) {
     LiveResponse& live = table.At(part.slot);
     for (int64_t t = part.tokens.begin; t < part.tokens.end; ++t) {
-      const double recorded = live.response.tokens[static_cast<size_t>(t)].logprob;
+      const TokenRecord& token = live.response.tokens[static_cast<size_t>(t)];
+      if (token.given) continue;
+      const double recorded = token.logprob;
       const double difference = std::abs(static_cast<double>(logprobs[next++]) - recorded);
       const std::optional<double> score = live.scorer.Add(t, difference);
       if (!score) continue;
@@ -278,7 +287,7 @@ void EngineCore::State::TakeScores(const std::vector<float>& logprobs) {
 
 void EngineCore::State::TakeSamples(const std::vector<Sampled>& samples, StepReport& report) {
   PACE_CHECK(samples.size() == sampled.size(), samples.size(), " samples");
-  finished.assign(samples.size(), false);
+  ends.assign(samples.size(), RowEnd::kGrows);
   report.sampled.reserve(samples.size());
   for (size_t i = 0; i < samples.size(); ++i) {
     LiveResponse& live = table.At(sampled[i]);
@@ -290,15 +299,59 @@ void EngineCore::State::TakeSamples(const std::vector<Sampled>& samples, StepRep
     report.sampled.push_back(live.id());
     const std::optional<FinishReason> reason = live.matcher.Feed(samples[i].token);
     if (!reason) continue;
-    finished[i] = true;
+    const StopRules& rules = live.group->request.stop;
+    if (rules.rests && *reason != FinishReason::kMaxTokens &&
+        live.num_tokens() < rules.max_tokens) {
+      ends[i] = RowEnd::kRests;
+      live.response.rests = reason;
+      report.rested.push_back(live.id());
+      continue;
+    }
+    ends[i] = RowEnd::kEnds;
     report.finished.push_back({live.id(), std::move(live.response), *reason});
     table.Remove(sampled[i]);
   }
-  scheduler.Commit(finished);
+  scheduler.Commit(ends);
+}
+
+Status EngineCore::Continue(MemberId id, std::span<const TokenId> given) {
+  State& s = *state_;
+  const std::optional<MemberSlot> slot = s.table.Find(id);
+  PACE_CHECK(slot && s.table.At(*slot).response.rests, "response ", id.member, " of group ",
+             id.group, " does not rest");
+  LiveResponse& live = s.table.At(*slot);
+  PACE_RETURN_IF_ERROR(CheckGiven(live.group->request, live.response, given, s.decoder->config()));
+  const PolicyVersion last = live.response.tokens.back().version;
+  for (const TokenId token : given) {
+    live.response.tokens.push_back({.id = token, .given = true, .version = last});
+    live.matcher.Skip(token);
+  }
+  live.matcher.BeginTurn();
+  live.response.rests.reset();
+  s.scheduler.Wake(*slot, static_cast<int64_t>(given.size()));
+  return Status::Ok();
+}
+
+FinishedResponse EngineCore::EndRest(MemberId id) {
+  State& s = *state_;
+  const std::optional<MemberSlot> slot = s.table.Find(id);
+  PACE_CHECK(slot && s.table.At(*slot).response.rests, "response ", id.member, " of group ",
+             id.group, " does not rest");
+  FinishedResponse out{id, std::move(s.table.At(*slot).response), FinishReason::kStopToken};
+  out.reason = *std::exchange(out.response.rests, std::nullopt);
+  // The score that a last interruption asked for will not come.
+  out.response.awaits_score = false;
+  s.scheduler.Cancel(*slot);
+  s.table.Remove(*slot);
+  return out;
 }
 
 bool EngineCore::busy() const {
-  return state_->scheduler.num_unfinished() > 0 || state_->pending.has_value();
+  const Scheduler& scheduler = state_->scheduler;
+  if (state_->pending.has_value() && scheduler.num_begun() == 0) return true;
+  // Nothing new begins while a sync drains.
+  return state_->pending.has_value() ? scheduler.num_begun() > scheduler.num_resting()
+                                     : scheduler.num_unfinished() > scheduler.num_resting();
 }
 
 std::vector<GroupRequest> EngineCore::Unfinished() const {

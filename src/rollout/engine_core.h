@@ -20,6 +20,9 @@
 // replaces it; a response that is still too short keeps the one it has. The
 // oldest responses are rebuilt first and decode meanwhile; only syncs that leave
 // no time to rebuild even one would keep the engine from sampling.
+// A response whose rules say so rests at a stop: it leaves its place to others, is
+// interrupted by syncs like the rest, and goes on with tokens that Continue gives it
+// (what a tool said), or ends with EndRest.
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_ENGINE_CORE_H_
 #define PACE_ROLLOUT_ENGINE_CORE_H_
@@ -27,6 +30,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/status.h"
@@ -61,6 +65,7 @@ struct RolloutOptions {
 // What a pass did; a virtual clock charges for it.
 struct StepReport {
   std::vector<FinishedResponse> finished;
+  std::vector<MemberId> rested;           // met a stop and wait to be told
   std::vector<MemberId> sampled;          // one token each, in order
   int64_t num_decode_rows = 0;            // rows that continue a cached sequence by one
   int64_t num_prefill_rows = 0;           // all others, rebuilds included
@@ -95,11 +100,19 @@ class EngineCore {
   std::optional<GroupRequest> Cancel(GroupId group);
   std::optional<GroupRequest> Cancel(MemberId id);
 
+  // A response that rests goes on behind these tokens, which count as its own but
+  // were sampled by nobody; none = it just goes on. Refused, and still at rest: ids
+  // out of the vocabulary, or so many that its max_tokens is reached.
+  // REQUIRES: it rests
+  Status Continue(MemberId id, std::span<const TokenId> given);
+  // Ends a response that rests. REQUIRES: it rests
+  FinishedResponse EndRest(MemberId id);
+
   // One pass, or nothing when nothing is left to do. An error (the device
   // failed, or no sync came yet) samples nothing and loses nothing: the next
   // Step computes the cache again.
   Result<StepReport> Step();
-  // Something is unfinished, or a sync is draining.
+  // Step has something to do: not while all that is unfinished rests.
   bool busy() const;
 
   // Every unfinished response as requests that resume it, in order of arrival,

@@ -149,6 +149,7 @@ class ModelWorld final : public ScheduleWorld {
         ReferenceForward(config_, Of(version).weights,
                          std::span(sequence).first(num_prompt + static_cast<size_t>(end) - 1));
     for (auto t = static_cast<size_t>(first); t < static_cast<size_t>(end); ++t) {
+      if (tokens[t].given) continue;
       const std::vector<double>& logits = result.logits[num_prompt - 1 + t];
       const double scale = request.sampling.scale();
       double sum = 0;

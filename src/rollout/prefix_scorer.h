@@ -1,14 +1,14 @@
 // PrefixScorer: one response's prefix score, gathered while its cache is rebuilt.
 //
-// The score is the mean |new - recorded log-probability| of the response's
-// first tokens. Row P - 1 + t of the sequence (P prompt tokens) predicts token
+// The score is the mean |new - recorded log-probability| of the first tokens that
+// the policy sampled. Row P - 1 + t of the sequence (P prompt tokens) predicts token
 // t, so the rows are among those that the rebuild computes anyway. They come in
 // order, over one or more chunks; a rebuild that begins again (a preemption, a
 // newer sync) begins the score again.
 //
-//   scorer.Want(std::min(num_tokens, max_scored));
+//   scorer.Want(end, num_scored);   // the sampled ones among tokens [0, end)
 //   for each chunk: range = scorer.TokensIn(start, size, P);
-//                   for t in range: score = scorer.Add(t, difference of token t);
+//                   for sampled t in range: score = scorer.Add(t, its difference);
 //
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_PREFIX_SCORER_H_
@@ -30,11 +30,13 @@ class PrefixScorer {
     int64_t size() const { return end - begin; }
   };
 
-  // The rebuild to come is to score this many tokens.
-  void Want(int64_t num_tokens) {
-    PACE_CHECK(num_tokens > 0, "an empty prefix");
-    num_wanted_ = num_tokens;
+  // The rebuild to come is to score so many tokens, all among the first `end`.
+  void Want(int64_t end, int64_t num_scored) {
+    PACE_CHECK(num_scored > 0 && num_scored <= end, "a prefix of ", num_scored, " in ", end);
+    end_ = end;
+    num_wanted_ = num_scored;
     num_added_ = 0;
+    next_ = 0;
     sum_ = 0;
   }
   bool wanted() const { return num_wanted_ > 0; }
@@ -43,19 +45,23 @@ class PrefixScorer {
   // and the score reads; empty when none is wanted.
   Range TokensIn(int64_t start, int64_t num_rows, int64_t num_prompt_tokens) const {
     const int64_t first_row = num_prompt_tokens - 1;
-    const int64_t begin = std::clamp<int64_t>(start - first_row, 0, num_wanted_);
-    const int64_t end = std::clamp<int64_t>(start + num_rows - first_row, begin, num_wanted_);
+    const int64_t last = wanted() ? end_ : 0;
+    const int64_t begin = std::clamp<int64_t>(start - first_row, 0, last);
+    const int64_t end = std::clamp<int64_t>(start + num_rows - first_row, begin, last);
     return {begin, end};
   }
 
   // |new - recorded| of token t. The score, with its last token.
-  // REQUIRES: wanted; t follows the token before, or is 0.
+  // REQUIRES: wanted; t is behind the token before, or 0, which begins again.
   std::optional<double> Add(int64_t t, double difference) {
     if (t == 0) {
       num_added_ = 0;
+      next_ = 0;
       sum_ = 0;
     }
-    PACE_CHECK(t == num_added_ && t < num_wanted_, "token ", t, " scored after ", num_added_);
+    PACE_CHECK(t >= next_ && t < end_ && (t == 0) == (num_added_ == 0), "token ", t,
+               " scored where ", next_, " was next");
+    next_ = t + 1;
     sum_ += difference;
     if (++num_added_ < num_wanted_) return std::nullopt;
     num_wanted_ = 0;
@@ -64,7 +70,9 @@ class PrefixScorer {
 
  private:
   int64_t num_wanted_ = 0;  // 0: none
+  int64_t end_ = 0;
   int64_t num_added_ = 0;
+  int64_t next_ = 0;  // the first token not yet passed
   double sum_ = 0;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 TEST(PrefixScorerTest, TheLastPromptTokensRowScoresTheFirstToken) {
   PrefixScorer scorer;
-  scorer.Want(3);
+  scorer.Want(3, 3);
   const auto before = scorer.TokensIn(0, 4, 5);  // rows 0..3 of a prompt of five
   EXPECT_EQ(before.size(), 0);
   const auto whole = scorer.TokensIn(0, 20, 5);
@@ -30,7 +30,7 @@ TEST(PrefixScorerTest, WantsNothingUntilASync) {
 
 TEST(PrefixScorerTest, TheScoreIsTheMeanAndComesWithTheLastToken) {
   PrefixScorer scorer;
-  scorer.Want(2);
+  scorer.Want(2, 2);
   EXPECT_EQ(scorer.Add(0, 1.0), std::nullopt);
   EXPECT_EQ(scorer.Add(1, 2.0), 1.5);
   EXPECT_FALSE(scorer.wanted());
@@ -38,7 +38,7 @@ TEST(PrefixScorerTest, TheScoreIsTheMeanAndComesWithTheLastToken) {
 
 TEST(PrefixScorerTest, TokenZeroBeginsAgain) {
   PrefixScorer scorer;
-  scorer.Want(3);
+  scorer.Want(3, 3);
   scorer.Add(0, 100.0);
   scorer.Add(1, 100.0);
   scorer.Add(0, 1.0);
@@ -46,11 +46,22 @@ TEST(PrefixScorerTest, TokenZeroBeginsAgain) {
   EXPECT_EQ(scorer.Add(2, 3.0), 2.0);
 }
 
-TEST(PrefixScorerDeathTest, NoTokenIsLeftOut) {
+TEST(PrefixScorerTest, TokensThatWereGivenAreLeftOut) {
   PrefixScorer scorer;
-  scorer.Want(3);
+  scorer.Want(5, 3);  // tokens 1 and 2 were given
+  EXPECT_EQ(scorer.TokensIn(0, 20, 1).end, 5);
+  EXPECT_EQ(scorer.Add(0, 1.0), std::nullopt);
+  EXPECT_EQ(scorer.Add(3, 2.0), std::nullopt);
+  EXPECT_EQ(scorer.Add(4, 6.0), 3.0);
+}
+
+TEST(PrefixScorerDeathTest, TokensComeInOrderFromTheFirst) {
+  PrefixScorer scorer;
+  scorer.Want(3, 3);
+  EXPECT_DEATH(scorer.Add(1, 1.0), "was next");
   scorer.Add(0, 1.0);
-  EXPECT_DEATH(scorer.Add(2, 1.0), "scored after");
+  scorer.Add(1, 1.0);
+  EXPECT_DEATH(scorer.Add(1, 1.0), "was next");
 }
 
 }  // namespace

@@ -109,6 +109,7 @@ TEST(RandomScheduleTest, EveryResponseIsTheReferencesAndNoBlockLeaks) {
   const Tokenizer tokenizer = LetterTokenizer(kVocabulary);
   FakeWorld world;
   int64_t num_steps = 0, num_finished = 0, num_scored = 0, num_interrupted = 0, num_preempted = 0;
+  int64_t num_continued = 0;
   const int64_t num_schedules = NumSchedules(10000);
   for (int64_t seed = 0; seed < num_schedules; ++seed) {
     const auto bits = static_cast<uint64_t>(seed);
@@ -119,6 +120,7 @@ TEST(RandomScheduleTest, EveryResponseIsTheReferencesAndNoBlockLeaks) {
     num_scored += driver.num_scored();
     num_interrupted += driver.num_interrupted();
     num_preempted += driver.num_preempted();
+    num_continued += driver.num_continued();
   }
   // What the schedules were meant to hold did occur.
   if (num_schedules < 1000) return;
@@ -126,6 +128,7 @@ TEST(RandomScheduleTest, EveryResponseIsTheReferencesAndNoBlockLeaks) {
   EXPECT_GT(num_interrupted, num_schedules);
   EXPECT_GT(num_scored, num_schedules / 2);
   EXPECT_GT(num_preempted, num_schedules / 10);
+  EXPECT_GT(num_continued, num_schedules / 4);
   RecordProperty("steps", std::to_string(num_steps));
 }
 

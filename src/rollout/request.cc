@@ -80,6 +80,12 @@ Status CheckResumed(const GroupRequest& request, const ModelConfig& config) {
       return InvalidArgument("resumed[", i, "]: has ", response.tokens.size(),
                              " tokens already, max_tokens is ", request.stop.max_tokens);
     }
+    if (response.rests.has_value() && !request.stop.rests) {
+      return InvalidArgument("resumed[", i, "]: rests, but stop.rests is false");
+    }
+    if (!response.tokens.empty() && response.tokens.front().given) {
+      return InvalidArgument("resumed[", i, "]: begins with a token that nobody sampled");
+    }
     if (response.awaits_score && response.tokens.empty()) {
       return InvalidArgument("resumed[", i, "]: awaits a score, but has no tokens");
     }
@@ -117,6 +123,16 @@ Status CheckRequest(const GroupRequest& request, const ModelConfig& config, bool
       request.stop, config, static_cast<int64_t>(request.prompt_tokens.size()), has_tokenizer));
   PACE_RETURN_IF_ERROR(CheckMembers(request));
   return CheckResumed(request, config);
+}
+
+Status CheckGiven(const GroupRequest& request, const PartialResponse& response,
+                  std::span<const TokenId> given, const ModelConfig& config) {
+  const size_t num_tokens = response.tokens.size() + given.size();
+  if (static_cast<int64_t>(num_tokens) >= request.stop.max_tokens) {
+    return InvalidArgument("given: ", given.size(), " tokens behind ", response.tokens.size(),
+                           " leave no room, max_tokens is ", request.stop.max_tokens);
+  }
+  return CheckIds(given, config, "given");
 }
 
 }  // namespace pace

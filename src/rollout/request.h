@@ -2,9 +2,11 @@
 #ifndef PACE_ROLLOUT_REQUEST_H_
 #define PACE_ROLLOUT_REQUEST_H_
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +20,12 @@
 
 namespace pace {
 
-// One generated token, with the policy that sampled it.
+// One token of a response, with the policy that sampled it.
 struct TokenRecord {
   TokenId id = 0;
+  // A tool's: context that no policy sampled. It has no log-probability, and the
+  // version of the token before it.
+  bool given = false;
   PolicyVersion version{};
   float logprob = 0;          // under the full distribution of that policy
   float sampled_logprob = 0;  // under the truncated one; equal where nothing is cut
@@ -36,6 +41,9 @@ struct StopRules {
   // In the response's decoded text, special tokens included as they are
   // written; the token that completes one is the last.
   std::vector<std::string> stop_strings{};
+  // A stop token or string does not end the response but lets it rest, until
+  // EngineCore::Continue gives it more to read, or EndRest ends it.
+  bool rests = false;
 };
 
 enum class FinishReason { kStopToken, kStopString, kMaxTokens };
@@ -53,6 +61,13 @@ struct PartialResponse {
   bool awaits_score = false;
   // Syncs that found it unfinished with at least one token.
   int64_t num_interrupts = 0;
+  // It rests, having met this rule.
+  std::optional<FinishReason> rests{};
+
+  int64_t num_policy_tokens() const {
+    return std::count_if(tokens.begin(), tokens.end(),
+                         [](const TokenRecord& token) { return !token.given; });
+  }
 
   friend bool operator==(const PartialResponse&, const PartialResponse&) = default;
 };
@@ -88,6 +103,11 @@ struct GroupRequest {
 // vocabulary, prompt and max_tokens within the positions, numbers that random
 // keys can hold. Stop strings need a tokenizer.
 Status CheckRequest(const GroupRequest& request, const ModelConfig& config, bool has_tokenizer);
+
+// The same for tokens that are given to a response: ids in the vocabulary, and room
+// for at least one more token behind them.
+Status CheckGiven(const GroupRequest& request, const PartialResponse& response,
+                  std::span<const TokenId> given, const ModelConfig& config);
 
 struct MemberId {
   GroupId group{};

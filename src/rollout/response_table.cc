@@ -23,7 +23,10 @@ void ResponseTable::Add(GroupRequest request, std::vector<PartialResponse> resum
                      .matcher = StopMatcher(&group->request.stop, tokenizer_),
                      .scorer = {}});
     LiveResponse& added = *responses_[at];
-    for (const TokenRecord& token : added.response.tokens) added.matcher.Skip(token.id);
+    for (const TokenRecord& token : added.response.tokens) {
+      added.matcher.Skip(token.id);
+      if (token.given) added.matcher.BeginTurn();
+    }
   }
   const GroupId id = group->request.group;
   const bool is_new = groups_.emplace(id, std::move(group)).second;

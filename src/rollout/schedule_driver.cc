@@ -21,16 +21,32 @@ ScheduleDriver::ScheduleDriver(ScheduleWorld& world, const ScheduleOptions& opti
   NewEngine();
 }
 
+int64_t ScheduleDriver::Book::num_sampled() const {
+  return std::count_if(tokens.begin(), tokens.end(),
+                       [](const TokenRecord& token) { return !token.given; });
+}
+
+int64_t ScheduleDriver::Book::ScoredEnd(int64_t most) const {
+  int64_t num_sampled = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].given) continue;
+    if (++num_sampled == most) return static_cast<int64_t>(i) + 1;
+  }
+  return static_cast<int64_t>(tokens.size());
+}
+
 void ScheduleDriver::Fail(const std::string& what) {
   if (failure_.empty()) failure_ = Concat("after ", num_steps_, " steps: ", what);
 }
 
 bool ScheduleDriver::Run() {
   const auto all_came = [this] { return num_submitted_ == options_.num_groups; };
-  while (failure_.empty() && (engine_->busy() || !all_came() || !set_aside_.empty())) {
+  while (failure_.empty() &&
+         (engine_->busy() || !all_came() || !set_aside_.empty() || AnyRests())) {
     if (!all_came() && (random_.Chance(0.1) || !engine_->busy())) Submit(RandomRequest());
     if (random_.Chance(0.1) || !engine_->busy()) BringBack();
     if (num_steps_ < kWildSteps) Disturb();
+    Answer();
     Step();
     engine_->CheckInvariants();
     if (num_steps_ > 50 * kWildSteps) Fail("no end in sight");
@@ -97,6 +113,7 @@ GroupRequest ScheduleDriver::RandomRequest() {
     }
     request.stop.stop_strings = {options_.tokenizer->Decode(ids)};
   }
+  request.stop.rests = random_.Chance(0.4);
   ++num_submitted_;
   return request;
 }
@@ -106,8 +123,7 @@ void ScheduleDriver::Submit(GroupRequest request) {
   for (int64_t i = 0; i < request.num_members(); ++i) {
     Book& book = books_[{request.group, request.member(i)}];
     if (is_first || !request.resumed[static_cast<size_t>(i)].awaits_score) continue;
-    const auto num_tokens = static_cast<int64_t>(book.tokens.size());
-    book.score = {*engine_->version(), std::min(num_tokens, options_.max_scored)};
+    book.due = {*engine_->version(), book.ScoredEnd(options_.max_scored)};
   }
   const Status status = engine_->Submit(std::move(request));
   if (!status.ok()) Fail(status.message());
@@ -123,12 +139,12 @@ void ScheduleDriver::Sync() {
 void ScheduleDriver::OnSynced(PolicyVersion version) {
   if (options_.sync_mode == SyncMode::kDrain) return;
   for (auto& [id, book] : books_) {
-    const auto num_tokens = static_cast<int64_t>(book.tokens.size());
-    if (engine_->Peek(id) == nullptr || num_tokens == 0) continue;
+    if (engine_->Peek(id) == nullptr || book.tokens.empty()) continue;
     ++book.num_interrupts;
     ++num_interrupted_;
-    if (options_.sync_mode == SyncMode::kKeep || num_tokens < options_.min_scored) continue;
-    book.score = {version, std::min(num_tokens, options_.max_scored)};
+    const bool too_short = book.num_sampled() < options_.min_scored;
+    if (options_.sync_mode == SyncMode::kKeep || too_short) continue;
+    book.due = {version, book.ScoredEnd(options_.max_scored)};
   }
 }
 
@@ -169,6 +185,7 @@ void ScheduleDriver::CheckCancelled(const GroupRequest& request) {
     const Book& book = books_.at({request.group, request.members[i]});
     if (request.resumed[i].tokens != book.tokens) Fail("cancelling lost tokens");
     if (request.resumed[i].num_interrupts != book.num_interrupts) Fail("lost interrupts");
+    if (request.resumed[i].rests.has_value() != book.rests) Fail("forgot whether it rests");
   }
 }
 
@@ -182,6 +199,44 @@ void ScheduleDriver::Restart() {
   }
 }
 
+bool ScheduleDriver::AnyRests() const {
+  return std::any_of(books_.begin(), books_.end(),
+                     [](const auto& entry) { return entry.second.rests; });
+}
+
+void ScheduleDriver::Answer() {
+  std::vector<MemberId> resting;
+  for (const auto& [id, book] : books_) {
+    if (book.rests && engine_->Peek(id) != nullptr) resting.push_back(id);
+  }
+  for (const MemberId id : resting) {
+    if (engine_->busy() && !random_.Chance(0.2)) continue;
+    Book& book = books_.at(id);
+    book.rests = false;
+    std::vector<TokenId> given;
+    for (int64_t i = random_.Below(6); i > 0; --i) {
+      given.push_back(static_cast<TokenId>(random_.Below(world_.config().vocab_size)));
+    }
+    const int64_t max_tokens = requests_.at(id.group).stop.max_tokens;
+    const bool fits = static_cast<int64_t>(book.tokens.size() + given.size()) < max_tokens;
+    const bool ends = random_.Chance(0.2);
+    if (!ends || !fits) {
+      const Status status = engine_->Continue(id, given);
+      if (status.ok() != fits) Fail(Concat("continued: ", status.message()));
+    }
+    if (ends || !fits) {
+      CheckFinished(engine_->EndRest(id));
+    } else {
+      ++num_continued_;
+      const PolicyVersion last = book.tokens.back().version;
+      for (const TokenId token : given) {
+        book.tokens.push_back({.id = token, .given = true, .version = last});
+      }
+    }
+    engine_->CheckInvariants();
+  }
+}
+
 void ScheduleDriver::Step() {
   ++num_steps_;
   const Result<StepReport> report = engine_->Step();
@@ -192,6 +247,11 @@ void ScheduleDriver::Step() {
   if (report->synced) OnSynced(*report->synced);
   num_preempted_ += report->num_preempted;
   CheckSampled(*report);
+  for (const MemberId id : report->rested) {
+    Book& book = books_.at(id);
+    book.rests = true;
+    book.turns.push_back(book.tokens.size());
+  }
   for (const FinishedResponse& finished : report->finished) CheckFinished(finished);
 }
 
@@ -206,6 +266,7 @@ void ScheduleDriver::CheckSampled(const StepReport& report) {
     if (response->tokens.size() != book.tokens.size() + 1) return Fail("not one token more");
     if (response->tokens.back().version != *engine_->version()) return Fail("a wrong version");
     book.tokens.push_back(response->tokens.back());
+    book.score = book.due;
   }
 }
 
@@ -230,42 +291,57 @@ void ScheduleDriver::CheckFinished(const FinishedResponse& finished) {
       Fail(Concat("prefix score ", *response.prefix_score, ", not ", expected));
     }
   }
-  CheckReason(request, finished);
+  CheckReason(request, finished, book);
   CheckAgainstReference(request, finished);
   books_.erase(finished.id);
 }
 
 double ScheduleDriver::ReferenceScore(const GroupRequest& request,
                                       const std::vector<TokenRecord>& tokens, const DueScore& due) {
-  const std::vector<float> logprobs = world_.Rescore(request, tokens, due.num_tokens, due.version);
+  const std::vector<float> logprobs = world_.Rescore(request, tokens, due.end, due.version);
   double sum = 0;
-  for (int64_t t = 0; t < due.num_tokens; ++t) {
+  double count = 0;
+  for (int64_t t = 0; t < due.end; ++t) {
     const auto at = static_cast<size_t>(t);
+    if (tokens[at].given) continue;
     sum += std::abs(static_cast<double>(logprobs[at]) - static_cast<double>(tokens[at].logprob));
+    count += 1;
   }
-  return sum / static_cast<double>(due.num_tokens);
+  return sum / count;
 }
 
-void ScheduleDriver::CheckReason(const GroupRequest& request, const FinishedResponse& finished) {
-  const StopRules& stop = request.stop;
-  std::vector<TokenId> ids;
+std::optional<FinishReason> ScheduleDriver::ReasonAt(const StopRules& stop,
+                                                     std::span<const TokenId> turn,
+                                                     size_t num_tokens) const {
+  for (const TokenId id : stop.stop_tokens) {
+    if (id == turn.back()) return FinishReason::kStopToken;
+  }
+  for (const std::string& text : stop.stop_strings) {
+    const bool found = options_.tokenizer->Decode(turn).find(text) != std::string::npos;
+    if (found) return FinishReason::kStopString;
+  }
+  const bool full = static_cast<int64_t>(num_tokens) == stop.max_tokens;
+  return full ? std::optional(FinishReason::kMaxTokens) : std::nullopt;
+}
+
+void ScheduleDriver::CheckReason(const GroupRequest& request, const FinishedResponse& finished,
+                                 const Book& book) {
+  std::vector<TokenId> turn;
+  size_t num_tokens = 0;
   for (const TokenRecord& token : finished.response.tokens) {
-    ids.push_back(token.id);
-    std::optional<FinishReason> reason;
-    if (static_cast<int64_t>(ids.size()) == stop.max_tokens) reason = FinishReason::kMaxTokens;
-    for (const std::string& text : stop.stop_strings) {
-      const bool found = options_.tokenizer->Decode(ids).find(text) != std::string::npos;
-      if (found) reason = FinishReason::kStopString;
-    }
-    for (const TokenId id : stop.stop_tokens) {
-      if (id == token.id) reason = FinishReason::kStopToken;
-    }
-    const bool is_last = ids.size() == finished.response.tokens.size();
-    if (reason.has_value() != is_last || (is_last && *reason != finished.reason)) {
+    ++num_tokens;
+    if (token.given) continue;
+    turn.push_back(token.id);
+    const std::optional<FinishReason> reason = ReasonAt(request.stop, turn, num_tokens);
+    const bool is_last = num_tokens == finished.response.tokens.size();
+    const bool rested =
+        std::find(book.turns.begin(), book.turns.end(), num_tokens) != book.turns.end();
+    if (reason.has_value() != (is_last || rested) || (is_last && *reason != finished.reason)) {
       Fail(Concat("ended after ", finished.response.tokens.size(), " tokens for ",
-                  FinishReasonName(finished.reason)));
+                  FinishReasonName(finished.reason), ", token ", num_tokens));
       return;
     }
+    if (rested) turn.clear();
   }
 }
 
@@ -281,6 +357,7 @@ void ScheduleDriver::CheckAgainstReference(const GroupRequest& request,
     for (int64_t t = first; t < end; ++t) {
       const TokenRecord& token = tokens[static_cast<size_t>(t)];
       const Sampled& same = expected[static_cast<size_t>(t - first)];
+      if (token.given) continue;
       if (token.id != same.token || token.logprob != same.logprob ||
           token.sampled_logprob != same.sampled_logprob) {
         Fail(Concat("token ", t, " of member ", finished.id.member, " is ", token.id, " at ",

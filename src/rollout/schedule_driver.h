@@ -2,7 +2,8 @@
 //
 // Groups arrive, weights are synced, groups and members are cancelled (and
 // perhaps come back), the engine is torn down and its unfinished responses go
-// on in another of a different size, the device fails. Invariants are checked
+// on in another of a different size, the device fails, responses rest and are given
+// tokens or ended. Invariants are checked
 // after every call. Beside the engine the driver keeps its own books: each
 // step's tokens, interrupts and scores that are due. A finished response must
 // agree with them, and with the reference of the world, which knows no cache,
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,7 +52,8 @@ class ScheduleWorld {
   virtual std::vector<Sampled> Resample(const GroupRequest& request, int64_t member,
                                         const std::vector<TokenRecord>& tokens, int64_t first,
                                         int64_t end, PolicyVersion version) = 0;
-  // Log-probabilities of its first num_scored tokens under one version.
+  // Log-probabilities of its first num_scored tokens under one version, of those
+  // that were given too.
   virtual std::vector<float> Rescore(const GroupRequest& request,
                                      const std::vector<TokenRecord>& tokens, int64_t num_scored,
                                      PolicyVersion version) = 0;
@@ -86,17 +89,25 @@ class ScheduleDriver {
   int64_t num_scored() const { return num_scored_; }
   int64_t num_interrupted() const { return num_interrupted_; }
   int64_t num_preempted() const { return num_preempted_; }
+  int64_t num_continued() const { return num_continued_; }
 
  private:
   struct DueScore {
     PolicyVersion version;
-    int64_t num_tokens = 0;
+    int64_t end = 0;  // the sampled ones among the first so many tokens
   };
   // The driver's own books of one unfinished response.
   struct Book {
     std::vector<TokenRecord> tokens;
     int64_t num_interrupts = 0;
-    std::optional<DueScore> score;
+    std::optional<DueScore> due;    // complete before the next token is sampled
+    std::optional<DueScore> score;  // as it was then
+    bool rests = false;
+    std::vector<size_t> turns;  // numbers of tokens at which it rested
+
+    int64_t num_sampled() const;
+    // Where the first `most` sampled tokens end.
+    int64_t ScoredEnd(int64_t most) const;
   };
 
   void Fail(const std::string& what);
@@ -109,11 +120,17 @@ class ScheduleDriver {
   void Cancel();
   void BringBack();
   void Restart();
+  // Whatever rests goes on or ends, sooner or later.
+  void Answer();
+  bool AnyRests() const;
   void Step();
   void CheckSampled(const StepReport& report);
   void CheckCancelled(const GroupRequest& request);
   void CheckFinished(const FinishedResponse& finished);
-  void CheckReason(const GroupRequest& request, const FinishedResponse& finished);
+  void CheckReason(const GroupRequest& request, const FinishedResponse& finished, const Book& book);
+  // The rule that the last of these tokens meets, if any.
+  std::optional<FinishReason> ReasonAt(const StopRules& stop, std::span<const TokenId> turn,
+                                       size_t num_tokens) const;
   void CheckAgainstReference(const GroupRequest& request, const FinishedResponse& finished);
   double ReferenceScore(const GroupRequest& request, const std::vector<TokenRecord>& tokens,
                         const DueScore& due);
@@ -134,6 +151,7 @@ class ScheduleDriver {
   int64_t num_scored_ = 0;
   int64_t num_interrupted_ = 0;
   int64_t num_preempted_ = 0;
+  int64_t num_continued_ = 0;
   std::string failure_;
 };
 

@@ -86,22 +86,46 @@ const PassPlan& Scheduler::Next() {
   return s.plan;
 }
 
-void Scheduler::Commit(const std::vector<bool>& finished) {
+void Scheduler::Commit(std::span<const RowEnd> ends) {
   State& s = *state_;
   PACE_CHECK(s.planned, "nothing is planned");
   s.planned = false;
   int64_t num_ended = 0;
-  for (const PlannedChunk& chunk : s.plan.chunks) {
-    num_ended = s.CommitChunk(chunk, finished, num_ended);
-  }
-  PACE_CHECK(num_ended == static_cast<int64_t>(finished.size()), finished.size(), " results for ",
+  for (const PlannedChunk& chunk : s.plan.chunks) num_ended = s.CommitChunk(chunk, ends, num_ended);
+  PACE_CHECK(num_ended == static_cast<int64_t>(ends.size()), ends.size(), " results for ",
              num_ended, " sampled rows");
-  if (std::find(finished.begin(), finished.end(), true) == finished.end()) return;
+  const bool all_grow =
+      std::all_of(ends.begin(), ends.end(), [](RowEnd end) { return end == RowEnd::kGrows; });
+  if (all_grow) return;
   std::erase_if(s.running, [&s](MemberSlot slot) {
     if (s.At(slot).running) return false;
-    s.Forget(slot);
+    if (!s.At(slot).resting) s.Forget(slot);
     return true;
   });
+}
+
+void Scheduler::Rest(MemberSlot slot) {
+  State& s = *state_;
+  PACE_CHECK(!s.planned, "a plan waits for its commit");
+  State::Member& member = s.At(slot);
+  PACE_CHECK(member.in_use && !member.running && !member.resting, "member ", slot, " cannot rest");
+  (member.begun ? s.waiting_begun : s.waiting_new).erase(member.order);
+  member.begun = true;
+  member.resting = true;
+  ++s.num_resting;
+}
+
+void Scheduler::Wake(MemberSlot slot, int64_t num_more_tokens) {
+  State& s = *state_;
+  PACE_CHECK(!s.planned, "a plan waits for its commit");
+  State::Member& member = s.At(slot);
+  PACE_CHECK(member.in_use && member.resting && num_more_tokens >= 0, "member ", slot,
+             " does not rest");
+  member.num_tokens += num_more_tokens;
+  PACE_CHECK(BlocksOf(member.num_tokens) <= member.max_blocks, "member ", slot, " is too long");
+  member.resting = false;
+  --s.num_resting;
+  s.PutInLine(slot);
 }
 
 void Scheduler::Abandon() {
@@ -121,6 +145,8 @@ void Scheduler::Cancel(MemberSlot slot) {
   if (member.running) {
     s.GiveBack(member);
     std::erase(s.running, slot);
+  } else if (member.resting) {
+    --s.num_resting;
   } else {
     (member.begun ? s.waiting_begun : s.waiting_new).erase(member.order);
   }
@@ -157,8 +183,12 @@ int64_t Scheduler::num_running() const {
   return static_cast<int64_t>(state_->running.size());
 }
 
+int64_t Scheduler::num_resting() const {
+  return state_->num_resting;
+}
+
 int64_t Scheduler::num_begun() const {
-  return num_running() + static_cast<int64_t>(state_->waiting_begun.size());
+  return num_running() + num_resting() + static_cast<int64_t>(state_->waiting_begun.size());
 }
 
 int64_t Scheduler::num_free_blocks() const {

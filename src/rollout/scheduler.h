@@ -74,6 +74,13 @@ struct PlannedChunk {
   std::span<const BlockId> blocks;  // of tokens [0, start + num_tokens)
 };
 
+// What became of a member whose last row was sampled.
+enum class RowEnd : uint8_t {
+  kGrows,  // by one token
+  kRests,  // by one token; then it gives its blocks back and waits for Wake
+  kEnds,
+};
+
 struct PassPlan {
   // Before the pass. No block is written twice, nor read and written.
   std::vector<BlockCopy> copies;
@@ -97,11 +104,16 @@ class Scheduler {
   // The next pass; empty when nothing may run. A plan that is not empty ends
   // with Commit or Abandon, before anything else, and is valid until then.
   const PassPlan& Next();
-  // The planned chunks are in the cache. For each that reaches its end, in
-  // order: whether the member finished, else it grew by one token.
-  void Commit(const std::vector<bool>& finished);
+  // The planned chunks are in the cache; for each that reaches its end, in order,
+  // what became of its member.
+  void Commit(std::span<const RowEnd> ends);
   // The pass failed. Nothing in the cache is trusted any more; no member grew.
   void Abandon();
+
+  // A member that rests holds nothing and stands in no line; it counts as begun.
+  // REQUIRES: just added; resting, and still short of its longest.
+  void Rest(MemberSlot slot);
+  void Wake(MemberSlot slot, int64_t num_more_tokens);
 
   // Ends a member. REQUIRES: unfinished
   void Cancel(MemberSlot slot);
@@ -113,6 +125,7 @@ class Scheduler {
 
   int64_t num_unfinished() const;
   int64_t num_running() const;
+  int64_t num_resting() const;
   // Unfinished members that held blocks once, or were added with tokens of
   // their own while nothing was on hold.
   int64_t num_begun() const;

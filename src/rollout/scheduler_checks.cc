@@ -23,9 +23,14 @@ struct Scheduler::State::Audit {
     PACE_CHECK(s.GroupOf(member).in_use, "member ", slot, " has no group");
     ++num_members[static_cast<size_t>(member.group)];
     if (member.running) return CheckRunning(slot, member);
-    ++num_waiting;
     PACE_CHECK(member.blocks.empty() && member.num_cached == 0 && !member.joined, "member ", slot,
                " waits with blocks");
+    if (member.resting) {
+      ++num_resting;
+      PACE_CHECK(member.begun, "member ", slot, " rests before it began");
+      return;
+    }
+    ++num_waiting;
     const auto& line = member.begun ? s.waiting_begun : s.waiting_new;
     const auto place = line.find(member.order);
     PACE_CHECK(place != line.end() && place->second == slot, "member ", slot, " is not in line");
@@ -73,6 +78,7 @@ struct Scheduler::State::Audit {
   void CheckTotals() const {
     PACE_CHECK(num_idle == s.idle.size(), num_idle, " prefixes are idle, not ", s.idle.size());
     PACE_CHECK(num_growing == s.num_growing, num_growing, " members grow, not ", s.num_growing);
+    PACE_CHECK(num_resting == s.num_resting, num_resting, " rest, not ", s.num_resting);
     PACE_CHECK(num_waiting == s.waiting_begun.size() + s.waiting_new.size(), num_waiting, " wait");
     PACE_CHECK(static_cast<int64_t>(s.running.size()) <= s.max_running, s.running.size(), " run");
     for (size_t i = 0; i < s.running.size(); ++i) {
@@ -96,6 +102,7 @@ struct Scheduler::State::Audit {
   std::vector<int64_t> num_running;  // by group
   size_t num_waiting = 0;
   size_t num_idle = 0;
+  int64_t num_resting = 0;
   int64_t num_growing = 0;
 };
 

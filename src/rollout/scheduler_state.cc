@@ -261,7 +261,7 @@ void Scheduler::State::PlanPrefixChunk(MemberSlot slot, int64_t num_tokens) {
   num_rows_left -= num_tokens;
 }
 
-int64_t Scheduler::State::CommitChunk(const PlannedChunk& chunk, const std::vector<bool>& finished,
+int64_t Scheduler::State::CommitChunk(const PlannedChunk& chunk, std::span<const RowEnd> ends,
                                       int64_t num_ended) {
   Member& member = At(chunk.slot);
   if (chunk.is_prefix) {
@@ -274,10 +274,13 @@ int64_t Scheduler::State::CommitChunk(const PlannedChunk& chunk, const std::vect
   member.num_cached += chunk.num_tokens;
   if (!chunk.reaches_end) return num_ended;
   member.num_lost = 0;
-  if (finished.at(static_cast<size_t>(num_ended))) {
-    GiveBack(member);
-  } else {
-    ++member.num_tokens;
+  PACE_CHECK(num_ended < static_cast<int64_t>(ends.size()), "a sampled row without a result");
+  const RowEnd end = ends[static_cast<size_t>(num_ended)];
+  if (end != RowEnd::kGrows) GiveBack(member);
+  if (end != RowEnd::kEnds) ++member.num_tokens;
+  if (end == RowEnd::kRests) {
+    member.resting = true;
+    ++num_resting;
   }
   return num_ended + 1;
 }

@@ -39,6 +39,7 @@ struct Scheduler::State {
     bool in_use = false;
     bool begun = false;
     bool running = false;
+    bool resting = false;
     bool joined = false;  // stands on the complete prefix, if there is one
     GroupIndex group = 0;
     int64_t order = 0;       // of arrival, over all members
@@ -88,8 +89,7 @@ struct Scheduler::State {
   void PlanPartOf(MemberSlot slot);
   void PlanMemberChunk(MemberSlot slot, int64_t num_tokens);
   void PlanPrefixChunk(MemberSlot slot, int64_t num_tokens);
-  int64_t CommitChunk(const PlannedChunk& chunk, const std::vector<bool>& finished,
-                      int64_t num_ended);
+  int64_t CommitChunk(const PlannedChunk& chunk, std::span<const RowEnd> ends, int64_t num_ended);
 
   const int64_t max_pass_tokens;
   const int64_t max_running;
@@ -105,6 +105,7 @@ struct Scheduler::State {
   // Waiting members, by order.
   std::map<int64_t, MemberSlot> waiting_begun;
   std::map<int64_t, MemberSlot> waiting_new;
+  int64_t num_resting = 0;
   bool hold_new = false;
   int64_t num_growing = 0;       // running members that may need another block
   std::vector<GroupIndex> idle;  // resident prefixes without a running member

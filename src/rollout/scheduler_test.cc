@@ -31,14 +31,16 @@ class Passes {
     const PassPlan& plan = scheduler.Next();
     PassPlan copy = plan;
     if (plan.empty()) return copy;
-    std::vector<bool> finished;
+    std::vector<RowEnd> ends;
     for (const PlannedChunk& chunk : plan.chunks) {
-      if (chunk.reaches_end) finished.push_back(--left_.at(chunk.slot) == 0);
+      if (chunk.reaches_end) {
+        ends.push_back(--left_.at(chunk.slot) == 0 ? RowEnd::kEnds : RowEnd::kGrows);
+      }
       num_rows += chunk.num_tokens;
     }
     for (PlannedChunk& chunk : copy.chunks) chunk.blocks = {};
     num_preempted += static_cast<int64_t>(plan.preempted.size());
-    scheduler.Commit(finished);
+    scheduler.Commit(ends);
     scheduler.CheckInvariants();
     return copy;
   }
@@ -353,7 +355,7 @@ TEST(SchedulerDeathTest, APlanEndsBeforeAnythingElse) {
   ASSERT_FALSE(scheduler.Next().empty());
   EXPECT_DEATH(scheduler.Next(), "waits for its commit");
   EXPECT_DEATH(scheduler.Cancel(slots->at(0)), "waits for its commit");
-  EXPECT_DEATH(scheduler.Commit({true, true}), "results for");
+  EXPECT_DEATH(scheduler.Commit(std::vector(2, RowEnd::kEnds)), "results for");
 }
 
 }  // namespace

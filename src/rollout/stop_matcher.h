@@ -32,6 +32,9 @@ class StopMatcher {
 
   // A token that the response had before: it ends nothing.
   void Skip(TokenId id);
+  // Stop strings are looked for from here on: what was sampled before a tool's
+  // tokens is over.
+  void BeginTurn() { tail_.clear(); }
   // A new token. The reason, if it is the last.
   std::optional<FinishReason> Feed(TokenId id);
 
