@@ -1,0 +1,40 @@
+#include "config/tools_options.h"
+
+#include <array>
+#include <string_view>
+
+namespace pace {
+namespace {
+
+constexpr std::array<std::string_view, 2> kSandboxNames = {"isolated", "unsafe"};
+constexpr double kMaxMib = 1 << 20;
+
+}  // namespace
+
+std::vector<Field> ToolsOptions::Fields() {
+  return {
+      Field::Enum("sandbox", sandbox, kSandboxNames,
+                  "isolated = namespaces, seccomp and limits, or a refusal; unsafe = limits "
+                  "alone, for programs you trust."),
+      Field::Text("url", url,
+                  "A SandboxFusion server, http://HOST:PORT, that runs programs instead of this "
+                  "machine; empty = this machine."),
+      Field::Text("python", python, "The interpreter of programs."),
+      Field::TextList("warm_modules", warm_modules,
+                      "Modules that warm interpreters have imported; missing ones are left out."),
+      Field::Int("max_programs", max_programs, "Programs at once; more wait their turn.")
+          .AtLeast(1)
+          .AtMost(4096),
+      Field::Real("timeout", timeout, "Seconds of one program.").Above(0).AtMost(3600),
+      Field::Int("memory_mib", memory_mib, "MiB of one program, its processes together.")
+          .AtLeast(64)
+          .AtMost(kMaxMib),
+      Field::Int("tmp_mib", tmp_mib, "MiB of a program's private /tmp.").AtLeast(1).AtMost(kMaxMib),
+      Field::Int("max_file_mib", max_file_mib, "MiB of one file.").AtLeast(1).AtMost(kMaxMib),
+      Field::Int("max_processes", max_processes, "Processes and threads of one program.")
+          .AtLeast(1)
+          .AtMost(4096),
+  };
+}
+
+}  // namespace pace

@@ -1,0 +1,40 @@
+// WatchProgram follows one launched program to its end.
+//
+// It reads both streams up to their limit (and drops the rest, so that a program
+// that writes without end is bound by time alone), ends the program at its
+// deadline or when the caller gives up, and returns when its whole process tree
+// is gone.
+#ifndef PACE_TOOLS_PROGRAM_WATCH_H_
+#define PACE_TOOLS_PROGRAM_WATCH_H_
+
+#include <cstdint>
+
+#include "core/clock.h"
+#include "core/status.h"
+#include "tools/file_descriptor.h"
+#include "tools/program.h"
+
+namespace pace {
+
+struct ProgramEnds {
+  FileDescriptor control;
+  FileDescriptor out;
+  FileDescriptor error;
+};
+
+struct WatchLimits {
+  Seconds timeout{30};
+  int64_t max_output_bytes = 0;
+  // The first process has no pid namespace: it is asked to end its tree before
+  // it is made to.
+  bool ask_first = false;
+};
+
+// kUnavailable: the program never started, so another attempt is safe; any other
+// error: something of ours is broken.
+Result<ProgramResult> WatchProgram(ProgramEnds ends, const WatchLimits& limits,
+                                   const Cancellation& cancellation);
+
+}  // namespace pace
+
+#endif  // PACE_TOOLS_PROGRAM_WATCH_H_

@@ -1,0 +1,69 @@
+// Zygote: one warm interpreter, isolated, that forks once per program.
+//
+// It imports its modules at its start and never runs a line of a program itself;
+// each program gets a process of its own in fresh namespaces (zygote.py). When
+// the object goes, or this process dies, the interpreter and everything that it
+// forked die too.
+//
+// Thread-safety: Launch may be called from any thread.
+#ifndef PACE_TOOLS_ZYGOTE_H_
+#define PACE_TOOLS_ZYGOTE_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+#include "tools/file_descriptor.h"
+#include "tools/isolated_process.h"
+#include "tools/python_installation.h"
+#include "tools/sandbox_options.h"
+
+namespace pace {
+
+// What a program starts with; all are copied.
+struct ProgramDescriptors {
+  int control = -1;  // the other end hears how it went
+  int request = -1;
+  int input = -1;
+  int out = -1;
+  int error = -1;
+  std::vector<int> memberships{};  // of control groups
+};
+
+class Zygote {
+ public:
+  // Returns when it has imported `modules`; those that are missing are left out.
+  // watch_memory: no control group bounds programs, so their first process does.
+  static Result<std::unique_ptr<Zygote>> Start(const SandboxOptions& options,
+                                               const PythonInstallation& python,
+                                               const std::vector<std::string>& modules,
+                                               bool watch_memory);
+
+  // False once the interpreter is gone: start another.
+  bool alive() const;
+
+  // An error means that it is gone.
+  Status Launch(const ProgramDescriptors& program);
+
+  const std::vector<std::string>& modules() const { return modules_; }
+  pid_t pid() const { return process_.pid(); }
+
+ private:
+  Zygote(FileDescriptor command, IsolatedProcess process)
+      : process_(std::move(process)), command_(std::move(command)) {}
+
+  Status WaitUntilReady();
+
+  IsolatedProcess process_;
+  FileDescriptor command_;
+  std::vector<std::string> modules_;
+};
+
+// zygote.py, which travels inside the program.
+std::string_view ZygoteSource();
+
+}  // namespace pace
+
+#endif  // PACE_TOOLS_ZYGOTE_H_
