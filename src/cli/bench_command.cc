@@ -5,6 +5,7 @@
 #include "bench/controller_bench.h"
 #include "bench/method_bench.h"
 #include "bench/rollout_bench.h"
+#include "bench/sandbox_bench.h"
 #include "bench/tokenizer_bench.h"
 #include "bench/train_bench.h"
 #include "cli/commands.h"
@@ -28,6 +29,9 @@ Result<std::string> Run(const BenchArguments& arguments) {
                           .repetitions = arguments.repetitions,
                           .python = python,
                           .num_threads = arguments.num_threads});
+  }
+  if (arguments.what == "sandbox") {
+    return RunSandboxBench({.repetitions = arguments.repetitions});
   }
   if (arguments.what == "tokenizer") {
     if (arguments.tokenizer.empty() || arguments.texts.empty()) {

@@ -58,6 +58,17 @@ struct BenchArguments {
 };
 int RunBenchCommand(const BenchArguments& arguments);
 
+struct SandboxArguments {
+  std::string address = "127.0.0.1";
+  int64_t port = 8080;
+  int64_t max_programs = 16;
+  int64_t memory_mib = 1024;
+  double max_timeout = 300;  // seconds
+  std::string python = "python3";
+  bool unsafe = false;
+};
+int RunSandboxCommand(const SandboxArguments& arguments);
+
 struct TokenizeArguments {
   std::string tokenizer;  // the folder of tokenizer.json
   bool decode = false;

@@ -74,7 +74,7 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
                                "pace bench rollout --threads 2 > bench.json\n"
                                "  pace bench train --repetitions 5 > train.json");
   bench->add_option("what", arguments.what, "What to measure")
-      ->check(CLI::IsMember({"controller", "methods", "rollout", "tokenizer", "train"}))
+      ->check(CLI::IsMember({"controller", "methods", "rollout", "sandbox", "tokenizer", "train"}))
       ->capture_default_str();
   bench->add_option("--repetitions", arguments.repetitions, "Rounds over all measurements")
       ->check(CLI::Range(1, 1000))
@@ -89,6 +89,34 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
                     "rollout, train: a model's folder (default: a Qwen3 of 15 M random weights)");
   bench->add_option("--tokenizer", arguments.tokenizer, "tokenizer: folder of tokenizer.json");
   bench->add_option("--texts", arguments.texts, "tokenizer: a .jsonl file, or a folder of them");
+}
+
+void AddSandbox(CLI::App& app, SandboxArguments& arguments) {
+  CLI::App* sandbox = AddCommand(app, "sandbox", "Run untrusted Python programs, isolated",
+                                 "pace sandbox serve --port 8080\n"
+                                 "  curl -d '{\"code\": \"print(1)\", \"language\": \"python\"}' "
+                                 "http://127.0.0.1:8080/run_code");
+  sandbox->require_subcommand(1);
+  CLI::App* serve = AddCommand(*sandbox, "serve", "The SandboxFusion interface over HTTP",
+                               "pace sandbox serve --address 0.0.0.0 --port 8080");
+  serve->add_option("--address", arguments.address, "IPv4 address to listen on")
+      ->capture_default_str();
+  serve->add_option("--port", arguments.port, "0 = any that is free")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  serve->add_option("--max-programs", arguments.max_programs, "Programs at once; more wait")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  serve->add_option("--memory-mib", arguments.memory_mib, "Of one program at most")
+      ->check(CLI::Range(64, 1 << 20))
+      ->capture_default_str();
+  serve->add_option("--max-timeout", arguments.max_timeout, "Seconds of one program at most")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  serve->add_option("--python", arguments.python, "The interpreter of programs")
+      ->capture_default_str();
+  serve->add_flag("--unsafe", arguments.unsafe,
+                  "Without isolation: for programs you trust, where there is none to be had");
 }
 
 void AddTokenize(CLI::App& app, TokenizeArguments& arguments) {
@@ -289,6 +317,7 @@ int Main(int argc, char** argv) {
   ReportArguments report;
   ConfigArguments config;
   BenchArguments bench;
+  SandboxArguments sandbox;
   TokenizeArguments tokenize;
   VerifyArguments verify;
   CompareArguments compare;
@@ -305,6 +334,7 @@ int Main(int argc, char** argv) {
   AddReport(app, report);
   AddConfig(app, config);
   AddBench(app, bench);
+  AddSandbox(app, sandbox);
   AddTokenize(app, tokenize);
   AddVerify(app, verify);
   AddTrain(app, train);
@@ -325,6 +355,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("replay")) return RunReplayCommand(replay);
   if (app.got_subcommand("report")) return RunReportCommand(report);
   if (app.got_subcommand("config")) return RunConfigCommand(config);
+  if (app.got_subcommand("sandbox")) return RunSandboxCommand(sandbox);
   if (app.got_subcommand("tokenize")) return RunTokenizeCommand(tokenize);
   if (app.got_subcommand("verify")) return RunVerifyCommand(verify);
   if (app.got_subcommand("compare")) return RunCompareCommand(compare);
