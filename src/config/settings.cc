@@ -148,6 +148,7 @@ std::vector<Section> Settings::Sections() {
       {"task", "What it learns and is measured on.", task.Fields()},
       {"prompt", "How a problem becomes a prompt.", prompt.Fields()},
       {"generation", "How training responses are sampled.", generation.Fields()},
+      {"tools", "Programs that responses may have run.", tools.Fields()},
       {"engine", "The rollout engines of a real run.", engine.Fields()},
       {"train", "Advantages, loss and optimizer.", train.Fields()},
       {"sft", "Supervised training.", sft.Fields()},

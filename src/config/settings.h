@@ -21,6 +21,7 @@
 #include "config/learning_options.h"
 #include "config/run_options.h"
 #include "config/task_options.h"
+#include "config/tools_options.h"
 #include "config/workload_options.h"
 #include "core/status.h"
 
@@ -48,6 +49,7 @@ struct Settings {
   TaskOptions task;
   PromptOptions prompt;
   ResponseOptions generation;
+  ToolsOptions tools;
   EngineSettings engine;
   LearningOptions train;
   SftOptions sft;
