@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "compare/markdown.h"
+
 namespace pace {
 namespace {
 
@@ -82,6 +84,14 @@ std::string BoundText(const Claim& claim) {
 std::string MeasureText(const Claim& claim) {
   return claim.over.empty() ? Concat(claim.value, " of ", claim.of)
                             : Concat(claim.value, ", ", claim.of, " / ", claim.over);
+}
+
+std::string FoundText(const CellTable& table, const ClaimResult& result) {
+  std::string out = Show(result.found, 1, 3);
+  if (result.found.count < table.seeds().size()) {
+    out += Concat(" (", result.found.count, " of ", table.seeds().size(), " seeds have it)");
+  }
+  return out;
 }
 
 ClaimCounts CountClaims(const CellTable& table) {

@@ -44,6 +44,9 @@ std::string BoundText(const Claim& claim);
 // "step_seconds, pace / async"
 std::string MeasureText(const Claim& claim);
 
+// "1.010 ± 0.012", and how many seeds have it if not all.
+std::string FoundText(const CellTable& table, const ClaimResult& result);
+
 // How many of an experiment's claims hold, fail, and are undecided.
 struct ClaimCounts {
   int64_t hold = 0;

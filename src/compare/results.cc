@@ -116,13 +116,9 @@ std::string ClaimTable(const CellTable& table) {
   std::string out = "| claim | measured as | paper | bound | here | |\n|---|---|---|---|---|---|\n";
   for (const Claim& claim : table.experiment().claims) {
     const ClaimResult result = Examine(table, claim);
-    std::string seeds;
-    if (result.found.count < table.seeds().size()) {
-      seeds = Concat(" (", result.found.count, " of ", table.seeds().size(), " seeds have it)");
-    }
     out += Concat("| ", claim.says, " | ", MeasureText(claim), " | ",
                   claim.paper.has_value() ? Concat(*claim.paper) : "–", " | ", BoundText(claim),
-                  " | ", Show(result.found, 1, 3), seeds, " | ", Name(result.finding), " |\n");
+                  " | ", FoundText(table, result), " | ", Name(result.finding), " |\n");
   }
   return out;
 }

@@ -53,7 +53,7 @@ std::string OverviewTable(const std::vector<FinishedComparison>& comparisons) {
       const ClaimResult result = Examine(table, claim);
       out += Concat("| ", comparison.experiment.name, " | ", claim.says, " | ",
                     claim.paper.has_value() ? Concat(*claim.paper) : "–", " | ",
-                    Show(result.found, 1, 3), " | ", Name(result.paper), " | ", BoundText(claim),
+                    FoundText(table, result), " | ", Name(result.paper), " | ", BoundText(claim),
                     " | ", Name(result.finding), " |\n");
     }
   }

@@ -71,7 +71,9 @@ TEST(RestingTest, WhatIsGivenIsContextAndNotSampled) {
   for (size_t i = 0; i < finished.response.tokens.size(); ++i) {
     const bool given = i >= before && i < before + 3;
     EXPECT_EQ(finished.response.tokens[i].given, given) << i;
-    if (given) EXPECT_EQ(finished.response.tokens[i].logprob, 0);
+    if (given) {
+      EXPECT_EQ(finished.response.tokens[i].logprob, 0);
+    }
   }
   EXPECT_EQ(finished.response.num_policy_tokens() + 3,
             static_cast<int64_t>(finished.response.tokens.size()));
