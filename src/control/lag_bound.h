@@ -1,4 +1,4 @@
-// LagBound: what stale_k and oldest_token share. A group is admitted when its
+// LagBound: what stale_k, oldest_token and start_window share. A group is admitted when its
 // lag, as the policy measures it, is at most k. Nothing is remembered.
 #ifndef PACE_CONTROL_LAG_BOUND_H_
 #define PACE_CONTROL_LAG_BOUND_H_
@@ -12,7 +12,7 @@ class LagBound : public AdmissionPolicy {
   StepPlan BeginStep(PolicyVersion step, const PoolView& pool) final;
   Decision Judge(const GroupSummary& group) const final;
   void Observe(const GroupSummary&, const Decision&) final {}
-  double Score(const GroupSummary& group) const final { return LagOf(group, plan_.step); }
+  double Score(const GroupSummary& group) const override { return LagOf(group, plan_.step); }
   AdmissionState Save() const final { return {.step = plan_.step, .plan = plan_}; }
   Status Restore(const AdmissionState& state) final;
 

@@ -8,26 +8,22 @@
 #ifndef PACE_CONTROL_START_WINDOW_H_
 #define PACE_CONTROL_START_WINDOW_H_
 
-#include "control/admission_policy.h"
+#include "control/lag_bound.h"
 
 namespace pace {
 
-class StartWindow final : public AdmissionPolicy {
+class StartWindow final : public LagBound {
  public:
-  explicit StartWindow(double k) : k_(k) {}
+  explicit StartWindow(double k) : LagBound(k) {}
 
-  StepPlan BeginStep(PolicyVersion step, const PoolView& pool) override;
-  Decision Judge(const GroupSummary& group) const override;
-  void Observe(const GroupSummary&, const Decision&) override {}
   double Score(const GroupSummary& group) const override {
     return static_cast<double>(group.oldest.step());
   }
-  AdmissionState Save() const override { return {.step = plan_.step, .plan = plan_}; }
-  Status Restore(const AdmissionState& state) override;
 
  private:
-  const double k_;
-  StepPlan plan_;
+  double LagOf(const GroupSummary& group, PolicyVersion step) const override {
+    return static_cast<double>(group.MaxTokenLag(step));
+  }
 };
 
 }  // namespace pace
