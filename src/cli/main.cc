@@ -248,7 +248,8 @@ void AddCompare(CLI::App& app, CompareArguments& arguments) {
   compare->add_option("--out", arguments.out,
                       "Where results go and what is there is taken from (default: "
                       "runs/compare/NAME)");
-  compare->add_option("--cell", arguments.cells, "Only ARM.SEED; may be given several times");
+  compare->add_option("--cell", arguments.cells, "Only ARM.SEED; may be given several times")
+      ->allow_extra_args(false);
   compare->add_flag("--again", arguments.again, "Also run what is there already");
   compare->add_flag("--strict", arguments.strict, "Exit 2 unless every claim holds");
 }
