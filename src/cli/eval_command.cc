@@ -16,7 +16,9 @@ Status RunEval(const EvalArguments& arguments) {
   if (!settings.ok()) return settings.status();
   const Result<Policy> policy = LoadPolicy(settings->policy);
   if (!policy.ok()) return policy.status();
-  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy);
+  Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings->tools);
+  if (!desk.ok()) return desk.status();
+  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy, *desk);
   if (!evaluator.ok()) return evaluator.status();
   if (evaluator->empty()) {
     return InvalidArgument("task.benchmarks = []: nothing to evaluate on (name benchmark files)");
@@ -41,6 +43,11 @@ Status RunEval(const EvalArguments& arguments) {
     json.Put("majority", score.majority);
     json.Put("length", score.mean_length);
     json.Put("truncated", score.truncated);
+    if (score.mean_turns.has_value()) {
+      json.Put("turns", *score.mean_turns);
+      json.Put("tool_calls", *score.mean_calls);
+      json.Put("tool_success", score.call_success);
+    }
     json.EndObject();
     std::printf("%s\n", line.c_str());
   }

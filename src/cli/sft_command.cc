@@ -78,13 +78,17 @@ Status RunSft(const SftArguments& arguments) {
   const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
   if (!settings.ok()) return settings.status();
   const Result<Policy> policy =
-      arguments.fresh
-          ? NewCharacterPolicy(settings->model, static_cast<uint64_t>(settings->run.seed))
-          : LoadPolicy(settings->policy);
+      arguments.fresh ? NewCharacterPolicy(
+                            settings->model, static_cast<uint64_t>(settings->run.seed),
+                            settings->task.kind == TaskKind::kProduct ? CharacterSet::kTools
+                                                                      : CharacterSet::kArithmetic)
+                      : LoadPolicy(settings->policy);
   if (!policy.ok()) return policy.status();
-  const Result<ExampleSource> examples = SupervisedExamples(*settings, *policy);
+  const Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings->tools);
+  if (!desk.ok()) return desk.status();
+  const Result<ExampleSource> examples = SupervisedExamples(*settings, *policy, *desk);
   if (!examples.ok()) return examples.status();
-  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy);
+  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy, *desk);
   if (!evaluator.ok()) return evaluator.status();
   std::fprintf(stderr, "training %lld parameters\n",
                static_cast<long long>(policy->config.num_parameters()));

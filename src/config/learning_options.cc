@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 3> kSyncNames = {"rebuild", "keep", "drai
 
 std::vector<Field> PolicyOptions::Fields() {
   return {
-      Field::Text("model", model, "A model's folder, or tiny: the one inside pace."),
+      Field::Text("model", model, "A model's folder, or tiny or tiny-retool: those inside pace."),
       Field::Enum("compute", compute, kComputeNames,
                   "Of generation and training; master weights are float32 in both."),
   };

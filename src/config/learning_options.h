@@ -15,7 +15,8 @@ namespace pace {
 enum class ComputeType { kFloat32, kBfloat16 };
 
 struct PolicyOptions {
-  // A model's folder (Hugging Face layout), or `tiny`: the one inside pace.
+  // A model's folder (Hugging Face layout), or `tiny` or `tiny-retool`, which
+  // are inside pace.
   std::string model = "tiny";
   // Of generation and training; master weights are float32 in both.
   ComputeType compute = ComputeType::kFloat32;

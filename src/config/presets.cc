@@ -139,11 +139,57 @@ train: {learning_rate: 1e-3, warmup_updates: 100, beta2: 0.98, weight_decay: 0.0
 sft: {num_steps: 1500, batch_size: 64}
 )";
 
-constexpr std::array<Preset, 10> kPresets = {{
+// Products of three-digit numbers, which the model inside pace cannot do in its head but
+// can have computed. The batch is the published one of ReTool.
+constexpr std::string_view kTinyRetool = R"(
+preset: tiny
+run: {num_steps: 100, evaluate_every: 20, checkpoint_every: 50}
+batch: {num_groups: 8, group_size: 8}
+prefix: {min_tokens: 8, max_tokens: 128}
+model: {vocab: 106}
+cluster: {seconds_per_token: 0.01, train_seconds: 0.3}
+workload: {tool_latency_s: 0.05, tool_latency_sigma: 1, tool_concurrency: 16}
+policy: {model: tiny-retool}
+task: {kind: product, min_numbers: 2, max_numbers: 8, length_scale: 3, modulus: 9973,
+       held_out_problems: 200, worked_share: 0.3}
+prompt: {max_tokens: 64}
+generation: {max_tokens: 320}
+tools: {use: code_interpreter, reuse: true, warm_modules: []}
+)";
+
+// The same at the pace of Qwen3-4B on the published ReTool layout. One token stands for
+// 26, so that 320 are the published budget of 8,192.
+constexpr std::string_view kTinyRetoolCluster = R"(
+preset: tiny-retool
+run: {num_steps: 60, evaluate_every: 10, checkpoint_every: 0}
+model: {num_layers: 36, hidden: 2560, num_heads: 32, num_kv_heads: 8, head_dim: 128, ffn: 9728,
+        vocab: 151936, tied_embeddings: true, bytes_per_param: 2}
+gpu: {decode_bandwidth_share: 0.62}
+cluster: {rollout_gpus: 4, trainer_gpus: 2, slots: 256, decode_costs: roofline,
+          token_scale: 26, train_seconds: auto, sync_overhead_s: 0.5,
+          recompute_activations: false}
+workload: {tool_latency_s: 1, tool_latency_sigma: 1, tool_concurrency: 16}
+)";
+
+// How its model was made: scripts/make_tiny_model tiny-retool.
+constexpr std::string_view kTinyRetoolBase = R"(
+preset: tiny-retool
+train: {learning_rate: 1e-3, warmup_updates: 100, beta2: 0.98, weight_decay: 0.01, threads: 2}
+sft: {num_steps: 1000, batch_size: 64}
+)";
+
+constexpr std::array<Preset, 13> kPresets = {{
     {"tiny", "The model inside pace learns to add lists of numbers; two cores, minutes.", kTiny},
     {"tiny-cluster", "tiny at the pace of Qwen3-8B on 12 rollout and 4 trainer GPUs; lab.",
      kTinyCluster},
+    {"tiny-retool", "The model inside pace learns to have products computed by a Python tool.",
+     kTinyRetool},
+    {"tiny-retool-cluster",
+     "tiny-retool at the pace of Qwen3-4B on 4 rollout and 2 trainer GPUs; "
+     "lab.",
+     kTinyRetoolCluster},
     {"tiny-base", "How `pace sft` made the model inside pace.", kTinyBase},
+    {"tiny-retool-base", "How `pace sft` made the model of tiny-retool.", kTinyRetoolBase},
     {"math-4b", "Qwen3-4B, single-turn mathematics, 4 rollout and 2 trainer GPUs.", kMath4b},
     {"math-8b", "Qwen3-8B, single-turn mathematics, 12 rollout and 4 trainer GPUs.", kMath8b},
     {"moe-30b", "Qwen3-30B-A3B, single-turn mathematics, 12 rollout and 12 trainer GPUs.", kMoe30b},

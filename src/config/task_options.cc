@@ -8,7 +8,8 @@
 namespace pace {
 namespace {
 
-constexpr std::array<std::string_view, 3> kKindNames = {"list_sum", "arithmetic", "dataset"};
+constexpr std::array<std::string_view, 4> kKindNames = {"list_sum", "arithmetic", "product",
+                                                        "dataset"};
 constexpr std::array<std::string_view, 2> kChatNames = {"auto", "never"};
 constexpr std::array<std::string_view, 3> kThinkingNames = {"auto", "on", "off"};
 constexpr std::array<std::string_view, 2> kLongPromptNames = {"refuse", "skip"};
@@ -18,22 +19,23 @@ constexpr std::array<std::string_view, 2> kLongPromptNames = {"refuse", "skip"};
 std::vector<Field> TaskOptions::Fields() {
   return {
       Field::Enum("kind", kind, kKindNames, "Generated problems, or those of a file."),
-      Field::Int("min_numbers", min_numbers, "list_sum: fewest numbers of a list.")
+      Field::Int("min_numbers", min_numbers, "list_sum, product: fewest numbers of a list.")
           .AtLeast(2)
           .AtMost(200),
-      Field::Int("max_numbers", max_numbers, "list_sum: most numbers of a list.")
+      Field::Int("max_numbers", max_numbers, "list_sum, product: most numbers of a list.")
           .AtLeast(2)
           .AtMost(200),
       Field::Real("length_scale", length_scale,
-                  "list_sum: P(n numbers) falls as exp(-n / length_scale).")
+                  "list_sum, product: P(n numbers) falls as exp(-n / length_scale).")
           .Above(0)
           .AtMost(1e6),
       Field::OptionalReal("train_length_scale", train_length_scale,
-                          "list_sum: the same for the problems trained on alone; auto = "
+                          "list_sum, product: the same for the problems trained on alone; auto = "
                           "length_scale.")
           .Above(0)
           .AtMost(1e6),
-      Field::Int("modulus", modulus, "list_sum: numbers and sums are below it.")
+      Field::Int("modulus", modulus,
+                 "list_sum, product: results are below it, and the numbers of a sum.")
           .AtLeast(2)
           .AtMost(1e6),
       Field::Text("operations", operations, "arithmetic: any of + - *."),

@@ -13,14 +13,14 @@
 
 namespace pace {
 
-enum class TaskKind { kListSum, kArithmetic, kDataset };
+enum class TaskKind { kListSum, kArithmetic, kProduct, kDataset };
 
 // Generated tasks need no file and never repeat by design; a dataset is gone
 // through epoch by epoch, each in an order of its own.
 struct TaskOptions {
   TaskKind kind = TaskKind::kListSum;
 
-  // list_sum: P(n numbers) falls as exp(-n / length_scale) between the bounds.
+  // list_sum, product: P(n numbers) falls as exp(-n / length_scale) between the bounds.
   // Larger: more long lists, which are the hard ones.
   int64_t min_numbers = 2;
   int64_t max_numbers = 18;
@@ -35,8 +35,9 @@ struct TaskOptions {
   int64_t min_digits = 1;
   int64_t max_digits = 4;
 
-  // Generated tasks, supervised data: share of examples that show the steps;
-  // the others give the bare answer.
+  // Generated tasks, supervised data: share of examples that show the steps (product:
+  // that call the tool as one should); the others give the bare answer (product: or
+  // make a call that fails first).
   double worked_share = 0.3;
 
   // Generated tasks: the evaluation set `held_out`. Its seed is not the run's,

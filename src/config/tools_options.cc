@@ -6,6 +6,7 @@
 namespace pace {
 namespace {
 
+constexpr std::array<std::string_view, 2> kUseNames = {"none", "code_interpreter"};
 constexpr std::array<std::string_view, 2> kSandboxNames = {"isolated", "unsafe"};
 constexpr double kMaxMib = 1 << 20;
 
@@ -13,6 +14,22 @@ constexpr double kMaxMib = 1 << 20;
 
 std::vector<Field> ToolsOptions::Fields() {
   return {
+      Field::Enum("use", use, kUseNames,
+                  "code_interpreter = responses may have Python programs run and read what they "
+                  "print; needs a chat template."),
+      Field::Int("max_assistant_turns", max_assistant_turns, "Turns of a response by the model.")
+          .AtLeast(1)
+          .AtMost(1000),
+      Field::Int("max_tool_turns", max_tool_turns, "Tool replies in a response.")
+          .AtLeast(0)
+          .AtMost(1000),
+      Field::Int("max_reply", max_reply,
+                 "Characters of a tool's reply; of a longer one both ends stay.")
+          .AtLeast(2)
+          .AtMost(1e6),
+      Field::Bool("reuse", reuse,
+                  "Whether a program that was run before is not run again: for programs that "
+                  "always print the same."),
       Field::Enum("sandbox", sandbox, kSandboxNames,
                   "isolated = namespaces, seccomp and limits, or a refusal; unsafe = limits "
                   "alone, for programs you trust."),

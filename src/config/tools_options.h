@@ -11,9 +11,22 @@
 
 namespace pace {
 
+enum class ToolUse { kNone, kCodeInterpreter };
 enum class SandboxKind { kIsolated, kUnsafe };
 
 struct ToolsOptions {
+  // code_interpreter: responses may write Python programs, in Hermes calls, and read
+  // what they print.
+  ToolUse use = ToolUse::kNone;
+  // Of one response. The assistant turn that reaches its bound is the last.
+  int64_t max_assistant_turns = 8;
+  int64_t max_tool_turns = 8;
+  // Characters of a reply; of a longer one the first and last halves stay.
+  int64_t max_reply = 256;
+  // A program that was run before is not run again: for programs that always print
+  // the same.
+  bool reuse = false;
+
   // isolated: namespaces, seccomp and limits, or a refusal. unsafe: limits alone;
   // programs see the caller's files and network.
   SandboxKind sandbox = SandboxKind::kIsolated;

@@ -7,7 +7,7 @@
 //   json.EndObject();
 //
 // Doubles are written in their shortest form that reads back to the same value;
-// one that is not finite is written null. Keys are written as they are.
+// one that is not finite is written null. Keys are written as they are, but by TextKey.
 // Thread-safety: none.
 #ifndef PACE_CORE_JSON_WRITER_H_
 #define PACE_CORE_JSON_WRITER_H_
@@ -41,6 +41,14 @@ class JsonWriter {
     out_ += '"';
     out_ += key;
     out_ += "\":";
+    separate_ = false;
+  }
+
+  // A key that may hold anything.
+  void TextKey(std::string_view key) {
+    Separate();
+    AppendJsonText(out_, key);
+    out_ += ':';
     separate_ = false;
   }
 

@@ -46,6 +46,13 @@ struct GroupInFlight {
   std::vector<PartialResponse> responses = {};  // one each
 };
 
+// A tool's call that a virtual clock has not seen return; the program is run again.
+struct CallInFlight {
+  MemberId id{};
+  Seconds made{0};
+  Seconds due{0};
+};
+
 struct RunCheckpoint {
   PolicyVersion step{};    // that a resumed run begins with
   PolicyVersion served{};  // that engines serve
@@ -57,6 +64,7 @@ struct RunCheckpoint {
   CoordinatorSnapshot coordinator = {};
   std::vector<GroupTrajectories> groups = {};
   std::vector<GroupInFlight> in_flight = {};
+  std::vector<CallInFlight> calls = {};
   std::map<std::string, int64_t> record_sizes = {};  // of the run's files
 };
 

@@ -79,6 +79,23 @@ Status CheckInFlight(const GroupInFlight& group, const GroupTrajectories& known,
   return Status::Ok();
 }
 
+// Every call belongs to a response that rests, one each, and returns in the future.
+Status CheckCalls(const RunCheckpoint& run) {
+  std::set<MemberId> resting;
+  for (const GroupInFlight& group : run.in_flight) {
+    for (size_t i = 0; i < group.members.size(); ++i) {
+      if (group.responses[i].rests.has_value()) resting.insert({group.group, group.members[i]});
+    }
+  }
+  for (const CallInFlight& call : run.calls) {
+    if (resting.erase(call.id) == 0 || call.due < run.time) {
+      return DataLoss("calls: response ", call.id.member, " of group ", call.id.group,
+                      " does not wait for one");
+    }
+  }
+  return Status::Ok();
+}
+
 Status CheckRun(const RunCheckpoint& run) {
   const CoordinatorSnapshot& coordinator = run.coordinator;
   if (run.step != coordinator.version || run.served > run.step) {
@@ -143,7 +160,7 @@ Status CheckAgreement(const RunCheckpoint& run) {
   if (in_flight.size() != num_running) {
     return DataLoss("in_flight.jsonl: has ", in_flight.size(), " groups of ", num_running);
   }
-  return Status::Ok();
+  return CheckCalls(run).At("run.json");
 }
 
 }  // namespace pace

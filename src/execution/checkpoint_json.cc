@@ -133,6 +133,67 @@ void ScanMember(JsonScanner& scan, std::optional<Trajectory>& member) {
   }
 }
 
+// [[calls, failures, seconds], ...]
+void PutTools(JsonWriter& json, const std::vector<ToolRecord>& tools) {
+  json.Key("tools");
+  json.BeginArray();
+  for (const ToolRecord& record : tools) {
+    json.BeginArray();
+    json.Value(record.num_calls);
+    json.Value(record.num_failures);
+    json.Value(record.time.count());
+    json.EndArray();
+  }
+  json.EndArray();
+}
+
+void ScanTools(JsonScanner& scan, std::vector<ToolRecord>& tools) {
+  scan.EnterArray();
+  while (scan.NextItem()) {
+    ToolRecord& record = tools.emplace_back();
+    double seconds = 0;
+    int field = 0;
+    scan.EnterArray();
+    for (; scan.NextItem(); ++field) {
+      if (field == 0) {
+        scan.Integer(0, kLargest, "", record.num_calls);
+      } else if (field == 1) {
+        scan.Integer(0, record.num_calls, "of so many calls", record.num_failures);
+      } else {
+        scan.Real(0, kReal, "", seconds);
+      }
+    }
+    if (field != 3) scan.Fail("a record of calls has three fields");
+    record.time = Seconds(seconds);
+  }
+}
+
+// [[group, member, made, due], ...]
+void ScanCalls(JsonScanner& scan, std::vector<CallInFlight>& calls) {
+  scan.EnterArray();
+  while (scan.NextItem()) {
+    CallInFlight& call = calls.emplace_back();
+    double due = 0;
+    double made = 0;
+    int field = 0;
+    scan.EnterArray();
+    for (; scan.NextItem(); ++field) {
+      if (field == 0) {
+        ScanId(scan, call.id.group);
+      } else if (field == 1) {
+        scan.Integer(0, kLargest, "", call.id.member);
+      } else if (field == 2) {
+        scan.Real(0, kReal, "", made);
+      } else {
+        scan.Real(made, kReal, "returns after it was made", due);
+      }
+    }
+    if (field != 4) scan.Fail("a call in flight has four fields");
+    call.made = Seconds(made);
+    call.due = Seconds(due);
+  }
+}
+
 // The totals by name, for both directions.
 template <typename Totals>
 auto TotalFields(Totals& totals) {
@@ -181,6 +242,7 @@ std::string GroupToJson(const GroupTrajectories& group) {
   json.BeginArray();
   for (const std::optional<Trajectory>& member : group.members) PutMember(json, member);
   json.EndArray();
+  if (!group.tools.empty()) PutTools(json, group.tools);
   json.EndObject();
   return out;
 }
@@ -208,12 +270,17 @@ Result<GroupTrajectories> GroupFromJson(std::string_view text) {
     } else if (scan.key() == "members") {
       scan.EnterArray();
       while (scan.NextItem()) ScanMember(scan, group.members.emplace_back());
+    } else if (scan.key() == "tools") {
+      ScanTools(scan, group.tools);
     } else {
       scan.FailUnknownKey();
     }
   }
   scan.End();
   if (!scan.ok()) return scan.status();
+  if (!group.tools.empty() && group.tools.size() != group.members.size()) {
+    return DataLoss("tools: has ", group.tools.size(), " records of ", group.members.size());
+  }
   if (group.greedy_last && group.members.size() < 2) {
     return DataLoss("greedy_last: a group with a greedy member has others");
   }
@@ -287,6 +354,19 @@ std::string RunToJson(const RunCheckpoint& run) {
   json.Put("rescoring", run.rescoring.count());
   PutTotals(json, "totals", run.totals);
   PutTotals(json, "step_totals", run.step_totals);
+  if (!run.calls.empty()) {
+    json.Key("calls");
+    json.BeginArray();
+    for (const CallInFlight& call : run.calls) {
+      json.BeginArray();
+      json.Value(call.id.group.value());
+      json.Value(call.id.member);
+      json.Value(call.made.count());
+      json.Value(call.due.count());
+      json.EndArray();
+    }
+    json.EndArray();
+  }
   json.Key("record_sizes");
   json.BeginObject();
   for (const auto& [name, size] : run.record_sizes) json.Put(name, size);
@@ -335,6 +415,8 @@ Status RunFromJson(std::string_view text, RunCheckpoint& run) {
       ScanTotals(scan, run.totals);
     } else if (key == "step_totals") {
       ScanTotals(scan, run.step_totals);
+    } else if (key == "calls") {
+      ScanCalls(scan, run.calls);
     } else if (key == "record_sizes") {
       scan.EnterObject();
       while (scan.NextKey()) {

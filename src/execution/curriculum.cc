@@ -5,13 +5,37 @@
 #include "execution/learner_options.h"
 #include "reward/overlong.h"
 #include "reward/verifier.h"
+#include "rollout/turn_count.h"
+#include "task/code_interpreter.h"
 #include "task/task.h"
 
 namespace pace {
 
+Result<PromptRenderer> MakeRenderer(const Settings& settings, const Policy& policy) {
+  std::optional<Value> tools;
+  if (settings.tools.use == ToolUse::kCodeInterpreter) tools = CodeInterpreterTools();
+  return PromptRenderer::Create(policy.tokenizer, policy.chat_template, settings.prompt,
+                                std::move(tools));
+}
+
+Result<std::optional<TurnRules>> MakeTurnRules(const Settings& settings, const Policy& policy,
+                                               const PromptRenderer& renderer) {
+  if (settings.tools.use == ToolUse::kNone) return std::optional<TurnRules>();
+  if (policy.config.eos.empty()) return InvalidArgument("the model names no end-of-text token");
+  TurnRules rules(settings.tools, renderer, policy.config.eos.front(),
+                  settings.generation.max_tokens);
+  PACE_RETURN_IF_ERROR(rules.Check());
+  return std::optional(std::move(rules));
+}
+
+Verification VerifyResponse(const Problem& problem, const PartialResponse& response,
+                            const Tokenizer& tokenizer) {
+  const std::string text = tokenizer.Decode(LastTurn(response), /*skip_special=*/true);
+  return Verify(problem.verifier, text, problem.answer, CountTurns(response).total());
+}
+
 Result<Curriculum> Curriculum::Create(const Settings& settings, const Policy& policy) {
-  Result<PromptRenderer> renderer =
-      PromptRenderer::Create(policy.tokenizer, policy.chat_template, settings.prompt);
+  Result<PromptRenderer> renderer = MakeRenderer(settings, policy);
   if (!renderer.ok()) return renderer.status();
   Result<TrainingProblems> problems =
       MakeTrainingProblems(settings.task, *renderer, static_cast<uint64_t>(settings.run.seed));
@@ -21,7 +45,10 @@ Result<Curriculum> Curriculum::Create(const Settings& settings, const Policy& po
                            ": names no end-of-text token (eos_token_id in config.json or "
                            "generation_config.json)");
   }
-  return Curriculum(settings, std::move(renderer).value(), problems->source, policy.config.eos);
+  Result<std::optional<TurnRules>> turns = MakeTurnRules(settings, policy, *renderer);
+  if (!turns.ok()) return turns.status();
+  return Curriculum(settings, std::move(renderer).value(), problems->source, policy.config.eos,
+                    std::move(turns).value());
 }
 
 Result<GroupRequest> Curriculum::RequestFor(GroupId group, PromptIndex prompt) const {
@@ -37,18 +64,13 @@ Result<GroupRequest> Curriculum::RequestFor(GroupId group, PromptIndex prompt) c
   request.sampling = TrainingSampling(settings_);
   request.stop.max_tokens = settings_.generation.max_tokens;
   request.stop.stop_tokens = stop_tokens_;
+  request.stop.rests = turns_.has_value();
   return request;
-}
-
-std::string Curriculum::TextOf(const PartialResponse& response) const {
-  std::vector<TokenId> ids;
-  for (const TokenRecord& token : response.tokens) ids.push_back(token.id);
-  return renderer_.tokenizer().Decode(ids, /*skip_special=*/true);
 }
 
 Judgement Curriculum::Judge(PromptIndex prompt, const PartialResponse& response) const {
   const Problem problem = source_->At(prompt);
-  const Verification seen = Verify(problem.verifier, TextOf(response), problem.answer);
+  const Verification seen = VerifyResponse(problem, response, renderer_.tokenizer());
   Judgement judged{.correct = seen.correct, .reward = seen.score};
   if (settings_.train.overlong_buffer > 0) {
     judged.reward += OverlongPenalty(static_cast<int64_t>(response.tokens.size()),

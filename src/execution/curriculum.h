@@ -12,17 +12,31 @@
 #define PACE_EXECUTION_CURRICULUM_H_
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "config/settings.h"
 #include "core/ids.h"
 #include "core/status.h"
 #include "execution/policy.h"
+#include "execution/turns.h"
 #include "rollout/request.h"
 #include "task/problem_source.h"
 #include "task/prompt_renderer.h"
 
 namespace pace {
+
+// Prompts of a policy as the settings want them, with the tool's schema where responses
+// may use one.
+Result<PromptRenderer> MakeRenderer(const Settings& settings, const Policy& policy);
+// None where tools.use is none.
+Result<std::optional<TurnRules>> MakeTurnRules(const Settings& settings, const Policy& policy,
+                                               const PromptRenderer& renderer);
+// What a problem's verifier says of a response: of the policy's last turn, which
+// without tools is all of it.
+Verification VerifyResponse(const Problem& problem, const PartialResponse& response,
+                            const Tokenizer& tokenizer);
 
 struct Judgement {
   bool correct = false;
@@ -40,20 +54,25 @@ class Curriculum {
   Result<std::vector<TokenId>> Render(const Problem& problem) const {
     return renderer_.Render(problem);
   }
-  std::string TextOf(const PartialResponse& response) const;
+
+  // How responses take turns with the tool; null where they have none.
+  const TurnRules* turns() const { return turns_.has_value() ? &*turns_ : nullptr; }
 
  private:
   Curriculum(const Settings& settings, PromptRenderer renderer,
-             std::shared_ptr<const ProblemSource> source, std::vector<TokenId> stop_tokens)
+             std::shared_ptr<const ProblemSource> source, std::vector<TokenId> stop_tokens,
+             std::optional<TurnRules> turns)
       : settings_(settings),
         renderer_(std::move(renderer)),
         source_(std::move(source)),
-        stop_tokens_(std::move(stop_tokens)) {}
+        stop_tokens_(std::move(stop_tokens)),
+        turns_(std::move(turns)) {}
 
   Settings settings_;
   PromptRenderer renderer_;
   std::shared_ptr<const ProblemSource> source_;
   std::vector<TokenId> stop_tokens_;
+  std::optional<TurnRules> turns_;
 };
 
 }  // namespace pace

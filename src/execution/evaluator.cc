@@ -5,10 +5,14 @@
 #include <map>
 #include <utility>
 
+#include "core/check.h"
+#include "core/parallel.h"
+#include "execution/curriculum.h"
 #include "execution/engine_maker.h"
 #include "execution/learner_options.h"
 #include "reward/verifier.h"
 #include "rollout/engine_core.h"
+#include "rollout/turn_count.h"
 #include "task/benchmark.h"
 #include "task/prompt_renderer.h"
 
@@ -71,6 +75,9 @@ void BenchmarkScore::AppendTo(MetricsRow& row) const {
   row.emplace_back(prefix + "majority" + k, majority);
   row.emplace_back(prefix + "length", mean_length);
   row.emplace_back(prefix + "truncated", truncated);
+  if (mean_turns.has_value()) row.emplace_back(prefix + "turns", *mean_turns);
+  if (mean_calls.has_value()) row.emplace_back(prefix + "tool_calls", *mean_calls);
+  if (call_success.has_value()) row.emplace_back(prefix + "tool_success", *call_success);
 }
 
 struct Evaluator::State {
@@ -78,11 +85,16 @@ struct Evaluator::State {
   Policy policy;
   std::vector<Benchmark> benchmarks;
   std::optional<PromptRenderer> renderer;
+  std::optional<TurnRules> turns;
+  std::shared_ptr<ToolDesk> desk;
   std::unique_ptr<EngineCore> engine;
   int64_t num_runs = 0;
 
   Result<BenchmarkScore> RunOne(const Benchmark& benchmark, uint64_t seed,
                                 const std::function<void()>& step);
+  // Responses at rest call the tool, all at once, and read on, or end.
+  Status TakeTurns(std::vector<MemberId> resting, ToolRecord& record,
+                   std::vector<FinishedResponse>& finished);
   int64_t next_group = 0;
 };
 
@@ -91,9 +103,15 @@ Evaluator::Evaluator(Evaluator&&) noexcept = default;
 Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 Evaluator::~Evaluator() = default;
 
-Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& policy) {
-  auto state = std::unique_ptr<State>(new State{
-      .settings = settings, .policy = policy, .benchmarks = {}, .renderer = {}, .engine = {}});
+Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& policy,
+                                    std::shared_ptr<ToolDesk> desk) {
+  auto state = std::unique_ptr<State>(new State{.settings = settings,
+                                                .policy = policy,
+                                                .benchmarks = {},
+                                                .renderer = {},
+                                                .turns = {},
+                                                .desk = std::move(desk),
+                                                .engine = {}});
   Result<std::vector<Benchmark>> benchmarks = LoadBenchmarks(settings.task);
   if (!benchmarks.ok()) return benchmarks.status();
   state->benchmarks = std::move(benchmarks).value();
@@ -101,9 +119,12 @@ Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& poli
   for (Benchmark& benchmark : state->benchmarks) {
     if (most > 0 && benchmark.problems.size() > most) benchmark.problems.resize(most);
   }
-  Result<PromptRenderer> renderer =
-      PromptRenderer::Create(policy.tokenizer, policy.chat_template, settings.prompt);
+  Result<PromptRenderer> renderer = MakeRenderer(settings, policy);
   if (!renderer.ok()) return renderer.status();
+  Result<std::optional<TurnRules>> turns = MakeTurnRules(settings, policy, *renderer);
+  if (!turns.ok()) return turns.status();
+  PACE_CHECK(turns->has_value() == (state->desk != nullptr), "tools without a desk");
+  state->turns = std::move(turns).value();
   state->renderer.emplace(std::move(renderer).value());
   Settings plain = settings;
   plain.engine.sync = SyncRule::kKeep;
@@ -132,32 +153,82 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
     request.prompt_tokens = std::move(tokens).value();
     request.num_responses = options.num_responses;
     request.sampling = {.temperature = options.temperature, .top_p = options.top_p};
-    request.stop = {.max_tokens = settings.generation.max_tokens, .stop_tokens = policy.config.eos};
+    request.stop = {.max_tokens = settings.generation.max_tokens,
+                    .stop_tokens = policy.config.eos,
+                    .rests = turns.has_value()};
     PACE_RETURN_IF_ERROR(engine->Submit(std::move(request)).At(benchmark.problems[i].id));
   }
   std::vector<ProblemTally> tallies(benchmark.problems.size());
   double num_tokens = 0;
   double num_truncated = 0;
-  while (engine->busy()) {
-    Result<StepReport> report = engine->Step();
-    if (!report.ok()) return report.status();
-    for (const FinishedResponse& done : report->finished) {
+  double num_turns = 0;
+  const auto tally = [&](const std::vector<FinishedResponse>& finished) {
+    for (const FinishedResponse& done : finished) {
       const auto index = static_cast<size_t>(done.id.group.value() - first);
-      std::vector<TokenId> ids;
-      for (const TokenRecord& token : done.response.tokens) ids.push_back(token.id);
-      const std::string text = policy.tokenizer.Decode(ids, /*skip_special=*/true);
-      const Problem& problem = benchmark.problems[index];
-      tallies[index].Add(Verify(problem.verifier, text, problem.answer));
-      num_tokens += static_cast<double>(ids.size());
+      tallies[index].Add(
+          VerifyResponse(benchmark.problems[index], done.response, policy.tokenizer));
+      num_tokens += static_cast<double>(done.response.num_policy_tokens());
       num_truncated += done.reason == FinishReason::kMaxTokens ? 1 : 0;
+      num_turns += static_cast<double>(CountTurns(done.response).assistant);
       if (step) step();
     }
+  };
+  ToolRecord calls;
+  std::vector<MemberId> resting;
+  while (engine->busy() || !resting.empty()) {
+    if (!engine->busy()) {
+      std::vector<FinishedResponse> ended;
+      PACE_RETURN_IF_ERROR(TakeTurns(std::exchange(resting, {}), calls, ended));
+      tally(ended);
+      continue;
+    }
+    Result<StepReport> report = engine->Step();
+    if (!report.ok()) return report.status();
+    tally(report->finished);
+    resting.insert(resting.end(), report->rested.begin(), report->rested.end());
   }
   BenchmarkScore score = Summarise(benchmark, tallies, options.num_responses);
   const auto responses = static_cast<double>(score.num_problems * score.num_responses);
   score.mean_length = num_tokens / responses;
   score.truncated = num_truncated / responses;
+  if (!turns.has_value()) return score;
+  const auto num_calls = static_cast<double>(calls.num_calls);
+  score.mean_turns = num_turns / responses;
+  score.mean_calls = num_calls / responses;
+  if (num_calls > 0) {
+    score.call_success = 1 - static_cast<double>(calls.num_failures) / num_calls;
+  }
   return score;
+}
+
+Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& record,
+                                   std::vector<FinishedResponse>& finished) {
+  std::vector<std::pair<MemberId, ToolCall>> calls;
+  for (const MemberId id : resting) {
+    std::optional<ToolCall> call = turns->CallOf(*engine->Peek(id));
+    if (call.has_value()) {
+      calls.emplace_back(id, *std::move(call));
+    } else {
+      finished.push_back(engine->EndRest(id));
+    }
+  }
+  std::vector<std::optional<Result<ToolReply>>> replies(calls.size());
+  ForEachInParallel(calls.size(), settings.tools.max_programs,
+                    [&](size_t i) { replies[i].emplace(desk->Answer(calls[i].second)); });
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const MemberId id = calls[i].first;
+    if (!replies[i]->ok()) return replies[i]->status();
+    const ToolReply& reply = **replies[i];
+    record += RecordOf(reply, reply.time);
+    const auto tokens = turns->ReplyOf(*engine->Peek(id), reply.text);
+    if (!tokens.ok()) return tokens.status();
+    if (tokens->has_value()) {
+      PACE_RETURN_IF_ERROR(engine->Continue(id, **tokens));
+    } else {
+      finished.push_back(engine->EndRest(id));
+    }
+  }
+  return Status::Ok();
 }
 
 Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "core/status.h"
 #include "core/version.h"
 #include "execution/policy.h"
+#include "execution/tool_desk.h"
 #include "model/weight_set.h"
 #include "record/step_metrics.h"
 
@@ -36,8 +38,13 @@ struct BenchmarkScore {
   double mean_half_width = 0;  // of its 95 % interval, problems being the sample
   double pass = 0;             // share of problems with a correct response
   double majority = 0;         // share whose most frequent answer is correct
-  double mean_length = 0;      // tokens of a response
+  double mean_length = 0;      // policy tokens of a response
   double truncated = 0;        // share of responses that hit the length limit
+  // With tools: turns of a response, calls of a response, and the share of calls
+  // that succeeded (none without a call).
+  std::optional<double> mean_turns = {};
+  std::optional<double> mean_calls = {};
+  std::optional<double> call_success = {};
 
   // eval/<name>/mean@k and so on, as metrics.jsonl and eval.jsonl call them.
   void AppendTo(MetricsRow& row) const;
@@ -45,7 +52,9 @@ struct BenchmarkScore {
 
 class Evaluator {
  public:
-  static Result<Evaluator> Create(const Settings& settings, const Policy& policy);
+  // `desk`: null where tools.use is none.
+  static Result<Evaluator> Create(const Settings& settings, const Policy& policy,
+                                  std::shared_ptr<ToolDesk> desk);
 
   // Called now and then with the responses done and to do.
   using Progress = std::function<void(int64_t done, int64_t total)>;

@@ -4,6 +4,7 @@
 
 #include "coordinator/event_json.h"
 #include "execution/run_observer.h"
+#include "rollout/turn_count.h"
 
 namespace pace {
 namespace {
@@ -80,6 +81,25 @@ void Journal::OnEvent(const Event& event) {
   json_.clear();
   AppendEventJson(json_, event);
   Keep(writer_->WriteEvent(json_));
+}
+
+void Journal::OnResponse(const GroupTrajectories& group, int64_t member) {
+  if (writer_ == nullptr || writer_->level() < RecordLevel::kDecisions) return;
+  const auto index = static_cast<size_t>(member);
+  const Trajectory& trajectory = *group.members[index];
+  const ToolRecord tools = group.tools.empty() ? ToolRecord{} : group.tools[index];
+  Keep(writer_->WriteRollout({.group = group.group,
+                              .member = member,
+                              .prompt = group.prompt,
+                              .completed = trajectory.completed,
+                              .reason = FinishReasonName(trajectory.reason),
+                              .correct = trajectory.correct,
+                              .reward = trajectory.reward,
+                              .length = trajectory.response.num_policy_tokens(),
+                              .turns = CountTurns(trajectory.response).assistant,
+                              .tool_calls = tools.num_calls,
+                              .tool_failures = tools.num_failures,
+                              .tool_time = tools.time}));
 }
 
 void Journal::EndStep(const StepTimes& times, const Throughput& throughput,

@@ -48,6 +48,8 @@ class Journal final : public CoordinatorObserver {
   void OnGroupEvicted(const GroupTrajectories& group);
 
   void OnEvent(const Event& event);
+  // A member of this group has finished.
+  void OnResponse(const GroupTrajectories& group, int64_t member);
   // Closes the step's row.
   void EndStep(const StepTimes& times, const Throughput& throughput, const MetricList& training);
   void AddEvaluation(PolicyVersion version, const MetricsRow& row);

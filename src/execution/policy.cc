@@ -8,12 +8,14 @@
 #include "formats/aside_file.h"
 #include "formats/safetensors.h"
 #include "task/character_tokenizer.h"
+#include "task/tool_tokenizer.h"
 #include "text/read_file.h"
 
 namespace pace {
 namespace {
 
 constexpr std::string_view kTinyName = "tiny";
+constexpr std::string_view kRetoolName = "tiny-retool";
 constexpr int64_t kMaxShardBytes = int64_t{5'000'000'000};
 constexpr size_t kMaxTextBytes = size_t{256} << 20;
 constexpr int64_t kNewPositions = 1024;
@@ -68,10 +70,37 @@ Result<Policy> LoadFolder(const std::string& folder) {
   return policy;
 }
 
-Result<Policy> LoadTiny() {
-  const TinyModelFiles files = EmbeddedTinyModel();
+// The tokenizer of a generated task, with weights that are nothing yet.
+struct Characters {
+  Tokenizer tokenizer;
+  std::optional<ChatTemplate> chat_template = {};
+  std::map<std::string, std::string> texts = {};
+  int64_t num_tokens = 0;
+  TokenId pad = 0;
+  TokenId end = 0;
+};
+
+Result<Characters> MakeCharacters(CharacterSet set) {
+  const bool tools = set == CharacterSet::kTools;
+  const std::string json = tools ? ToolTokenizerJson() : CharacterTokenizerJson();
+  Result<Tokenizer> tokenizer = Tokenizer::Parse(json);
+  if (!tokenizer.ok()) return tokenizer.status();
+  Characters made{.tokenizer = std::move(tokenizer).value()};
+  made.texts.emplace("tokenizer.json", json);
+  made.num_tokens = tools ? kNumToolTokens : kNumCharacterTokens;
+  made.pad = tools ? kToolPadTokenId : kPadTokenId;
+  made.end = tools ? kToolEndTokenId : kEndTokenId;
+  if (!tools) return made;
+  Result<ChatTemplate> chat = ChatTemplate::Parse(kToolChatTemplate);
+  if (!chat.ok()) return chat.status();
+  made.chat_template = std::move(chat).value();
+  made.texts.emplace("chat_template.jinja", kToolChatTemplate);
+  return made;
+}
+
+Result<Policy> LoadTiny(std::string_view name, const TinyModelFiles& files, CharacterSet set) {
   if (files.weights.empty()) {
-    return NotFound("policy.model = tiny: this build of pace has no model inside");
+    return NotFound("policy.model = ", name, ": this build of pace has no model inside");
   }
   Result<ModelConfig> config = ParseModelConfig(files.config);
   if (!config.ok()) return config.status();
@@ -80,26 +109,33 @@ Result<Policy> LoadTiny() {
   Result<WeightSet> weights =
       WeightSet::Create(*config, std::move(contents).value().tensors, nullptr);
   if (!weights.ok()) return weights.status();
-  Result<Tokenizer> tokenizer = Tokenizer::Parse(CharacterTokenizerJson());
-  if (!tokenizer.ok()) return tokenizer.status();
+  Result<Characters> characters = MakeCharacters(set);
+  if (!characters.ok()) return characters.status();
   return Policy{.config = std::move(config).value(),
                 .weights = std::move(weights).value(),
-                .tokenizer = std::move(tokenizer).value(),
-                .chat_template = std::nullopt,
-                .texts = {{"tokenizer.json", CharacterTokenizerJson()}}};
+                .tokenizer = std::move(characters->tokenizer),
+                .chat_template = std::move(characters->chat_template),
+                .texts = std::move(characters->texts)};
 }
 
 }  // namespace
 
 Result<Policy> LoadPolicy(const PolicyOptions& options) {
-  if (options.model == kTinyName) return LoadTiny();
+  if (options.model == kTinyName) {
+    return LoadTiny(kTinyName, EmbeddedTinyModel(), CharacterSet::kArithmetic);
+  }
+  if (options.model == kRetoolName) {
+    return LoadTiny(kRetoolName, EmbeddedRetoolModel(), CharacterSet::kTools);
+  }
   return LoadFolder(options.model);
 }
 
-Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed) {
+Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed, CharacterSet set) {
+  Result<Characters> characters = MakeCharacters(set);
+  if (!characters.ok()) return characters.status();
   ModelConfig config;
   config.architecture = shape.num_experts > 0 ? Architecture::kQwen3Moe : Architecture::kQwen3;
-  config.vocab_size = kNumCharacterTokens;
+  config.vocab_size = characters->num_tokens;
   config.hidden_size = shape.hidden;
   config.intermediate_size = shape.ffn;
   config.num_layers = shape.num_layers;
@@ -110,8 +146,8 @@ Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed) {
   config.rope.theta = 1e4;
   config.tied = shape.tied_embeddings;
   config.qk_norm = true;
-  config.pad = kPadTokenId;
-  config.eos = {kEndTokenId};
+  config.pad = characters->pad;
+  config.eos = {characters->end};
   if (shape.num_experts > 0) {
     config.moe = MoeConfig{.num_experts = shape.num_experts,
                            .num_experts_per_token = shape.experts_per_token,
@@ -123,13 +159,11 @@ Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed) {
   // The rules of a config are those of its file.
   const Result<ModelConfig> checked = ParseModelConfig(ModelConfigJson(config));
   if (!checked.ok()) return checked.status().At("model");
-  Result<Tokenizer> tokenizer = Tokenizer::Parse(CharacterTokenizerJson());
-  if (!tokenizer.ok()) return tokenizer.status();
   return Policy{.config = config,
                 .weights = RandomWeights(config, seed, kNewScale),
-                .tokenizer = std::move(tokenizer).value(),
-                .chat_template = std::nullopt,
-                .texts = {{"tokenizer.json", CharacterTokenizerJson()}}};
+                .tokenizer = std::move(characters->tokenizer),
+                .chat_template = std::move(characters->chat_template),
+                .texts = std::move(characters->texts)};
 }
 
 Status SavePolicy(const std::string& folder, const Policy& policy, const WeightSet& weights,

@@ -30,12 +30,14 @@ struct Policy {
   std::map<std::string, std::string> texts;
 };
 
-// A folder in the Hugging Face layout, or `tiny`.
+// A folder in the Hugging Face layout, or `tiny` or `tiny-retool`, which are built in.
 Result<Policy> LoadPolicy(const PolicyOptions& options);
 
 // A network of this shape with random weights over the characters of generated
 // tasks: where `pace sft` begins.
-Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed);
+enum class CharacterSet { kArithmetic, kTools };
+Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed,
+                                  CharacterSet characters = CharacterSet::kArithmetic);
 
 // Writes a folder that LoadPolicy and transformers read. `folder` may not hold
 // weights yet.

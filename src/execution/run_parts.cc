@@ -13,7 +13,10 @@ Result<RunParts> RunParts::Create(const Settings& settings, const Policy& policy
   Result<std::unique_ptr<Learner>> learner = Learner::Create(settings, policy);
   if (!learner.ok()) return learner.status();
   parts.learner = std::move(learner).value();
-  Result<Evaluator> evaluator = Evaluator::Create(settings, policy);
+  Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings.tools);
+  if (!desk.ok()) return desk.status();
+  parts.desk = std::move(desk).value();
+  Result<Evaluator> evaluator = Evaluator::Create(settings, policy, parts.desk);
   if (!evaluator.ok()) return evaluator.status();
   parts.evaluator.emplace(std::move(evaluator).value());
   return parts;

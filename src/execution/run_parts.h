@@ -21,6 +21,7 @@
 #include "execution/learner.h"
 #include "execution/policy.h"
 #include "execution/run_observer.h"
+#include "execution/tool_desk.h"
 #include "execution/training_run.h"
 #include "record/run_writer.h"
 
@@ -36,6 +37,7 @@ struct RunParts {
   std::unique_ptr<TrainingRun> run = {};
   std::unique_ptr<Learner> learner = {};
   std::optional<Evaluator> evaluator = {};
+  std::shared_ptr<ToolDesk> desk = {};  // null without tools
 
   // All references outlive the parts; `writer` may be null.
   static Result<RunParts> Create(const Settings& settings, const Policy& policy, const Clock& clock,

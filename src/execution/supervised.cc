@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/json_scanner.h"
+#include "execution/curriculum.h"
 #include "execution/learner_options.h"
 #include "task/shuffle.h"
 #include "task/task.h"
@@ -20,6 +21,7 @@ TrainSequence ToSequence(SftTokens tokens) {
   sequence.num_prompt_tokens = tokens.num_prompt_tokens;
   const size_t length = sequence.num_response_tokens();
   sequence.mask.assign(length, 1);
+  for (size_t i = 0; i < tokens.given.size(); ++i) sequence.mask[i] = tokens.given[i] ? 0 : 1;
   sequence.rollout_logprobs.assign(length, 0);
   sequence.versions.assign(length, 0);
   return sequence;
@@ -46,13 +48,13 @@ Status ReadExample(std::string_view line, const TaskOptions& task, SftExample& o
   scan.End();
   if (!scan.ok()) return scan.status();
   if (has_prompt && has_completion) {
-    out = {std::move(prompt), std::move(completion)};
+    out = {std::move(prompt), {std::move(completion)}};
     return Status::Ok();
   }
   if (!has_problem || !has_solution) {
     return InvalidArgument("needs 'prompt' and 'completion', or 'problem' and 'solution'");
   }
-  out = {task.prompt_template, std::move(solution)};
+  out = {task.prompt_template, {std::move(solution)}};
   const size_t at = out.prompt.find("{problem}");
   out.prompt.replace(at, std::string_view("{problem}").size(), problem);
   return Status::Ok();
@@ -73,12 +75,44 @@ Result<std::vector<SftExample>> ReadExamples(const TaskOptions& task) {
   return examples;
 }
 
+// An example of several turns, acted out: each turn but the last calls the tool.
+Result<SftTokens> ActOut(const PromptRenderer& renderer, const SftExample& example, TokenId end,
+                         const TurnRules& turns, ToolDesk& desk) {
+  Result<std::vector<TokenId>> ids = renderer.Encode(example.prompt);
+  if (!ids.ok()) return ids.status();
+  PartialResponse said;
+  for (size_t i = 0; i < example.turns.size(); ++i) {
+    const Result<std::vector<TokenId>> turn = renderer.tokenizer().Encode(example.turns[i]);
+    if (!turn.ok()) return turn.status();
+    for (const TokenId id : *turn) said.tokens.push_back({.id = id});
+    said.tokens.push_back({.id = end});
+    if (i + 1 == example.turns.size()) break;
+    const std::optional<ToolCall> call = turns.CallOf(said);
+    if (!call.has_value()) return InvalidArgument("turn ", i, " of an example calls no tool");
+    const Result<ToolReply> reply = desk.Answer(*call);
+    if (!reply.ok()) return reply.status();
+    const auto given = turns.ReplyOf(said, reply->text);
+    if (!given.ok()) return given.status();
+    if (!given->has_value()) break;  // no room: a rollout would end here, too
+    for (const TokenId id : **given) said.tokens.push_back({.id = id, .given = true});
+  }
+  SftTokens tokens{.ids = std::move(ids).value()};
+  tokens.num_prompt_tokens = static_cast<int64_t>(tokens.ids.size());
+  for (const TokenRecord& token : said.tokens) {
+    tokens.ids.push_back(token.id);
+    tokens.given.push_back(token.given);
+  }
+  return tokens;
+}
+
 }  // namespace
 
-Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy) {
-  Result<PromptRenderer> made =
-      PromptRenderer::Create(policy.tokenizer, policy.chat_template, settings.prompt);
+Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy,
+                                         std::shared_ptr<ToolDesk> desk) {
+  Result<PromptRenderer> made = MakeRenderer(settings, policy);
   if (!made.ok()) return made.status();
+  Result<std::optional<TurnRules>> rules = MakeTurnRules(settings, policy, *made);
+  if (!rules.ok()) return rules.status();
   if (policy.config.eos.empty()) return InvalidArgument("the model names no end-of-text token");
   const TokenId end = policy.config.eos.front();
   const auto renderer = std::make_shared<const PromptRenderer>(std::move(made).value());
@@ -86,9 +120,18 @@ Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy&
   if (settings.task.kind != TaskKind::kDataset) {
     const Result<SftSource> source = MakeSftSource(settings.task, seed);
     if (!source.ok()) return source.status();
-    return ExampleSource([renderer, end, source = *source](int64_t index) {
-      return EncodeSft(*renderer, source.At(index), end);
-    });
+    const auto turns = std::make_shared<const std::optional<TurnRules>>(std::move(*rules));
+    return ExampleSource(
+        [renderer, end, turns, desk, source = *source](int64_t index) -> Result<SftTokens> {
+          const SftExample example = source.At(index);
+          if (example.turns.size() == 1) return EncodeSft(*renderer, example, end);
+          if (desk == nullptr) {
+            return InvalidArgument(
+                "tools.use = none: examples of this task call a tool "
+                "(tools.use=code_interpreter)");
+          }
+          return ActOut(*renderer, example, end, **turns, *desk);
+        });
   }
   Result<std::vector<SftExample>> examples = ReadExamples(settings.task);
   if (!examples.ok()) return examples.status();

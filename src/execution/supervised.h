@@ -16,6 +16,7 @@
 #include "config/settings.h"
 #include "core/status.h"
 #include "execution/policy.h"
+#include "execution/tool_desk.h"
 #include "task/prompt_renderer.h"
 #include "train/trainer.h"
 
@@ -26,8 +27,10 @@ using ExampleSource = std::function<Result<SftTokens>(int64_t index)>;
 
 // The examples of `settings`: those of the generated task, or of the file that
 // task.file names: {"prompt", "completion"}, or {"problem", "solution"} through
-// task.prompt_template, in a shuffled order for every epoch.
-Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy);
+// task.prompt_template, in a shuffled order for every epoch. Replies between the turns
+// of an example are the tool's own: `desk` runs its calls (null where tools.use is none).
+Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy,
+                                         std::shared_ptr<ToolDesk> desk);
 
 // One line per update.
 struct SupervisedStep {

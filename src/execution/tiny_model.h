@@ -1,5 +1,5 @@
-// The base model that travels inside the program; models/tiny/README.md says how
-// it was made. Thread-safety: constant data.
+// The base models that travel inside the program; models/*/README.md say how they were
+// made. Thread-safety: constant data.
 #ifndef PACE_EXECUTION_TINY_MODEL_H_
 #define PACE_EXECUTION_TINY_MODEL_H_
 
@@ -14,7 +14,9 @@ struct TinyModelFiles {
   std::span<const std::byte> weights;  // model.safetensors; empty: not built in
 };
 
+// Of list sums, and of products by program.
 TinyModelFiles EmbeddedTinyModel();
+TinyModelFiles EmbeddedRetoolModel();
 
 }  // namespace pace
 

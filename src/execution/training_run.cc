@@ -40,6 +40,7 @@ Result<GroupRequest> TrainingRun::Start(const StartGroup& command) {
   group.worker = command.worker;
   group.prompt_tokens = request->prompt_tokens;
   group.members.resize(static_cast<size_t>(settings_.NumMembers()));
+  if (curriculum_.turns() != nullptr) group.tools.resize(group.members.size());
   group.greedy_last = settings_.train.WantsGreedyResponse();
   store_.Begin(std::move(group));
   return request;
@@ -64,11 +65,24 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   journal_.totals().num_tokens_generated += trajectory.response.num_policy_tokens();
   journal_.totals().num_interrupted += trajectory.response.num_interrupts > 0 ? 1 : 0;
   store_.Finish(id, std::move(trajectory));
+  journal_.OnResponse(*group, id.member);
   if (settings_.train.dynamic_sampling && group->complete() && group->uniform()) {
     Abandon(id.group, 0);
     return GroupFailed{.group = id.group, .retry = false};
   }
   return event;
+}
+
+std::optional<ToolCall> TrainingRun::CallOf(const PartialResponse& response) const {
+  return curriculum_.turns()->CallOf(response);
+}
+
+Result<std::optional<std::vector<TokenId>>> TrainingRun::Reply(MemberId id,
+                                                               const PartialResponse& response,
+                                                               const ToolReply& reply,
+                                                               Seconds took) {
+  store_.AddCall(id, RecordOf(reply, took));
+  return curriculum_.turns()->ReplyOf(response, reply.text);
 }
 
 std::vector<TrainSequence> TrainingRun::BatchOf(const TrainBatch& command) const {

@@ -7,6 +7,7 @@
 //   for (const Command& command : run.Handle(event)) ...
 //   StartGroup    -> run.Start(command)      a request for the worker's engine
 //   a response    -> run.Finish(response)    the event to handle
+//   one rests     -> run.CallOf, then run.Reply with what the tool said
 //   TrainBatch    -> run.BatchOf(command)    what the learner trains on
 //   trained       -> run.EndStep(...), then Handle(StepFinished)
 //   DropGroup, AbandonGroup -> run.Drop(command), run.Abandon(command)
@@ -29,6 +30,7 @@
 #include "execution/curriculum.h"
 #include "execution/journal.h"
 #include "execution/policy.h"
+#include "execution/tool_desk.h"
 #include "execution/trajectory.h"
 #include "record/run_writer.h"
 #include "rollout/request.h"
@@ -48,6 +50,11 @@ class TrainingRun {
   // What the coordinator is to be told: ResponseFinished; under dynamic sampling
   // GroupFailed for a group that teaches nothing; none where the group is gone.
   std::optional<Event> Finish(FinishedResponse response);
+  // A response that may use the tool rests, and calls it; none where it ends instead.
+  std::optional<ToolCall> CallOf(const PartialResponse& response) const;
+  // The tool has replied after so long: what the response reads; none where it ends.
+  Result<std::optional<std::vector<TokenId>>> Reply(MemberId id, const PartialResponse& response,
+                                                    const ToolReply& reply, Seconds took);
   std::vector<TrainSequence> BatchOf(const TrainBatch& command) const;
   void EndStep(const TrainBatch& command, const StepTimes& times, const MetricList& training);
   void Drop(const DropGroup& command);

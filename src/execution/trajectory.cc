@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "rollout/turn_count.h"
 
 namespace pace {
 
@@ -32,13 +33,22 @@ bool GroupTrajectories::uniform() const {
 
 PayloadStats GroupTrajectories::Stats() const {
   PayloadStats stats;
+  double turns = 0;
   for (const std::optional<Trajectory>& member : trained_members()) {
     stats.length += static_cast<double>(member->response.num_policy_tokens());
     stats.reward += member->reward;
+    turns += static_cast<double>(CountTurns(member->response).assistant);
   }
   const auto count = static_cast<double>(trained_members().size());
   stats.length /= count;
   stats.reward /= count;
+  stats.turns = turns / count;
+  if (tools.empty()) return stats;
+  ToolRecord all;
+  for (size_t i = 0; i < trained_members().size(); ++i) all += tools[i];
+  stats.tools = {.calls = static_cast<double>(all.num_calls) / count,
+                 .failures = static_cast<double>(all.num_failures) / count,
+                 .seconds = all.time.count() / count};
   return stats;
 }
 
@@ -86,6 +96,12 @@ void TrajectoryStore::Finish(MemberId id, Trajectory trajectory) {
   std::optional<Trajectory>& member = found->second.members[static_cast<size_t>(id.member)];
   PACE_CHECK(!member.has_value(), "member ", id.member, " finished twice");
   member = std::move(trajectory);
+}
+
+void TrajectoryStore::AddCall(MemberId id, const ToolRecord& call) {
+  const auto found = groups_.find(id.group);
+  PACE_CHECK(found != groups_.end(), "no group ", id.group.value());
+  found->second.tools.at(static_cast<size_t>(id.member)) += call;
 }
 
 const GroupTrajectories* TrajectoryStore::Find(GroupId group) const {

@@ -20,6 +20,7 @@
 #include "core/staleness.h"
 #include "core/status.h"
 #include "core/version.h"
+#include "execution/tool_record.h"
 #include "record/step_metrics.h"
 #include "rollout/request.h"
 #include "train/minibatch.h"
@@ -43,6 +44,8 @@ struct GroupTrajectories {
   WorkerId worker{};
   std::vector<TokenId> prompt_tokens = {};
   std::vector<std::optional<Trajectory>> members = {};  // none: unfinished
+  // What each had of the tool so far, unfinished ones too; empty without tools.
+  std::vector<ToolRecord> tools = {};
   // The last member was decoded greedily: its reward is what the others are
   // compared with, and it is not trained on.
   bool greedy_last = false;
@@ -70,6 +73,8 @@ class TrajectoryStore {
   void Begin(GroupTrajectories group);
   // REQUIRES: the group is there and the member unfinished
   void Finish(MemberId id, Trajectory trajectory);
+  // REQUIRES: the group is there, with tools
+  void AddCall(MemberId id, const ToolRecord& call);
   void Remove(GroupId group) { groups_.erase(group); }
 
   // Null where there is none.

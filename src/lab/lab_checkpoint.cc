@@ -22,6 +22,8 @@ Status LabDriver::SaveIfAtRest() {
       run.in_flight.push_back(InFlightOf(std::move(request)));
     }
   }
+  ForgetAbandonedCalls();
+  for (const PendingCall& pending : calls_) run.calls.push_back(pending.call);
   if (!options_.checkpoints.empty()) {
     const bool older = run.served != run.step;
     const Result<std::string> folder =
@@ -84,6 +86,7 @@ Status LabDriver::Resume() {
   served_version_ = run.served;
   served_weights_ = resumed->served;
   PACE_RETURN_IF_ERROR(RebuildEngines(run.in_flight).At(resumed->folder));
+  PACE_RETURN_IF_ERROR(RestoreCalls(run).At(resumed->folder));
   checkpoint_ = run.step;
   checkpointed_at_ = clock_.Now() + Seconds(settings_.cluster.checkpoint_s);
   return run.coordinator.stop_requested ? Handle(RunResumed{}) : Status::Ok();

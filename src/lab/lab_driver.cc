@@ -17,7 +17,8 @@ LabDriver::LabDriver(const Settings& settings, const Policy& policy, const LabOp
       costs_(std::move(costs)),
       colocated_(settings.cluster.layout == Layout::kColocated),
       engine_settings_(settings),
-      queue_(settings.cluster.NumEngines() + 1) {
+      queue_(settings.cluster.NumEngines() + 2),
+      tool_pool_(settings.workload.tool_concurrency) {
   engine_settings_.engine.slots = settings.cluster.slots;
   // A pass holds every response that decodes, and prefill beside them.
   engine_settings_.engine.pass_tokens =
@@ -93,13 +94,20 @@ Status LabDriver::Act() {
   } else {
     queue_.Remove(TimerSource());
   }
+  if (calls_.empty()) {
+    queue_.Remove(ToolSource());
+  } else {
+    queue_.Set(ToolSource(), calls_.front().call.due);
+  }
   if (queue_.empty()) {
     return Unavailable("the run stands still: ", parts_.run->coordinator().WhyWaiting());
   }
   const int64_t source = queue_.source();
   clock_.AdvanceTo(queue_.time());
   step_clock_.Set(CurrentPart(), clock_.Now());
-  if (source != TimerSource()) {
+  if (source == ToolSource()) {
+    PACE_RETURN_IF_ERROR(FinishCall());
+  } else if (source != TimerSource()) {
     PACE_RETURN_IF_ERROR(ActEngine(static_cast<size_t>(source)));
   } else if (!evaluated_.empty()) {
     const PolicyVersion version = evaluated_.front();
@@ -128,6 +136,7 @@ Status LabDriver::ActEngine(size_t index) {
     const std::optional<Event> event = parts_.run->Finish(std::move(response));
     if (event.has_value()) PACE_RETURN_IF_ERROR(Handle(*event));
   }
+  for (const MemberId id : report->rested) PACE_RETURN_IF_ERROR(OnRested(id));
   if (report->synced.has_value()) {
     PACE_RETURN_IF_ERROR(
         Handle(WorkerSynced{WorkerId(static_cast<int64_t>(index)), *report->synced}));
@@ -190,7 +199,7 @@ Status LabDriver::Execute(const AbandonGroup& command) {
   for (size_t member = 0; member < group.members.size(); ++member) {
     const PartialResponse* const response =
         engine.core().Peek({command.group, static_cast<int64_t>(member)});
-    if (response != nullptr) unfinished += static_cast<int64_t>(response->tokens.size());
+    if (response != nullptr) unfinished += response->num_policy_tokens();
   }
   engine.Cancel(clock_.Now(), command.group);
   parts_.run->Abandon(command.group, unfinished);

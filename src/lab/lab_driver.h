@@ -21,6 +21,7 @@
 
 #include "cluster/cost_model.h"
 #include "cluster/event_queue.h"
+#include "cluster/tool_pool.h"
 #include "config/settings.h"
 #include "core/clock.h"
 #include "execution/run_parts.h"
@@ -41,6 +42,11 @@ class LabDriver {
 
  private:
   using Training = std::future<Result<MetricList>>;
+  // What a tool has said already, and when the run hears it.
+  struct PendingCall {
+    CallInFlight call;
+    ToolReply reply;
+  };
 
   Status Begin();
   Status Resume();
@@ -48,6 +54,13 @@ class LabDriver {
   Status ActEngine(size_t index);
   Status FinishStep();
   Status FinishCheckpoint();
+  // Tools: the program runs at once and for real; its time is the workload's.
+  Status OnRested(MemberId id);
+  Status MakeCall(CallInFlight call, const ToolCall& wanted);
+  Status FinishCall();
+  Status RestoreCalls(const RunCheckpoint& run);
+  // As a run that goes on from a checkpoint does not know of them.
+  void ForgetAbandonedCalls();
 
   Status Handle(const Event& event);
   Status Execute(const StartGroup& command);
@@ -72,6 +85,7 @@ class LabDriver {
   StepPart CurrentPart() const;
   void Touch(size_t index);
   int64_t TimerSource() const { return static_cast<int64_t>(engines_.size()); }
+  int64_t ToolSource() const { return TimerSource() + 1; }
 
   // Constant after construction.
   const Settings& settings_;
@@ -86,6 +100,8 @@ class LabDriver {
   EventQueue queue_;
   std::vector<std::unique_ptr<LabEngine>> engines_;  // engine i is worker i
   StepClock step_clock_;
+  ToolPool tool_pool_;
+  std::vector<PendingCall> calls_;  // by due time, then by response
 
   // The weights that syncs hand out.
   PolicyVersion served_version_;

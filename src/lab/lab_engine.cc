@@ -22,6 +22,10 @@ void LabEngine::Cancel(Seconds now, GroupId group) {
   Add(now, CancelCommand{group});
 }
 
+void LabEngine::Continue(Seconds now, MemberId id, std::vector<TokenId> given) {
+  Add(now, ContinueCommand{id, std::move(given)});
+}
+
 void LabEngine::Add(Seconds now, Command command) {
   commands_.push_back(std::move(command));
   if (!next_time_.has_value()) next_time_ = now;
@@ -43,6 +47,7 @@ Result<LabReport> LabEngine::Act() {
   }
   if (pass_.has_value()) {
     report.finished = std::move(pass_->finished);
+    report.rested = std::move(pass_->rested);
     num_tokens_ += static_cast<int64_t>(pass_->sampled.size());
     if (pass_->synced.has_value()) report.synced = pass_->synced;
     pass_.reset();
@@ -66,6 +71,10 @@ Status LabEngine::TakeCommands(LabReport& report) {
       PACE_RETURN_IF_ERROR(core_->Submit(std::move(*request)));
     } else if (const auto* cancel = std::get_if<CancelCommand>(&command)) {
       (void)core_->Cancel(cancel->group);
+    } else if (const auto* reply = std::get_if<ContinueCommand>(&command)) {
+      // Its group may have been cancelled meanwhile.
+      if (core_->Peek(reply->id) == nullptr) continue;
+      PACE_RETURN_IF_ERROR(core_->Continue(reply->id, reply->given));
     } else {
       auto& sync = std::get<SyncCommand>(command);
       const Seconds transfer(costs_.SyncSeconds());

@@ -24,6 +24,7 @@ namespace pace {
 
 struct LabReport {
   std::vector<FinishedResponse> finished = {};
+  std::vector<MemberId> rested = {};
   std::optional<PolicyVersion> synced = std::nullopt;
 };
 
@@ -42,6 +43,8 @@ class LabEngine {
   void Sync(Seconds now, PolicyVersion version, std::shared_ptr<const DecoderWeights> weights);
   // Tokens of unfinished members that are thrown away.
   void Cancel(Seconds now, GroupId group);
+  // A response that rests reads these, at the next token boundary.
+  void Continue(Seconds now, MemberId id, std::vector<TokenId> given);
   // No further pass begins until Resume.
   void Pause() { paused_ = true; }
   void Resume(Seconds now);
@@ -66,7 +69,11 @@ class LabEngine {
   struct CancelCommand {
     GroupId group;
   };
-  using Command = std::variant<GroupRequest, SyncCommand, CancelCommand>;
+  struct ContinueCommand {
+    MemberId id;
+    std::vector<TokenId> given;
+  };
+  using Command = std::variant<GroupRequest, SyncCommand, CancelCommand, ContinueCommand>;
 
   void Add(Seconds now, Command command);
   // Takes commands until one needs time.

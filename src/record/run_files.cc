@@ -12,8 +12,8 @@
 namespace pace {
 namespace {
 
-constexpr std::array<const char*, 5> kLineFiles = {kMetricsFile, kDecisionsFile, kTraceFile,
-                                                   kEventsFile, kEvaluationsFile};
+constexpr std::array<const char*, 6> kLineFiles = {kMetricsFile, kDecisionsFile, kTraceFile,
+                                                   kEventsFile,  kRolloutsFile,  kEvaluationsFile};
 
 bool IsLineFile(const std::string& name) {
   for (const char* known : kLineFiles) {

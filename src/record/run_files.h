@@ -21,6 +21,7 @@ inline constexpr char kMetricsFile[] = "metrics.jsonl";
 inline constexpr char kDecisionsFile[] = "decisions.jsonl";
 inline constexpr char kTraceFile[] = "trace.jsonl";
 inline constexpr char kEventsFile[] = "events.jsonl";
+inline constexpr char kRolloutsFile[] = "rollouts.jsonl";
 inline constexpr char kEvaluationsFile[] = "eval.jsonl";
 
 // Bytes by file name, without directory, as RunWriter::Flush tells them.

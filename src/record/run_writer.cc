@@ -116,7 +116,7 @@ class FileRunWriter final : public RunWriter {
     for (const Part& part : Parts()) {
       if (part.level > level_) continue;
       const bool goes_on = sizes.contains(part.name);
-      if (part.name == kEvaluationsFile && !goes_on) continue;  // opens with its first line
+      if (part.opens_late && !goes_on) continue;
       const std::string path = Concat(directory_, "/", part.name);
       PACE_RETURN_IF_ERROR(goes_on ? part.file->OpenToAppend(path) : part.file->Open(path, false));
     }
@@ -198,6 +198,25 @@ class FileRunWriter final : public RunWriter {
     return Keep(events_.Line(json));
   }
 
+  Status WriteRollout(const RolloutLine& line) override {
+    if (level_ < RecordLevel::kDecisions || !status_.ok()) return status_;
+    PACE_RETURN_IF_ERROR(OpenLate(rollouts_, kRolloutsFile));
+    JsonWriter out = rollouts_.Begin();
+    out.Put("group", line.group.value());
+    out.Put("member", line.member);
+    out.Put("prompt", line.prompt.value());
+    out.Put("completed", line.completed.step());
+    out.Put("reason", line.reason);
+    out.Put("correct", line.correct);
+    out.Put("reward", line.reward);
+    out.Put("length", line.length);
+    out.Put("turns", line.turns);
+    out.Put("tool_calls", line.tool_calls);
+    out.Put("tool_failures", line.tool_failures);
+    out.Put("tool_seconds", line.tool_time.count());
+    return Keep(rollouts_.End());
+  }
+
   Status WriteMetrics(const MetricsRow& row) override {
     if (!status_.ok()) return status_;
     JsonWriter out = metrics_.Begin();
@@ -209,10 +228,7 @@ class FileRunWriter final : public RunWriter {
 
   Status WriteEvaluation(PolicyVersion version, Seconds time, const MetricsRow& row) override {
     if (!status_.ok()) return status_;
-    if (!evaluations_.is_open()) {
-      const std::string path = Concat(directory_, "/", kEvaluationsFile);
-      PACE_RETURN_IF_ERROR(Keep(evaluations_.Open(path, /*must_be_new=*/false)));
-    }
+    PACE_RETURN_IF_ERROR(OpenLate(evaluations_, kEvaluationsFile));
     JsonWriter out = evaluations_.Begin();
     out.Put("step", version.step());
     out.Put("time", time.count());
@@ -264,14 +280,21 @@ class FileRunWriter final : public RunWriter {
   struct Part {
     std::string name;
     LineFile* file;
-    RecordLevel level;  // the lowest that writes it
+    RecordLevel level;        // the lowest that writes it
+    bool opens_late = false;  // with its first line
   };
-  std::array<Part, 5> Parts() {
+  std::array<Part, 6> Parts() {
     return {{{kMetricsFile, &metrics_, RecordLevel::kMetrics},
              {kDecisionsFile, &decisions_, RecordLevel::kDecisions},
              {kTraceFile, &trace_, RecordLevel::kFull},
              {kEventsFile, &events_, RecordLevel::kFull},
-             {kEvaluationsFile, &evaluations_, RecordLevel::kMetrics}}};
+             {kRolloutsFile, &rollouts_, RecordLevel::kDecisions, true},
+             {kEvaluationsFile, &evaluations_, RecordLevel::kMetrics, true}}};
+  }
+
+  Status OpenLate(LineFile& file, const char* name) {
+    if (file.is_open()) return Status::Ok();
+    return Keep(file.Open(Concat(directory_, "/", name), /*must_be_new=*/false));
   }
 
   Status AddToBoard(int64_t step, Seconds time, const MetricsRow& row) {
@@ -308,7 +331,7 @@ class FileRunWriter final : public RunWriter {
   const std::string directory_;
   const WriterOptions options_;
   const RecordLevel level_;
-  LineFile metrics_, decisions_, trace_, events_, evaluations_;
+  LineFile metrics_, decisions_, trace_, events_, rollouts_, evaluations_;
   std::optional<TensorBoardWriter> board_;
   std::optional<PolicyVersion> served_;  // the one trace.jsonl stated last
   Status status_;

@@ -28,6 +28,7 @@
 #include "config/settings.h"
 #include "core/clock.h"
 #include "core/decision.h"
+#include "core/ids.h"
 #include "core/staleness.h"
 #include "core/status.h"
 #include "core/version.h"
@@ -58,6 +59,22 @@ struct TraceMember {
   std::optional<double> prefix_score;
 };
 
+// One finished response as rollouts.jsonl writes it.
+struct RolloutLine {
+  GroupId group{};
+  int64_t member = 0;
+  PromptIndex prompt{};
+  PolicyVersion completed{};
+  std::string_view reason = {};
+  bool correct = false;
+  double reward = 0;
+  int64_t length = 0;  // policy tokens
+  int64_t turns = 1;   // of the assistant's
+  int64_t tool_calls = 0;
+  int64_t tool_failures = 0;
+  Seconds tool_time{0};
+};
+
 class RunWriter {
  public:
   // Creates the directory (its parent must exist) with config.yaml and
@@ -84,6 +101,8 @@ class RunWriter {
                                 std::optional<PolicyVersion> served) = 0;
   // events.jsonl at level full: a ready JSON object, without newline.
   virtual Status WriteEvent(std::string_view json) = 0;
+  // rollouts.jsonl from level decisions on; the file appears with the first call.
+  virtual Status WriteRollout(const RolloutLine& line) = 0;
   // metrics.jsonl: `step`, `time`, then anything. Steps increase.
   virtual Status WriteMetrics(const MetricsRow& row) = 0;
   // eval.jsonl: what the policy of this version can do. `time` is the driver's

@@ -46,6 +46,11 @@ void StepMetrics::AddDraw(const GroupSummary& group, const Decision& decision,
   length_offered_.Add(payload.length);
   reward_offered_.Add(payload.reward);
   turns_offered_.Add(payload.turns);
+  if (payload.tools.has_value()) {
+    tool_calls_.Add(payload.tools->calls);
+    tool_failures_.Add(payload.tools->failures);
+    tool_seconds_.Add(payload.tools->seconds);
+  }
   if (decision.verdict == Verdict::kReject) {
     ++num_rejected_;
     return;
@@ -113,6 +118,9 @@ MetricsRow StepMetrics::EndStep(const StepTimes& times, const StepTotals& totals
   put_mean("selection/reward_trained", reward_trained_);
   put_mean("selection/turns_offered", turns_offered_);
   put_mean("selection/turns_trained", turns_trained_);
+  put_mean("tools/calls", tool_calls_);
+  if (tool_calls_.sum > 0) put("tools/success", 1 - tool_failures_.sum / tool_calls_.sum);
+  put_mean("tools/seconds", tool_seconds_);
   put("throughput/produced", totals.produced);
   put("throughput/consumed", totals.consumed);
   put("time/step", times.step.count());

@@ -30,6 +30,13 @@ struct PayloadStats {
   double length = 0;  // policy tokens
   double reward = 0;  // for 0/1 rewards the pass rate
   double turns = 1;
+  // Of responses that may use a tool, per response; none elsewhere.
+  struct Tools {
+    double calls = 0;
+    double failures = 0;
+    double seconds = 0;
+  };
+  std::optional<Tools> tools = {};
 };
 
 // Where a step's time went. The first five parts do not overlap and sum to
@@ -85,6 +92,7 @@ class StepMetrics {
   Spread waiting_, waiting_assembly_, waiting_pool_, generation_, effective_, lag_, prefix_;
   Spread length_offered_, length_trained_, reward_offered_, reward_trained_;
   Spread turns_offered_, turns_trained_;
+  Spread tool_calls_, tool_failures_, tool_seconds_;  // of groups offered
 };
 
 }  // namespace pace

@@ -22,6 +22,13 @@ struct SubmitCommand {
 struct CancelCommand {
   GroupId group;
 };
+struct ContinueCommand {
+  MemberId id;
+  std::vector<TokenId> given;
+};
+struct EndRestCommand {
+  MemberId id;
+};
 struct SyncCommand {
   PolicyVersion version;
   std::shared_ptr<const DecoderWeights> weights;
@@ -32,8 +39,8 @@ struct PauseCommand {
 };
 struct ResumeCommand {};
 
-using Command =
-    std::variant<SubmitCommand, CancelCommand, SyncCommand, PauseCommand, ResumeCommand>;
+using Command = std::variant<SubmitCommand, CancelCommand, ContinueCommand, EndRestCommand,
+                             SyncCommand, PauseCommand, ResumeCommand>;
 
 }  // namespace
 
@@ -57,10 +64,16 @@ struct RolloutEngine::State {
   std::vector<Command> TakeCommands() PACE_EXCLUDES(mutex);
   void Do(SubmitCommand&& command);
   void Do(CancelCommand&& command);
+  void Do(ContinueCommand&& command);
+  void Do(EndRestCommand&& command);
   void Do(SyncCommand&& command);
   void Do(PauseCommand&& command);
   void Do(ResumeCommand&& command);
   void Step();
+  bool Rests(MemberId id) const {
+    const PartialResponse* const response = core->Peek(id);
+    return response != nullptr && response->rests.has_value();
+  }
   bool idle() const { return paused || !core->busy() || !core->version().has_value(); }
 
   const Decoder& decoder;  // the core's; Prepare alone, from any thread
@@ -153,6 +166,15 @@ void RolloutEngine::State::Do(CancelCommand&& command) {
   if (request) new_events.emplace_back(GroupCancelled{*std::move(request)});
 }
 
+void RolloutEngine::State::Do(ContinueCommand&& command) {
+  if (!Rests(command.id)) return;
+  if (!core->Continue(command.id, command.given).ok()) Do(EndRestCommand{command.id});
+}
+
+void RolloutEngine::State::Do(EndRestCommand&& command) {
+  if (Rests(command.id)) new_events.emplace_back(core->EndRest(command.id));
+}
+
 void RolloutEngine::State::Do(SyncCommand&& command) {
   const Status status = core->Sync(command.version, std::move(command.weights));
   PACE_CHECK(status.ok(), status.message());
@@ -189,6 +211,9 @@ void RolloutEngine::State::Step() {
   for (FinishedResponse& finished : report->finished) {
     new_events.emplace_back(std::move(finished));
   }
+  for (const MemberId id : report->rested) {
+    new_events.emplace_back(ResponseRested{id, *core->Peek(id)});
+  }
 }
 
 RolloutEngine::RolloutEngine(std::unique_ptr<EngineCore> core, std::function<void()> on_events)
@@ -205,6 +230,14 @@ void RolloutEngine::Submit(GroupRequest request) {
 
 void RolloutEngine::Cancel(GroupId group) {
   state_->Post(CancelCommand{group});
+}
+
+void RolloutEngine::Continue(MemberId id, std::vector<TokenId> given) {
+  state_->Post(ContinueCommand{id, std::move(given)});
+}
+
+void RolloutEngine::EndRest(MemberId id) {
+  state_->Post(EndRestCommand{id});
 }
 
 Status RolloutEngine::Sync(PolicyVersion version, const WeightSet& weights) {

@@ -31,6 +31,11 @@ namespace pace {
 struct WeightsSynced {
   PolicyVersion version;
 };
+// A response met a stop and waits for Continue or EndRest.
+struct ResponseRested {
+  MemberId id;
+  PartialResponse response;  // so far
+};
 // What Cancel took back, as a request that resumes it.
 struct GroupCancelled {
   GroupRequest request;
@@ -46,8 +51,8 @@ struct DeviceFailed {
   Status error;
 };
 
-using RolloutEvent =
-    std::variant<FinishedResponse, WeightsSynced, GroupCancelled, GroupRefused, DeviceFailed>;
+using RolloutEvent = std::variant<FinishedResponse, ResponseRested, WeightsSynced, GroupCancelled,
+                                  GroupRefused, DeviceFailed>;
 
 struct RolloutStats {
   int64_t num_passes = 0;
@@ -69,6 +74,11 @@ class RolloutEngine {
   void Submit(GroupRequest request);
   // Nothing happens if nothing of the group is unfinished by then.
   void Cancel(GroupId group);
+  // A response that rests reads these tokens and goes on, or ends (EngineCore's
+  // Continue, EndRest). Tokens that it cannot take end it, too. Nothing happens if it
+  // does not rest, or was cancelled meanwhile.
+  void Continue(MemberId id, std::vector<TokenId> given);
+  void EndRest(MemberId id);
   // Prepares on the calling thread; the engine swaps at its next boundary.
   // Refused: weights the device cannot take, and a version that is not newer.
   Status Sync(PolicyVersion version, const WeightSet& weights);

@@ -89,6 +89,11 @@ Status RuntimeDriver::Resume() {
                       " of ", engines_.size());
     }
     engines_[worker]->Submit(std::move(going_on->request));
+    // A call that was under way is made again.
+    for (size_t i = 0; i < group.members.size(); ++i) {
+      if (!group.responses[i].rests.has_value()) continue;
+      OnRested(worker, {group.group, group.members[i]}, group.responses[i]);
+    }
   }
   for (const Command& command : parts_.run->coordinator().Owed()) {
     if (const auto* evaluate = std::get_if<Evaluate>(&command)) {

@@ -46,6 +46,9 @@ Status RuntimeDriver::Prepare() {
   }
   evaluation_thread_ = std::make_unique<TaskThread>();
   saving_thread_ = std::make_unique<TaskThread>();
+  if (parts_.desk != nullptr) {
+    tool_threads_ = std::make_unique<ToolThreads>(settings_.tools.max_programs);
+  }
   return Status::Ok();
 }
 
@@ -124,6 +127,10 @@ Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
     const std::optional<Event> told = parts_.run->Finish(std::move(*finished));
     return told.has_value() ? Handle(*told) : Status::Ok();
   }
+  if (auto* rested = std::get_if<ResponseRested>(&event)) {
+    OnRested(worker, rested->id, std::move(rested->response));
+    return Status::Ok();
+  }
   if (const auto* synced = std::get_if<WeightsSynced>(&event)) {
     // The first weights of a resumed engine are news to nobody.
     if (awaited_syncs_[worker] != synced->version) return Status::Ok();
@@ -136,9 +143,34 @@ Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
   if (const auto* failed = std::get_if<DeviceFailed>(&event)) return failed->error;
   if (const auto* cancelled = std::get_if<GroupCancelled>(&event)) {
     for (const PartialResponse& lost : cancelled->request.resumed) {
-      parts_.run->journal().totals().num_tokens_never_trained +=
-          static_cast<int64_t>(lost.tokens.size());
+      parts_.run->journal().totals().num_tokens_never_trained += lost.num_policy_tokens();
     }
+  }
+  return Status::Ok();
+}
+
+void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse response) {
+  if (parts_.run->store().Find(id.group) == nullptr) return;  // abandoned meanwhile
+  std::optional<ToolCall> call = parts_.run->CallOf(response);
+  if (!call.has_value()) return engines_[worker]->EndRest(id);
+  tool_threads_->Post([this, worker, id, response = std::move(response), call = *std::move(call),
+                       made = clock_.Now()](const Cancellation& cancellation) mutable {
+    Result<ToolReply> reply = parts_.desk->Answer(call, cancellation);
+    mailbox_.Put(ToolReplied{worker, id, std::move(response), made, std::move(reply)});
+  });
+}
+
+Status RuntimeDriver::On(ToolReplied& message) {
+  if (!message.reply.ok()) return message.reply.status();
+  if (parts_.run->store().Find(message.id.group) == nullptr) return Status::Ok();
+  auto tokens =
+      parts_.run->Reply(message.id, message.response, *message.reply, clock_.Now() - message.made);
+  if (!tokens.ok()) return tokens.status();
+  RolloutEngine& engine = *engines_[message.worker];
+  if (tokens->has_value()) {
+    engine.Continue(message.id, **std::move(tokens));
+  } else {
+    engine.EndRest(message.id);
   }
   return Status::Ok();
 }

@@ -21,6 +21,7 @@
 #include "runtime/mailbox.h"
 #include "runtime/runtime.h"
 #include "runtime/task_thread.h"
+#include "runtime/tool_threads.h"
 
 namespace pace {
 
@@ -57,7 +58,15 @@ class RuntimeDriver {
   struct Saved {
     Result<std::string> folder;
   };
-  using Message = std::variant<EngineSpoke, Trained, Evaluated, Saved>;
+  // The tool's reply to a response at rest.
+  struct ToolReplied {
+    size_t worker = 0;
+    MemberId id{};
+    PartialResponse response;
+    Seconds made{0};
+    Result<ToolReply> reply;
+  };
+  using Message = std::variant<EngineSpoke, Trained, Evaluated, Saved, ToolReplied>;
 
   Status Prepare();
   Status Begin();
@@ -69,9 +78,11 @@ class RuntimeDriver {
   Status On(Trained& message);
   Status On(Evaluated& message);
   Status On(Saved& message);
+  Status On(ToolReplied& message);
   // What engine `worker` has to say by now.
   Status HearEngine(size_t worker);
   Status OnEngine(size_t worker, RolloutEvent& event);
+  void OnRested(size_t worker, MemberId id, PartialResponse response);
 
   Status Handle(const Event& event);
   Status Execute(const StartGroup& command);
@@ -123,6 +134,7 @@ class RuntimeDriver {
   std::unique_ptr<TaskThread> evaluation_thread_;
   std::unique_ptr<TaskThread> training_thread_;
   std::unique_ptr<TaskThread> saving_thread_;
+  std::unique_ptr<ToolThreads> tool_threads_;  // null without tools
 };
 
 }  // namespace pace

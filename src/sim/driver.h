@@ -26,7 +26,7 @@
 #include "sim/simulation.h"
 #include "record/step_clock.h"
 #include "sim/timer.h"
-#include "sim/tool_pool.h"
+#include "cluster/tool_pool.h"
 #include "sim/workload.h"
 
 namespace pace {

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <utility>
 
+#include "cluster/tool_pool.h"
+
 namespace pace {
 namespace {
 
@@ -16,7 +18,7 @@ enum WorkloadStream : uint32_t {
   kLength,
   kPass,
   kTurns,
-  kTool,
+  kTool,  // ToolLatency
   kPromptDrift,
   kMemberDrift,
 };
@@ -69,9 +71,9 @@ Workload::Workload(const WorkloadOptions& options, uint64_t seed)
       length_(seed, kLength),
       pass_(seed, kPass),
       turns_(seed, kTurns),
-      tool_(seed, kTool),
       prompt_drift_(seed, kPromptDrift),
-      member_drift_(seed, kMemberDrift) {}
+      member_drift_(seed, kMemberDrift),
+      seed_(seed) {}
 
 Result<Workload> Workload::Create(const WorkloadOptions& options, uint64_t seed) {
   PACE_RETURN_IF_ERROR(options.Validate());
@@ -143,9 +145,7 @@ bool Workload::Correct(PromptIndex prompt, int64_t member, const PromptTraits& t
 }
 
 Seconds Workload::ToolLatency(PromptIndex prompt, int64_t member, int64_t turn) const {
-  const uint64_t counter = Key(member) * kTurnsPerMember + static_cast<uint64_t>(turn);
-  return Seconds(options_.tool_latency_s *
-                 LognormalFactor(tool_.Normal(Key(prompt), counter), options_.tool_latency_sigma));
+  return pace::ToolLatency(options_, seed_, prompt, member, turn);
 }
 
 std::optional<double> Workload::PrefixScore(PromptIndex prompt, int64_t member, double drift_factor,

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "record/step_clock.h"
-#include "sim/tool_pool.h"
+#include "cluster/tool_pool.h"
 
 namespace pace {
 namespace {

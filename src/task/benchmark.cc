@@ -31,7 +31,7 @@ Result<Benchmark> HeldOutBenchmark(const SyntheticTask& task, int64_t num_proble
     if (keys.insert(exercise.key).second) {
       repeats = 0;
       benchmark.problems.push_back(
-          ToProblem(exercise, Concat(kHeldOutName, "/", benchmark.problems.size())));
+          ToProblem(task, exercise, Concat(kHeldOutName, "/", benchmark.problems.size())));
     } else if (++repeats == kMaxRepeats) {
       return InvalidArgument("task.held_out_problems = ", num_problems, ": ", task.name(),
                              " holds out only about ", benchmark.problems.size(),

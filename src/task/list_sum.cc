@@ -1,29 +1,14 @@
 #include "task/list_sum.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace pace {
 
 ListSum::ListSum(const TaskOptions& options)
-    : min_numbers_(options.min_numbers),
-      modulus_(options.modulus),
-      width_(Concat(options.modulus - 1).size()) {
-  double total = 0;
-  for (int64_t kind = 0; kind <= options.max_numbers - options.min_numbers; ++kind) {
-    total += std::exp(-static_cast<double>(kind) / options.length_scale);
-    cumulative_.push_back(total);
-  }
-  for (double& share : cumulative_) share /= total;
-}
-
-int64_t ListSum::KindAt(double u) const {
-  const auto at = std::upper_bound(cumulative_.begin(), cumulative_.end(), u);
-  return std::min<int64_t>(at - cumulative_.begin(), num_kinds() - 1);
-}
+    : lengths_(options), modulus_(options.modulus), width_(Concat(options.modulus - 1).size()) {}
 
 Exercise ListSum::Draw(int64_t kind, const ExerciseDraw& draw) const {
-  const int64_t num_numbers = min_numbers_ + kind;
+  const int64_t num_numbers = lengths_.NumbersOf(kind);
   Exercise exercise;
   std::vector<std::string> numbers;
   int64_t sum = 0;
@@ -43,10 +28,6 @@ Exercise ListSum::Draw(int64_t kind, const ExerciseDraw& draw) const {
   std::sort(numbers.begin(), numbers.end());
   for (const std::string& number : numbers) exercise.key += number + '+';
   return exercise;
-}
-
-std::string ListSum::Describe(int64_t kind) const {
-  return Concat("lists of ", min_numbers_ + kind, " numbers");
 }
 
 std::string ListSum::Digits(int64_t number) const {

@@ -10,10 +10,8 @@
 //   answer  12
 //
 // In characters, the marker being one token and the end another, a worked
-// solution of n two-digit numbers takes 3 n + 3 tokens and a bare one 4. The
-// number of numbers n lies between min_numbers and max_numbers, P(n)
-// proportional to exp(-n / length_scale): long lists are rarer, harder, and
-// longer to work out.
+// solution of n two-digit numbers takes 3 n + 3 tokens and a bare one 4.
+// list_lengths.h says how many numbers there are.
 //
 // Numbers are uniform in 0 .. modulus - 1, and so is the answer: whatever n,
 // guessing succeeds once in `modulus` times.
@@ -21,8 +19,7 @@
 #ifndef PACE_TASK_LIST_SUM_H_
 #define PACE_TASK_LIST_SUM_H_
 
-#include <vector>
-
+#include "task/list_lengths.h"
 #include "task/synthetic_task.h"
 
 namespace pace {
@@ -35,18 +32,17 @@ class ListSum final : public SyntheticTask {
   std::string_view name() const override { return "list_sum"; }
 
  protected:
-  int64_t num_kinds() const override { return static_cast<int64_t>(cumulative_.size()); }
-  int64_t KindAt(double u) const override;
+  int64_t num_kinds() const override { return lengths_.num_kinds(); }
+  int64_t KindAt(double u) const override { return lengths_.KindAt(u); }
   Exercise Draw(int64_t kind, const ExerciseDraw& draw) const override;
-  std::string Describe(int64_t kind) const override;
+  std::string Describe(int64_t kind) const override { return lengths_.Describe(kind); }
 
  private:
   std::string Digits(int64_t number) const;
 
-  int64_t min_numbers_;
+  ListLengths lengths_;
   int64_t modulus_;
   size_t width_;
-  std::vector<double> cumulative_;  // P(at most min_numbers + kind numbers)
 };
 
 }  // namespace pace

@@ -60,7 +60,8 @@ Result<PromptRenderer> PromptRenderer::Create(Tokenizer tokenizer,
   return renderer;
 }
 
-Result<std::string> PromptRenderer::Chat(const std::vector<ChatMessage>& messages) const {
+Result<std::string> PromptRenderer::Chat(const std::vector<ChatMessage>& messages,
+                                         bool add_generation_prompt) const {
   ValueList list;
   const bool has_system = !messages.empty() && messages.front().role == "system";
   if (!options_.system.empty() && !has_system) {
@@ -70,7 +71,7 @@ Result<std::string> PromptRenderer::Chat(const std::vector<ChatMessage>& message
   ChatInputs inputs;
   inputs.messages = Value::MakeList(std::move(list));
   inputs.tools = tools_;
-  inputs.add_generation_prompt = true;
+  inputs.add_generation_prompt = add_generation_prompt;
   inputs.extra = variables_;
   return chat_template_->Render(inputs);
 }
@@ -91,6 +92,26 @@ Result<std::vector<TokenId>> PromptRenderer::Encode(const Prompt& prompt) const 
   const Result<std::string> text = Text(prompt);
   if (!text.ok()) return text.status();
   return tokenizer_.Encode(*text, /*add_special_tokens=*/!chat_template_.has_value());
+}
+
+Result<std::vector<TokenId>> PromptRenderer::EncodeReply(const std::string& reply,
+                                                         TokenId end) const {
+  std::vector<ChatMessage> messages = {{.role = "user", .content = "0"},
+                                       {.role = "assistant", .content = "0"}};
+  const Result<std::string> before = Chat(messages, /*add_generation_prompt=*/false);
+  if (!before.ok()) return before.status();
+  messages.push_back({.role = "tool", .content = reply});
+  const Result<std::string> after = Chat(messages);
+  if (!after.ok()) return after.status();
+  const std::string end_text = tokenizer_.Decode(std::vector<TokenId>{end}, false);
+  const size_t at = before->rfind(end_text);
+  if (at == std::string::npos || !after->starts_with(*before)) {
+    return InvalidArgument(
+        "tools.use: the chat template does not show a tool's reply behind a "
+        "turn that ends in ",
+        Printable(end_text));
+  }
+  return tokenizer_.Encode(after->substr(at + end_text.size()));
 }
 
 Result<std::vector<TokenId>> PromptRenderer::Render(const Problem& problem) const {
@@ -134,7 +155,8 @@ Result<SftTokens> EncodeSft(const PromptRenderer& renderer, const SftExample& ex
                             TokenId end) {
   Result<std::vector<TokenId>> ids = renderer.Encode(example.prompt);
   if (!ids.ok()) return ids.status();
-  const Result<std::vector<TokenId>> completion = renderer.tokenizer().Encode(example.completion);
+  const Result<std::vector<TokenId>> completion =
+      renderer.tokenizer().Encode(example.turns.front());
   if (!completion.ok()) return completion.status();
   SftTokens tokens{.ids = std::move(*ids)};
   tokens.num_prompt_tokens = static_cast<int64_t>(tokens.ids.size());

@@ -47,6 +47,13 @@ class PromptRenderer {
   // The same; more than max_tokens are an error that names the problem.
   Result<std::vector<TokenId>> Render(const Problem& problem) const;
 
+  // What follows the end token of a turn when a tool replies: the rest of that turn,
+  // the reply as the template shows it, the beginning of the next turn. As the whole
+  // conversation would be rendered, so that a model meets what it was trained on.
+  // REQUIRES: has_template()
+  Result<std::vector<TokenId>> EncodeReply(const std::string& reply, TokenId end) const;
+  bool has_template() const { return chat_template_.has_value(); }
+
   const PromptOptions& options() const { return options_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
@@ -58,7 +65,8 @@ class PromptRenderer {
         options_(std::move(options)),
         tools_(std::move(tools)) {}
 
-  Result<std::string> Chat(const std::vector<ChatMessage>& messages) const;
+  Result<std::string> Chat(const std::vector<ChatMessage>& messages,
+                           bool add_generation_prompt = true) const;
 
   Tokenizer tokenizer_;
   std::optional<ChatTemplate> chat_template_;  // none also where it is not to be used
@@ -76,12 +84,15 @@ struct PromptFit {
 };
 Result<PromptFit> FitPrompts(const PromptRenderer& renderer, Dataset& data);
 
-// A supervised example as tokens: the prompt as rollouts meet it, then the
-// completion and the end token. Loss belongs on ids[num_prompt_tokens ..].
+// A supervised example as tokens: the prompt as rollouts meet it, then what the model
+// says and the end token. Loss belongs on ids[num_prompt_tokens ..], but for tokens that
+// a tool gave.
 struct SftTokens {
   std::vector<TokenId> ids = {};
   int64_t num_prompt_tokens = 0;
+  std::vector<bool> given = {};  // of the tokens behind the prompt; empty = none
 };
+// REQUIRES: the example has one turn
 Result<SftTokens> EncodeSft(const PromptRenderer& renderer, const SftExample& example, TokenId end);
 
 }  // namespace pace

@@ -149,8 +149,7 @@ TEST(FitPromptsTest, SkipsOrRefusesAndCounts) {
 
 TEST(EncodeSftTest, LossBeginsBehindThePromptAndEndsWithTheEnd) {
   const auto renderer = PromptRenderer::Create(Characters(), std::nullopt, {});
-  const auto tokens =
-      EncodeSft(*renderer, {.prompt = "1+2=", .completion = "1,3#### 3"}, kEndTokenId);
+  const auto tokens = EncodeSft(*renderer, {.prompt = "1+2=", .turns = {"1,3#### 3"}}, kEndTokenId);
   ASSERT_TRUE(tokens.ok());
   EXPECT_EQ(tokens->num_prompt_tokens, 4);
   EXPECT_EQ(tokens->ids, (std::vector<TokenId>{4, 13, 5, 16, 4, 17, 6, 2, 6, kEndTokenId}));

@@ -5,16 +5,17 @@
 
 namespace pace {
 
-Problem ToProblem(const Exercise& exercise, std::string id) {
+Problem ToProblem(const SyntheticTask& task, const Exercise& exercise, std::string id) {
   return {.id = std::move(id),
           .prompt = exercise.prompt,
           .answer = exercise.answer,
-          .verifier = kSyntheticVerifier};
+          .verifier = task.verifier()};
 }
 
 Problem SyntheticSource::At(PromptIndex index) const {
   PACE_CHECK(index.value() >= 0, "index ", index);
-  return ToProblem(task_->At(Purpose::kTraining, seed_, static_cast<uint64_t>(index.value())),
+  return ToProblem(*task_,
+                   task_->At(Purpose::kTraining, seed_, static_cast<uint64_t>(index.value())),
                    Concat(task_->name(), "/", index));
 }
 
@@ -23,8 +24,8 @@ SftExample SftSource::At(int64_t index) const {
   const auto at = static_cast<uint64_t>(index);
   const Exercise exercise = task_->At(Purpose::kSupervised, seed_, at);
   const CounterRandom style(seed_, static_cast<uint32_t>(TaskStream::kSupervisedStyle));
-  const bool worked = style.Uniform(at) < worked_share_;
-  return {.prompt = exercise.prompt, .completion = worked ? exercise.Worked() : exercise.Bare()};
+  return {.prompt = exercise.prompt,
+          .turns = task_->Demonstration(exercise, worked_share_, style.Uniform(at))};
 }
 
 }  // namespace pace

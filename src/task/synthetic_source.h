@@ -7,13 +7,14 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "task/problem_source.h"
 #include "task/synthetic_task.h"
 
 namespace pace {
 
-Problem ToProblem(const Exercise& exercise, std::string id);
+Problem ToProblem(const SyntheticTask& task, const Exercise& exercise, std::string id);
 
 class SyntheticSource final : public ProblemSource {
  public:
@@ -28,17 +29,17 @@ class SyntheticSource final : public ProblemSource {
   uint64_t seed_;
 };
 
-// What a model is shown: it learns to continue the prompt by the completion and
-// the end token, which is the tokenizer's to name.
+// What a model is shown: it learns to continue the prompt by what it says and the end
+// token, which is the tokenizer's to name. Between two turns it reads a tool's reply.
 struct SftExample {
   std::string prompt;
-  std::string completion;
+  std::vector<std::string> turns;  // at least one
 
   friend bool operator==(const SftExample&, const SftExample&) = default;
 };
 
 // The endless stream of supervised examples: a share of worked solutions, the
-// rest bare answers. A pure function of (seed, index), and apart from the
+// rest as the task has them. A pure function of (seed, index), and apart from the
 // problems that SyntheticSource draws under the same seed.
 class SftSource {
  public:

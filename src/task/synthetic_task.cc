@@ -4,6 +4,7 @@
 #include "task/arithmetic.h"
 #include "task/held_out_split.h"
 #include "task/list_sum.h"
+#include "task/product.h"
 #include "task/streams.h"
 
 namespace pace {
@@ -84,6 +85,8 @@ Result<std::shared_ptr<const SyntheticTask>> MakeSyntheticTask(const TaskOptions
   std::shared_ptr<const SyntheticTask> task;
   if (options.kind == TaskKind::kListSum) {
     task = std::make_shared<const ListSum>(options);
+  } else if (options.kind == TaskKind::kProduct) {
+    task = std::make_shared<const Product>(options);
   } else {
     task = std::make_shared<const Arithmetic>(options);
   }

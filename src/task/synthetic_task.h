@@ -5,8 +5,8 @@
 // held-out split (held_out_split.h): the split does not bend the law of kinds,
 // and the sides are disjoint by construction.
 //
-// Every solution ends in the answer marker and the answer, the form in which
-// GSM8K solutions end, so the verifier mode of generated tasks is `gsm8k`:
+// Most solutions end in the answer marker and the answer, the form in which
+// GSM8K solutions end, so the verifier mode of most tasks is `gsm8k`:
 //
 //   prompt  12+07+93=        worked  12,19,12#### 12        bare  #### 12
 //
@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/task_options.h"
 #include "core/random.h"
@@ -27,12 +28,11 @@
 namespace pace {
 
 inline constexpr std::string_view kAnswerMarker = "#### ";
-inline constexpr VerifierMode kSyntheticVerifier = VerifierMode::kGsm8k;
 
 struct Exercise {
   std::string prompt;
   std::string answer;
-  std::string steps;  // what a worked solution writes before the marker
+  std::string steps;  // what a worked solution writes before the marker, or has computed
   std::string key;    // the content, whatever the order of terms
 
   // The two forms of a solution, without an end token.
@@ -68,6 +68,13 @@ class SyntheticTask {
   Exercise At(Purpose purpose, uint64_t seed, uint64_t index) const;
 
   virtual std::string_view name() const = 0;
+  virtual VerifierMode verifier() const { return VerifierMode::kGsm8k; }
+  // What a model says to solve it, turn by turn, to be imitated: `worked_share` of them
+  // work it out. `u`, uniform in [0, 1), chooses among the ways.
+  virtual std::vector<std::string> Demonstration(const Exercise& exercise, double worked_share,
+                                                 double u) const {
+    return {u < worked_share ? exercise.Worked() : exercise.Bare()};
+  }
 
   // Whether every kind has exercises on both sides of the split.
   Status CheckSplit() const;

@@ -67,7 +67,7 @@ std::vector<std::string> Split(const std::string& text, char separator) {
 }
 
 bool IsCorrect(const std::string& response, const Exercise& exercise) {
-  return Verify(kSyntheticVerifier, response, exercise.answer).correct;
+  return Verify(VerifierMode::kGsm8k, response, exercise.answer).correct;
 }
 
 // Both forms verify; no change of one digit of the answer does, nor does a
@@ -287,13 +287,13 @@ TEST(SftSourceTest, MixesWorkedAndBareSolutionsByTheirShare) {
     const SftExample example = source.At(index);
     const Exercise exercise = task->At(Purpose::kSupervised, 3, static_cast<uint64_t>(index));
     ASSERT_EQ(example.prompt, exercise.prompt);
-    const bool is_worked = example.completion == exercise.Worked();
-    ASSERT_TRUE(is_worked || example.completion == exercise.Bare());
+    const bool is_worked = example.turns.at(0) == exercise.Worked();
+    ASSERT_TRUE(is_worked || example.turns.at(0) == exercise.Bare());
     worked += is_worked ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(worked) / kExamples, 0.3, 6 * std::sqrt(0.21 / kExamples));
   EXPECT_EQ(source.At(5), SftSource(task, 3, 0.3).At(5));
-  EXPECT_EQ(SftSource(task, 3, 0).At(5).completion.find(kAnswerMarker), 0U);
+  EXPECT_EQ(SftSource(task, 3, 0).At(5).turns[0].find(kAnswerMarker), 0U);
 }
 
 }  // namespace

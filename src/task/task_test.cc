@@ -50,7 +50,7 @@ TEST(TaskTest, SupervisedExamplesComeFromTheOptions) {
   options.worked_share = 1;
   const auto examples = MakeSftSource(options, 1);
   ASSERT_TRUE(examples.ok());
-  EXPECT_GT(examples->At(0).completion.find(kAnswerMarker), 0U);
+  EXPECT_GT(examples->At(0).turns[0].find(kAnswerMarker), 0U);
 }
 
 std::string Invalid(const std::function<void(TaskOptions&)>& change) {
@@ -95,7 +95,7 @@ TEST(TaskOptionsTest, FieldsReadBackWhatTheyWrite) {
     if (field.key() != "kind") continue;
     EXPECT_TRUE(field.Set(PlainText{"arithmetic"}, "task.kind").ok());
     EXPECT_EQ(field.Set(PlainText{"chess"}, "task.kind").message(),
-              "task.kind = chess: must be one of list_sum, arithmetic, dataset");
+              "task.kind = chess: must be one of list_sum, arithmetic, product, dataset");
   }
   EXPECT_EQ(options.kind, TaskKind::kArithmetic);
 }

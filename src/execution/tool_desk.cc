@@ -1,0 +1,81 @@
+#include "execution/tool_desk.h"
+
+#include <utility>
+
+#include "task/code_interpreter.h"
+#include "text/python_text.h"
+#include "tools/output_text.h"
+#include "tools/tool_runner.h"
+
+namespace pace {
+namespace {
+
+constexpr std::string_view kNoOutput = "no stdout here";
+constexpr size_t kMaxReprBytes = size_t{1} << 20;
+constexpr int64_t kMaxKnownBytes = int64_t{256} << 20;
+
+ToolReply Refused(const std::string& why) {
+  return {.text = "Error when executing tool: " + why, .failed = true};
+}
+
+ToolReply ReplyTo(const ProgramResult& result) {
+  ToolReply reply;
+  reply.time = result.time;
+  reply.timed_out = result.outcome == ProgramOutcome::kTimeLimit;
+  reply.failed = result.outcome != ProgramOutcome::kFinished || result.return_code != 0;
+  reply.text =
+      result.outcome == ProgramOutcome::kFinished
+          ? OutputText(result.out, result.out_cut) + OutputText(result.error, result.error_cut)
+          : std::string(kNoOutput);
+  return reply;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ToolDesk>> ToolDesk::Open(const ToolsOptions& options) {
+  if (options.use == ToolUse::kNone) return std::shared_ptr<ToolDesk>();
+  Result<std::unique_ptr<ProgramRunner>> runner = StartToolRunner(options);
+  if (!runner.ok()) return runner.status().At("tools.use = code_interpreter");
+  return std::make_shared<ToolDesk>(std::move(runner).value(), options.reuse);
+}
+
+Result<ToolReply> ToolDesk::Answer(const ToolCall& call, const Cancellation& cancellation) {
+  if (call.name != kCodeInterpreter) {
+    // As Python shows a key that a dict does not have.
+    const Result<std::string> name = PythonRepr(Value(call.name), kMaxReprBytes);
+    return Refused(name.ok() ? *name : call.name);
+  }
+  const Result<Value> arguments = ParsePythonJson(call.arguments);
+  if (!arguments.ok()) return Refused(arguments.status().message());
+  if (!arguments->is_dict()) {
+    return Refused(Concat("'", arguments->TypeName(), "' object has no attribute 'get'"));
+  }
+  const Value* const code = arguments->dict().Find("code");
+  if (code == nullptr) return Run("", cancellation);
+  if (code->is_text()) return Run(code->text(), cancellation);
+  const Result<std::string> shown = PythonRepr(*code, kMaxReprBytes);
+  return shown.ok() ? Run(*shown, cancellation) : Refused(shown.status().message());
+}
+
+Result<ToolReply> ToolDesk::Run(const std::string& code, const Cancellation& cancellation) {
+  if (reuse_) {
+    const MutexLock lock(mutex_);
+    const auto known = known_.find(code);
+    if (known != known_.end()) return known->second;
+  }
+  const Result<ProgramResult> result = runner_->Run({.code = code}, cancellation);
+  if (!result.ok()) return result.status();
+  const ToolReply reply = ReplyTo(*result);
+  // What a deadline or a caller cut short may end differently next time.
+  if (!reuse_ || result->outcome != ProgramOutcome::kFinished) return reply;
+  const MutexLock lock(mutex_);
+  if (known_bytes_ > kMaxKnownBytes) {
+    known_.clear();
+    known_bytes_ = 0;
+  }
+  known_bytes_ += static_cast<int64_t>(code.size() + reply.text.size());
+  known_.emplace(code, reply);
+  return reply;
+}
+
+}  // namespace pace

@@ -1,0 +1,66 @@
+// ToolDesk answers the calls of responses: it reads a call, has its program run, and
+// says what the response will read.
+//
+//   Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings.tools);
+//   Result<ToolReply> reply = (*desk)->Answer(call);
+//
+// What a call says is always answered, with an error's text if need be; an error Status
+// means that programs cannot be run at all. The texts are those of verl: what the
+// program printed, "no stdout here" where it did not end by itself.
+//
+// Thread-safety: Answer may be called from any thread.
+#ifndef PACE_EXECUTION_TOOL_DESK_H_
+#define PACE_EXECUTION_TOOL_DESK_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "config/tools_options.h"
+#include "core/clock.h"
+#include "core/status.h"
+#include "core/sync.h"
+#include "execution/tool_record.h"
+#include "text/hermes.h"
+#include "tools/program.h"
+
+namespace pace {
+
+struct ToolReply {
+  std::string text = {};   // whole: TurnRules cuts it
+  bool failed = false;     // not a program that ended with code 0
+  bool timed_out = false;  // it was ended at its deadline
+  Seconds time{0};         // that it ran
+};
+
+// A call that took so long, as the record of its response counts it.
+inline ToolRecord RecordOf(const ToolReply& reply, Seconds took) {
+  return {.num_calls = 1, .num_failures = reply.failed ? 1 : 0, .time = took};
+}
+
+class ToolDesk {
+ public:
+  // Null where tools.use is none. Ready to run programs, or an error that says what
+  // is missing.
+  static Result<std::shared_ptr<ToolDesk>> Open(const ToolsOptions& options);
+
+  ToolDesk(std::unique_ptr<ProgramRunner> runner, bool reuse)
+      : runner_(std::move(runner)), reuse_(reuse) {}
+
+  Result<ToolReply> Answer(const ToolCall& call, const Cancellation& cancellation = {});
+
+ private:
+  Result<ToolReply> Run(const std::string& code, const Cancellation& cancellation);
+
+  const std::unique_ptr<ProgramRunner> runner_;
+  const bool reuse_;
+  Mutex mutex_;
+  std::map<std::string, ToolReply> known_ PACE_GUARDED_BY(mutex_);  // by program
+  int64_t known_bytes_ PACE_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_TOOL_DESK_H_

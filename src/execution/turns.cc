@@ -1,0 +1,28 @@
+#include "execution/turns.h"
+
+#include "rollout/turn_count.h"
+#include "text/truncation.h"
+
+namespace pace {
+
+std::optional<ToolCall> TurnRules::CallOf(const PartialResponse& response) const {
+  const TurnCount turns = CountTurns(response);
+  if (turns.assistant >= options_.max_assistant_turns || turns.tool >= options_.max_tool_turns) {
+    return std::nullopt;
+  }
+  HermesMessage message = ParseHermes(renderer_.tokenizer().Decode(LastTurn(response)));
+  if (message.calls.empty()) return std::nullopt;
+  return std::move(message.calls.front());
+}
+
+Result<std::optional<std::vector<TokenId>>> TurnRules::ReplyOf(const PartialResponse& response,
+                                                               const std::string& reply) const {
+  Result<std::vector<TokenId>> tokens = renderer_.EncodeReply(
+      TruncateToolResponse(reply, options_.max_reply, TruncationSide::kMiddle), end_);
+  if (!tokens.ok()) return tokens.status();
+  const size_t length = response.tokens.size() + tokens->size();
+  if (length >= static_cast<size_t>(max_tokens_)) return std::optional<std::vector<TokenId>>();
+  return std::optional(std::move(tokens).value());
+}
+
+}  // namespace pace

@@ -1,0 +1,55 @@
+// TurnRules: what follows when a response that may use a tool comes to rest.
+//
+//   rests ──► CallOf: none             it ends
+//                     a call ──► the desk answers ──► ReplyOf: none   it ends, no room
+//                                                              tokens  it reads on
+//
+// The rules are those of the method: the first Hermes call of a turn counts; a turn
+// without one ends the response, as do the bounds on turns; the reply is cut in the
+// middle and must leave room for a token; all of it counts towards the response's budget.
+// How far a conversation got is read off its tokens, so there is nothing to save.
+//
+// Thread-safety: immutable.
+#ifndef PACE_EXECUTION_TURNS_H_
+#define PACE_EXECUTION_TURNS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/tools_options.h"
+#include "core/status.h"
+#include "rollout/request.h"
+#include "task/prompt_renderer.h"
+#include "text/hermes.h"
+
+namespace pace {
+
+class TurnRules {
+ public:
+  // REQUIRES: the renderer has a template
+  TurnRules(const ToolsOptions& options, PromptRenderer renderer, TokenId end, int64_t max_tokens)
+      : options_(options), renderer_(std::move(renderer)), end_(end), max_tokens_(max_tokens) {}
+
+  // Shows that the template can carry a reply.
+  Status Check() const { return renderer_.EncodeReply("0", end_).status(); }
+
+  // The call that a response at rest makes; none where it ends.
+  std::optional<ToolCall> CallOf(const PartialResponse& response) const;
+
+  // The tokens that carry a reply to it; none where they leave no room to go on.
+  Result<std::optional<std::vector<TokenId>>> ReplyOf(const PartialResponse& response,
+                                                      const std::string& reply) const;
+
+ private:
+  ToolsOptions options_;
+  PromptRenderer renderer_;
+  TokenId end_;
+  int64_t max_tokens_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_TURNS_H_

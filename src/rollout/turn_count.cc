@@ -1,0 +1,27 @@
+#include "rollout/turn_count.h"
+
+#include <algorithm>
+
+namespace pace {
+
+TurnCount CountTurns(const PartialResponse& response) {
+  TurnCount count;
+  for (size_t i = 0; i < response.tokens.size(); ++i) {
+    const bool given = response.tokens[i].given;
+    if (i > 0 && response.tokens[i - 1].given == given) continue;
+    ++(given ? count.tool : count.assistant);
+  }
+  return count;
+}
+
+std::vector<TokenId> LastTurn(const PartialResponse& response) {
+  const auto begin =
+      std::find_if(response.tokens.rbegin(), response.tokens.rend(), [](const TokenRecord& token) {
+        return token.given;
+      }).base();
+  std::vector<TokenId> ids;
+  for (auto token = begin; token != response.tokens.end(); ++token) ids.push_back(token->id);
+  return ids;
+}
+
+}  // namespace pace

@@ -1,0 +1,65 @@
+#include "runtime/tool_threads.h"
+
+#include <sys/eventfd.h>
+
+#include <chrono>
+#include <utility>
+
+#include "core/check.h"
+
+namespace pace {
+namespace {
+
+// Waits look again this often; nothing depends on it.
+constexpr std::chrono::seconds kPatience{1};
+
+}  // namespace
+
+ToolThreads::ToolThreads(int64_t max_threads)
+    : max_threads_(max_threads), stop_(eventfd(0, EFD_CLOEXEC)) {
+  PACE_CHECK(stop_.get() >= 0, "no eventfd");
+}
+
+ToolThreads::~ToolThreads() {
+  {
+    const MutexLock lock(mutex_);
+    stopping_ = true;
+    waiting_.clear();
+    posted_.NotifyAll();
+  }
+  PACE_CHECK(eventfd_write(stop_.get(), 1) == 0, "the stop event is lost");
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ToolThreads::Post(Work work) {
+  bool needs_thread = false;
+  {
+    const MutexLock lock(mutex_);
+    waiting_.push_back(std::move(work));
+    needs_thread = static_cast<int64_t>(waiting_.size()) > num_idle_;
+    posted_.NotifyOne();
+  }
+  if (needs_thread && static_cast<int64_t>(threads_.size()) < max_threads_) {
+    threads_.emplace_back([this] { Loop(); });
+  }
+}
+
+void ToolThreads::Loop() {
+  while (true) {
+    Work work;
+    {
+      const MutexLock lock(mutex_);
+      ++num_idle_;
+      while (waiting_.empty() && !stopping_) {
+        posted_.WaitUntil(mutex_, std::chrono::steady_clock::now() + kPatience);
+      }
+      --num_idle_;
+      if (stopping_) return;
+      work = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    work({.descriptor = stop_.get()});
+  }
+}
+
+}  // namespace pace
