@@ -42,4 +42,4 @@ format:
 	@find src -name '*.cc' -print0 -o -name '*.h' -print0 | xargs -0 clang-format-19 -i
 
 clean:
-	rm -rf build build-asan build-core build-dev build-tsan .deps
+	rm -rf build build-asan build-core build-cuda build-dev build-tsan .deps

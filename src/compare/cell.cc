@@ -133,11 +133,15 @@ Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& p
   if (!run.ok()) return run.status().At(Concat("arm ", id.arm, ", seed ", id.seed));
   cell.settings_digest = DigestOf(settings, policy);
   cell.weights_digest = DigestOf(run->weights);
-  for (const std::string_view name : kStepColumns) {
+  const auto fill = [&](std::string_view name) {
     std::vector<double>& column = cell.steps[std::string(name)];
     for (const MetricsRow& row : run->rows) {
       column.push_back(Find(row, name).value_or(std::numeric_limits<double>::quiet_NaN()));
     }
+  };
+  for (const std::string_view name : kStepColumns) fill(name);
+  if (settings.tools.use != ToolUse::kNone) {
+    for (const std::string_view name : kToolColumns) fill(name);
   }
   for (const auto& [version, scores] : run->evaluations) {
     cell.evaluations.push_back(EvaluationOf(version, scores, cell.steps["time"]));

@@ -62,6 +62,14 @@ inline constexpr std::array<std::string_view, 31> kStepColumns = {
     "train/grad_norm",
 };
 
+// Of runs with a tool, besides.
+inline constexpr std::array<std::string_view, 4> kToolColumns = {
+    "tools/calls",
+    "tools/success",
+    "tools/seconds",
+    "selection/turns_trained",
+};
+
 // Of every drawn group, in the order of draws. `waiting`, `generation`, `score`
 // as the policy saw them; `admitted` 0 or 1; `length` and `reward` means over
 // its members.

@@ -101,6 +101,15 @@ constexpr auto kValues = std::to_array<NamedValue>({
      [](const Cell& cell) {
        return LastOf(cell, "cost/tokens_never_trained") / LastOf(cell, "cost/tokens_generated");
      }},
+    {"turns", [](const Cell& cell) { return SettledMean(cell, "selection/turns_trained"); }},
+    {"tool_calls", [](const Cell& cell) { return SettledMean(cell, "tools/calls"); }},
+    {"tool_success", [](const Cell& cell) { return SettledMean(cell, "tools/success"); }},
+    {"tool_success_begin",
+     [](const Cell& cell) {
+       const std::vector<double>* const column = ColumnOf(cell, "tools/success");
+       return column == nullptr ? kNan : column->front();
+     }},
+    {"tool_seconds", [](const Cell& cell) { return SettledMean(cell, "tools/seconds"); }},
 });
 
 }  // namespace

@@ -45,6 +45,11 @@ constexpr std::array<Shown, 8> kTime = {{{"step_seconds", "s per step", 1, 1},
                                          {"other_seconds", "other", 1, 1},
                                          {"hidden_seconds", "rescoring beside", 1, 2},
                                          {"prompt_seconds", "s per trained prompt", 1, 2}}};
+constexpr std::array<Shown, 5> kTools = {{{"turns", "turns", 1, 2},
+                                          {"tool_calls", "tool calls", 1, 2},
+                                          {"tool_success_begin", "succeed at first, %", 100, 0},
+                                          {"tool_success", "succeed later, %", 100, 0},
+                                          {"tool_seconds", "s waiting for tools", 1, 2}}};
 constexpr std::array<std::string_view, 4> kCompared = {"best", "final", "area", "equal_time"};
 
 template <size_t kCount>
@@ -189,6 +194,7 @@ std::string ResultsMarkdown(const CellTable& table) {
            OrderLine(table, "area", "mean accuracy over updates, %") + "\n";
   }
   out += ArmTable(table, kRun) + "\n" + ArmTable(table, kTime) + "\n";
+  if (first.steps.contains(kToolColumns.front())) out += ArmTable(table, kTools) + "\n";
   if (!experiment.baseline.empty() && experiment.arms.size() > 1 && !first.evaluations.empty()) {
     out += DifferenceTable(table) + "\n";
   }
@@ -214,7 +220,7 @@ Result<std::vector<RunData>> MeanRuns(const CellTable& table) {
     run.settings = std::move(settings).value();
     const size_t num_steps = table.At(arm.name, seed).num_steps();
     std::vector<std::pair<std::string_view, std::vector<double>>> columns;
-    for (const std::string_view name : kStepColumns) {
+    for (const auto& [name, values] : table.At(arm.name, seed).steps) {
       columns.emplace_back(name, MeanColumn(table, arm.name, name));
     }
     for (size_t step = 0; step < num_steps; ++step) {

@@ -175,7 +175,7 @@ workload: {tool_latency_s: 1, tool_latency_sigma: 1, tool_concurrency: 16}
 constexpr std::string_view kTinyRetoolBase = R"(
 preset: tiny-retool
 train: {learning_rate: 1e-3, warmup_updates: 100, beta2: 0.98, weight_decay: 0.01, threads: 2}
-sft: {num_steps: 1000, batch_size: 64}
+sft: {num_steps: 500, batch_size: 64}
 )";
 
 constexpr std::array<Preset, 13> kPresets = {{

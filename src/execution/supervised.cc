@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/json_scanner.h"
+#include "core/parallel.h"
 #include "execution/curriculum.h"
 #include "execution/learner_options.h"
 #include "task/shuffle.h"
@@ -105,6 +106,18 @@ Result<SftTokens> ActOut(const PromptRenderer& renderer, const SftExample& examp
   return tokens;
 }
 
+// A batch of examples; those that call a tool wait for it side by side.
+std::vector<Result<SftTokens>> NextExamples(const Settings& settings, const ExampleSource& examples,
+                                            int64_t& next) {
+  const auto count = static_cast<size_t>(settings.sft.batch_size);
+  std::vector<Result<SftTokens>> batch(count, SftTokens{});
+  const bool tools = settings.tools.use != ToolUse::kNone;
+  ForEachInParallel(count, tools ? settings.tools.max_programs : 1,
+                    [&](size_t i) { batch[i] = examples(next + static_cast<int64_t>(i)); });
+  next += settings.sft.batch_size;
+  return batch;
+}
+
 }  // namespace
 
 Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy,
@@ -160,8 +173,7 @@ Result<std::unique_ptr<Trainer>> RunSupervised(
   for (int64_t step = 0; step < settings.sft.num_steps; ++step) {
     std::vector<TrainSequence> batch;
     SupervisedStep line{.step = step, .learning_rate = (*trainer)->learning_rate()};
-    for (int64_t i = 0; i < settings.sft.batch_size; ++i) {
-      Result<SftTokens> tokens = examples(next++);
+    for (Result<SftTokens>& tokens : NextExamples(settings, examples, next)) {
       if (!tokens.ok()) return tokens.status();
       batch.push_back(ToSequence(std::move(tokens).value()));
       line.num_tokens += static_cast<int64_t>(batch.back().tokens.size());

@@ -22,7 +22,7 @@
 
 namespace pace {
 
-// Example number i, endlessly.
+// Example number i, endlessly. Safe to call from several threads.
 using ExampleSource = std::function<Result<SftTokens>(int64_t index)>;
 
 // The examples of `settings`: those of the generated task, or of the file that

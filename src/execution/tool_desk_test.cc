@@ -47,9 +47,9 @@ class ToolDeskTest : public testing::Test {
 TEST_F(ToolDeskTest, APrintedTextIsTheReply) {
   const ToolReply reply = Ask(R"x({"code": "print('x')"})x");
   EXPECT_EQ(asked_, std::vector<std::string>{"print('x')"});
-EXPECT_EQ(reply.text, "out\n");
-EXPECT_FALSE(reply.failed);
-EXPECT_EQ(reply.time, Seconds(0.5));
+  EXPECT_EQ(reply.text, "out\n");
+  EXPECT_FALSE(reply.failed);
+  EXPECT_EQ(reply.time, Seconds(0.5));
 }
 
 TEST_F(ToolDeskTest, AProgramThatFailsIsReadToTheEnd) {

@@ -66,6 +66,10 @@ constexpr MetricChart kReward = {
     false};
 
 constexpr MetricChart kTrainingCharts[] = {
+    {"tool-success", "Tool calls that succeed", "tools/success", "share of calls",
+     "Share of the tool calls of each step whose program ended without an error, per run."},
+    {"tool-calls", "Tool calls", "tools/calls", "per response",
+     "Mean number of tool calls of a response, one line per run."},
     {"length", "Response length in training", "selection/length_trained", "tokens",
      "Mean length of the responses each step trained on, one line per run."},
     {"entropy", "Entropy", "train/entropy", "nats per token",

@@ -47,7 +47,7 @@ Status RuntimeDriver::Prepare() {
   evaluation_thread_ = std::make_unique<TaskThread>();
   saving_thread_ = std::make_unique<TaskThread>();
   if (parts_.desk != nullptr) {
-    tool_threads_ = std::make_unique<ToolThreads>(settings_.tools.max_programs);
+    tool_threads_ = std::make_unique<ToolThreads>(parts_.desk, settings_.tools.max_programs);
   }
   return Status::Ok();
 }
@@ -151,12 +151,11 @@ Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
 
 void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse response) {
   if (parts_.run->store().Find(id.group) == nullptr) return;  // abandoned meanwhile
-  std::optional<ToolCall> call = parts_.run->CallOf(response);
+  const std::optional<ToolCall> call = parts_.run->CallOf(response);
   if (!call.has_value()) return engines_[worker]->EndRest(id);
-  tool_threads_->Post([this, worker, id, response = std::move(response), call = *std::move(call),
-                       made = clock_.Now()](const Cancellation& cancellation) mutable {
-    Result<ToolReply> reply = parts_.desk->Answer(call, cancellation);
-    mailbox_.Put(ToolReplied{worker, id, std::move(response), made, std::move(reply)});
+  tool_threads_->Ask(*call, [this, worker, id, response = std::move(response),
+                             made = clock_.Now()](Result<ToolReply> reply) {
+    mailbox_.Put(ToolReplied{worker, id, response, made, std::move(reply)});
   });
 }
 

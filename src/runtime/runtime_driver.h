@@ -16,12 +16,12 @@
 #include "config/settings.h"
 #include "core/clock.h"
 #include "execution/run_parts.h"
+#include "execution/tool_threads.h"
 #include "record/step_clock.h"
 #include "rollout/engine.h"
 #include "runtime/mailbox.h"
 #include "runtime/runtime.h"
 #include "runtime/task_thread.h"
-#include "runtime/tool_threads.h"
 
 namespace pace {
 

@@ -9,6 +9,7 @@
 #include "model/cpu/kv_cache.h"
 #include "model/cpu/thread_team.h"
 #include "model/network.h"
+#include "model/pass_check.h"
 
 namespace pace {
 namespace {
@@ -42,7 +43,7 @@ class CpuDecoder : public Decoder {
 
   Result<PassResult> Run(const Pass& pass) override {
     PACE_CHECK(weights_ != nullptr, "Install first");
-    CheckPass(pass);
+    CheckPass(pass, config_, num_blocks());
     if (pass.tokens.empty()) return PassResult{};
     ops_.Begin(pass, cache_);
     const CpuOps::Rows hidden = RunNetwork(weights_->network, ops_);
@@ -52,35 +53,6 @@ class CpuDecoder : public Decoder {
   void CopyBlocks(std::span<const BlockCopy> copies) override { cache_.Copy(copies); }
 
  private:
-  void CheckPass(const Pass& pass) const {
-    int64_t num_rows = 0;
-    for (const Chunk& chunk : pass.chunks) {
-      PACE_CHECK(chunk.start >= 0 && chunk.num_tokens >= 1, chunk.start, ", ", chunk.num_tokens);
-      num_rows += chunk.num_tokens;
-      const int64_t num_tokens = chunk.start + chunk.num_tokens;
-      PACE_CHECK(static_cast<int64_t>(chunk.blocks.size()) * kBlockTokens >= num_tokens,
-                 chunk.blocks.size(), " blocks for ", num_tokens, " tokens");
-      for (const BlockId block : chunk.blocks) {
-        PACE_CHECK(block >= 0 && block < num_blocks(), "block ", block, " of ", num_blocks());
-      }
-    }
-    PACE_CHECK(num_rows == static_cast<int64_t>(pass.tokens.size()), num_rows, " rows, ",
-               pass.tokens.size(), " tokens");
-    for (const TokenId token : pass.tokens) CheckToken(token);
-    for (const SampleRequest& sample : pass.samples) {
-      PACE_CHECK(sample.row >= 0 && sample.row < num_rows, "row ", sample.row, " of ", num_rows);
-    }
-    for (const ScoreRequest& score : pass.scores) {
-      PACE_CHECK(score.row >= 0 && score.row < num_rows, "row ", score.row, " of ", num_rows);
-      CheckToken(score.target);
-    }
-  }
-
-  void CheckToken(TokenId token) const {
-    PACE_CHECK(token >= 0 && token < config_.vocab_size, "token ", token, " of ",
-               config_.vocab_size);
-  }
-
   const ModelConfig config_;
   const bool is_bf16_;
   const Kernels& kernels_;
@@ -92,20 +64,6 @@ class CpuDecoder : public Decoder {
 };
 
 }  // namespace
-
-Status DecoderOptions::Validate() const {
-  if (dtype != Dtype::kF32 && dtype != Dtype::kBF16) {
-    return InvalidArgument("dtype = ", DtypeName(dtype), ": must be F32 or BF16");
-  }
-  if (num_blocks < 1) {
-    return InvalidArgument("num_blocks = ", num_blocks, ": must be >= 1 (a block holds ",
-                           kBlockTokens, " tokens)");
-  }
-  if (num_threads < 1 || num_threads > 1024) {
-    return InvalidArgument("num_threads = ", num_threads, ": must be from 1 to 1024");
-  }
-  return Status::Ok();
-}
 
 Result<std::unique_ptr<Decoder>> CreateCpuDecoderWith(const ModelConfig& config,
                                                       const DecoderOptions& options, Isa isa) {

@@ -24,13 +24,17 @@ struct DriverOptions {
 class DecoderDriver {
  public:
   DecoderDriver(const ModelConfig& config, const WeightSet& weights, const DriverOptions& options)
-      : options_(options),
-        decoder_(std::move(CreateCpuDecoderWith(config,
-                                                {.dtype = options.dtype,
-                                                 .num_blocks = options.num_blocks,
-                                                 .num_threads = options.num_threads},
-                                                options.isa))
-                     .value()) {
+      : DecoderDriver(std::move(CreateCpuDecoderWith(config,
+                                                     {.dtype = options.dtype,
+                                                      .num_blocks = options.num_blocks,
+                                                      .num_threads = options.num_threads},
+                                                     options.isa))
+                          .value(),
+                      weights, options) {}
+  // A decoder of another device, with options.num_blocks blocks.
+  DecoderDriver(std::unique_ptr<Decoder> decoder, const WeightSet& weights,
+                const DriverOptions& options)
+      : options_(options), decoder_(std::move(decoder)) {
     decoder_->Install(decoder_->Prepare(weights).value());
   }
 

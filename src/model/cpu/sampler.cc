@@ -4,22 +4,13 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/random.h"
 #include "model/cpu/isa.h"
 #include "model/cpu/softmax.h"
 #include "model/cpu/truncation.h"
+#include "model/sample_key.h"
 
 namespace pace {
 namespace {
-
-constexpr uint32_t kSamplingStream = 0x73616D70;
-
-double UniformOf(const SampleKey& key) {
-  const auto group = static_cast<uint64_t>(key.prompt);
-  const auto member = static_cast<uint64_t>(key.response);
-  return CounterRandom(key.seed, kSamplingStream)
-      .Uniform((group << 24) + member, static_cast<uint64_t>(key.token));
-}
 
 // The first token, in the order of ids, at which the sum of terms exceeds
 // `target`; the last one that has a term where rounding leaves none.

@@ -1,4 +1,4 @@
-#include "runtime/tool_threads.h"
+#include "execution/tool_threads.h"
 
 #include <sys/eventfd.h>
 
@@ -15,8 +15,8 @@ constexpr std::chrono::seconds kPatience{1};
 
 }  // namespace
 
-ToolThreads::ToolThreads(int64_t max_threads)
-    : max_threads_(max_threads), stop_(eventfd(0, EFD_CLOEXEC)) {
+ToolThreads::ToolThreads(std::shared_ptr<ToolDesk> desk, int64_t max_threads)
+    : desk_(std::move(desk)), max_threads_(max_threads), stop_(eventfd(0, EFD_CLOEXEC)) {
   PACE_CHECK(stop_.get() >= 0, "no eventfd");
 }
 
@@ -31,11 +31,11 @@ ToolThreads::~ToolThreads() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ToolThreads::Post(Work work) {
+void ToolThreads::Ask(ToolCall call, Done done) {
   bool needs_thread = false;
   {
     const MutexLock lock(mutex_);
-    waiting_.push_back(std::move(work));
+    waiting_.push_back({std::move(call), std::move(done)});
     needs_thread = static_cast<int64_t>(waiting_.size()) > num_idle_;
     posted_.NotifyOne();
   }
@@ -46,7 +46,7 @@ void ToolThreads::Post(Work work) {
 
 void ToolThreads::Loop() {
   while (true) {
-    Work work;
+    Question question;
     {
       const MutexLock lock(mutex_);
       ++num_idle_;
@@ -55,10 +55,10 @@ void ToolThreads::Loop() {
       }
       --num_idle_;
       if (stopping_) return;
-      work = std::move(waiting_.front());
+      question = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    work({.descriptor = stop_.get()});
+    question.done(desk_->Answer(question.call, {.descriptor = stop_.get()}));
   }
 }
 

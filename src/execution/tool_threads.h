@@ -1,0 +1,59 @@
+// ToolThreads: calls of the tool, several at once, each answered on a thread.
+//
+//   ToolThreads threads(desk, settings.tools.max_programs);
+//   threads.Ask(call, [](Result<ToolReply> reply) { ... });   // on one of the threads
+//
+// Threads are made as calls come, up to the bound; further calls wait. Destroying it
+// cancels the calls under way, which then are answered so, and drops the others.
+// Thread-safety: Ask from one thread; the destructor from that one.
+#ifndef PACE_EXECUTION_TOOL_THREADS_H_
+#define PACE_EXECUTION_TOOL_THREADS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/status.h"
+#include "core/sync.h"
+#include "execution/tool_desk.h"
+#include "text/hermes.h"
+#include "tools/file_descriptor.h"
+
+namespace pace {
+
+class ToolThreads {
+ public:
+  using Done = std::function<void(Result<ToolReply>)>;
+
+  ToolThreads(std::shared_ptr<ToolDesk> desk, int64_t max_threads);
+  ~ToolThreads();
+  ToolThreads(const ToolThreads&) = delete;
+  ToolThreads& operator=(const ToolThreads&) = delete;
+
+  void Ask(ToolCall call, Done done) PACE_EXCLUDES(mutex_);
+
+ private:
+  struct Question {
+    ToolCall call;
+    Done done;
+  };
+
+  void Loop() PACE_EXCLUDES(mutex_);
+
+  const std::shared_ptr<ToolDesk> desk_;
+  const int64_t max_threads_;
+  FileDescriptor stop_;  // an eventfd, readable once destruction begins
+  Mutex mutex_;
+  CondVar posted_;
+  std::deque<Question> waiting_ PACE_GUARDED_BY(mutex_);
+  int64_t num_idle_ PACE_GUARDED_BY(mutex_) = 0;
+  bool stopping_ PACE_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_TOOL_THREADS_H_

@@ -1,0 +1,57 @@
+// The decoder on an NVIDIA GPU (compute capability 9.0 and later), and what
+// there is to know about the GPU.
+//
+// Passes in which every sequence has one new token and asks for one sample run
+// as CUDA graphs, one for each padded number of rows; all share the same
+// buffers. Install copies weights into fixed buffers on the device, so graphs
+// stay valid. Only ids and log-probabilities come back to the host.
+// Bits of a row may depend on the rows beside it (cuBLAS chooses by size), so
+// it is not deterministic() in Decoder's sense; the same passes in the same
+// order give the same bits.
+//
+// In a build without CUDA these functions return one line that says so.
+// Thread-safety: as Decoder; free functions may be called from any thread.
+#ifndef PACE_MODEL_CUDA_CUDA_DECODER_H_
+#define PACE_MODEL_CUDA_CUDA_DECODER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/status.h"
+#include "model/decoder.h"
+
+namespace pace {
+
+// DecoderOptions::num_threads has no meaning here.
+Result<std::unique_ptr<Decoder>> CreateCudaDecoder(const ModelConfig& config,
+                                                   const DecoderOptions& options);
+
+// Random weights that never were on the host: matrices normal with this
+// deviation, norms near 1. For benchmarks. REQUIRES: a decoder of CreateCudaDecoder
+Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& decoder,
+                                                                uint64_t seed, double deviation);
+
+struct CudaDevice {
+  std::string name;
+  std::string driver;   // the highest CUDA version that the driver serves, "13.0"
+  std::string runtime;  // of this program, "13.0"
+  std::string cublas;
+  int capability = 0;  // 90 = 9.0
+  int num_processors = 0;
+  int64_t memory_bytes = 0;
+  int64_t free_bytes = 0;
+};
+// The device that decoders run on, or why there is none.
+Result<CudaDevice> FindCudaDevice();
+
+// Bytes per second of copies from the device's memory into itself, read and
+// written bytes counted: the limit of what memory-bound kernels can reach.
+Result<double> MeasureCudaBandwidth();
+
+// True where this build has CUDA, whether or not there is a GPU.
+bool HasCuda();
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_CUDA_CUDA_DECODER_H_

@@ -1,0 +1,107 @@
+#include "model/cuda/matrix_product.h"
+
+#include <utility>
+
+namespace pace::cuda {
+namespace {
+
+constexpr int64_t kWorkspaceBytes = int64_t{64} << 20;
+
+Status ToStatus(cublasStatus_t status, std::string_view what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return Status::Ok();
+  return Unavailable("cuBLAS: ", what, ": ", cublasLtGetStatusString(status));
+}
+
+cudaDataType_t TypeOf(Element element) {
+  return element == Element::kFloat ? CUDA_R_32F : CUDA_R_16BF;
+}
+
+// Columns of cuBLAS are our rows.
+cublasStatus_t MakeLayout(cublasLtMatrixLayout_t& layout, Element element, int64_t width,
+                          int64_t num_rows, int64_t stride) {
+  return cublasLtMatrixLayoutCreate(&layout, TypeOf(element), static_cast<uint64_t>(width),
+                                    static_cast<uint64_t>(num_rows), stride);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MatrixProduct>> MatrixProduct::Create() {
+  std::unique_ptr<MatrixProduct> made(new MatrixProduct());
+  PACE_RETURN_IF_ERROR(ToStatus(cublasLtCreate(&made->handle_), "create"));
+  Result<DeviceMemory> workspace = DeviceMemory::Allocate(kWorkspaceBytes, "workspace");
+  if (!workspace.ok()) return workspace.status();
+  made->workspace_ = std::move(*workspace);
+  return made;
+}
+
+MatrixProduct::~MatrixProduct() {
+  for (auto& [shape, plan] : plans_) {
+    if (plan.weight != nullptr) cublasLtMatrixLayoutDestroy(plan.weight);
+    if (plan.x != nullptr) cublasLtMatrixLayoutDestroy(plan.x);
+    if (plan.out != nullptr) cublasLtMatrixLayoutDestroy(plan.out);
+    if (plan.product != nullptr) cublasLtMatmulDescDestroy(plan.product);
+  }
+  if (handle_ != nullptr) cublasLtDestroy(handle_);
+}
+
+Status MatrixProduct::Choose(Plan& plan) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  PACE_RETURN_IF_ERROR(ToStatus(cublasLtMatmulPreferenceCreate(&preference), "preference"));
+  const auto bytes = static_cast<size_t>(kWorkspaceBytes);
+  cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(
+      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes));
+  cublasLtMatmulHeuristicResult_t found{};
+  int count = 0;
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    status = cublasLtMatmulAlgoGetHeuristic(handle_, plan.product, plan.weight, plan.x, plan.out,
+                                            plan.out, preference, 1, &found, &count);
+  }
+  cublasLtMatmulPreferenceDestroy(preference);
+  PACE_RETURN_IF_ERROR(ToStatus(status, "choose an algorithm"));
+  if (count == 0) return Unavailable("cuBLAS: has no algorithm for a product");
+  plan.algorithm = found.algo;
+  return Status::Ok();
+}
+
+Result<const MatrixProduct::Plan*> MatrixProduct::PlanOf(const Shape& shape) {
+  const auto found = plans_.find(shape);
+  if (found != plans_.end()) return &found->second;
+  Plan& plan = plans_[shape];
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  PACE_RETURN_IF_ERROR(ToStatus(
+      cublasLtMatmulDescCreate(&plan.product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe"));
+  PACE_RETURN_IF_ERROR(
+      ToStatus(cublasLtMatmulDescSetAttribute(plan.product, CUBLASLT_MATMUL_DESC_TRANSA,
+                                              &transposed, sizeof(transposed)),
+               "describe"));
+  PACE_RETURN_IF_ERROR(ToStatus(
+      MakeLayout(plan.weight, shape.element, shape.num_inputs, shape.num_outputs, shape.num_inputs),
+      "weight"));
+  PACE_RETURN_IF_ERROR(ToStatus(
+      MakeLayout(plan.x, shape.element, shape.num_inputs, shape.num_rows, shape.num_inputs), "x"));
+  PACE_RETURN_IF_ERROR(ToStatus(
+      MakeLayout(plan.out, shape.out_element, shape.num_outputs, shape.num_rows, shape.out_stride),
+      "out"));
+  PACE_RETURN_IF_ERROR(Choose(plan));
+  return &plan;
+}
+
+Status MatrixProduct::Run(const Product& product, cudaStream_t stream) {
+  const Result<const Plan*> found = PlanOf({.num_rows = product.num_rows,
+                                            .num_outputs = product.num_outputs,
+                                            .num_inputs = product.num_inputs,
+                                            .out_stride = product.out_stride,
+                                            .element = product.element,
+                                            .out_element = product.out_element});
+  if (!found.ok()) return found.status();
+  const Plan& plan = **found;
+  const float one = 1;
+  const float kept = product.add ? 1 : 0;
+  return ToStatus(
+      cublasLtMatmul(handle_, plan.product, &one, product.weight, plan.weight, product.x, plan.x,
+                     &kept, product.out, plan.out, product.out, plan.out, &plan.algorithm,
+                     workspace_.at(), static_cast<size_t>(kWorkspaceBytes), stream),
+      "multiply");
+}
+
+}  // namespace pace::cuda

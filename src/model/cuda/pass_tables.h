@@ -1,0 +1,81 @@
+// PassTables: what a pass tells the kernels, in one buffer and one copy.
+//
+// Where each table lies in the buffer depends on the shape alone, so a graph
+// that was captured for a shape serves every pass of that shape.
+// Thread-safety: none.
+#ifndef PACE_MODEL_CUDA_PASS_TABLES_H_
+#define PACE_MODEL_CUDA_PASS_TABLES_H_
+
+#include <compare>
+#include <cstdint>
+
+#include "model/cuda/answer_kernels.h"
+#include "model/cuda/attention_kernels.h"
+#include "model/cuda/device_memory.h"
+#include "model/cuda/kernels.h"
+#include "model/decoder.h"
+
+namespace pace::cuda {
+
+// The sizes that kernels are launched with.
+struct PassShape {
+  int64_t num_rows = 0;
+  int64_t num_single = 0;  // rows that are a chunk of their own
+  int64_t num_tiles = 0;
+  int64_t num_questions = 0;
+  bool any_truncated = false;
+  friend auto operator<=>(const PassShape&, const PassShape&) = default;
+};
+
+// Rows of a padded pass of this many rows: few different ones, and graphs for
+// each. 0: too many.
+int64_t PaddedRows(int64_t num_rows);
+
+// True where every chunk is one row that asks for one sample, in order.
+bool IsDecodeOnly(const Pass& pass);
+
+class PassTables {
+ public:
+  // `spare_block` is one that no pass names. `group`: heads that share one.
+  PassTables(BlockId spare_block, int64_t group) : spare_block_(spare_block), group_(group) {}
+
+  // Lays the tables out; a pass that IsDecodeOnly is padded to padded_rows with
+  // rows of the spare block. True where the buffer on the device moved.
+  Result<bool> Build(const Pass& pass, int64_t padded_rows);
+  Status Upload(cudaStream_t stream) const;
+
+  const PassShape& shape() const { return shape_; }
+  RowTables rows() const;
+  const int32_t* single() const { return device_.As<int32_t>(single_); }
+  const QueryTile* tiles() const { return device_.As<QueryTile>(tiles_); }
+  const int32_t* asked() const { return device_.As<int32_t>(asked_); }
+  const Question* questions() const { return device_.As<Question>(questions_); }
+
+ private:
+  Result<bool> PlaceTables(const Pass& pass);
+  void AddChunks(const Pass& pass);
+  void PadRows(int64_t from);
+  void AddQuestions(const Pass& pass);
+
+  const BlockId spare_block_;
+  const int64_t group_;
+  PassShape shape_;
+  int64_t num_bytes_ = 0;
+  int64_t positions_ = 0;  // offsets; tokens come first
+  int64_t tables_ = 0;
+  int64_t single_ = 0;
+  int64_t tiles_ = 0;
+  int64_t asked_ = 0;
+  int64_t questions_ = 0;
+  int64_t blocks_ = 0;
+  int64_t num_blocks_ = 0;  // entries that are filled
+  PinnedMemory host_;
+  DeviceMemory device_;
+};
+
+// Questions whose logits are there at once.
+inline constexpr int64_t kQuestionsAtOnce = 256;
+
+}  // namespace pace::cuda
+
+#endif  // PACE_MODEL_CUDA_PASS_TABLES_H_

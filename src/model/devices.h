@@ -1,0 +1,26 @@
+// Which device a decoder runs on, as a setting.
+#ifndef PACE_MODEL_DEVICES_H_
+#define PACE_MODEL_DEVICES_H_
+
+#include <memory>
+#include <string_view>
+
+#include "core/status.h"
+#include "model/decoder.h"
+
+namespace pace {
+
+enum class DeviceKind { kCpu, kCuda };
+
+// "cpu" or "cuda".
+Result<DeviceKind> ParseDevice(std::string_view name);
+std::string_view DeviceName(DeviceKind device);
+
+// A decoder without weights. An error where this build or this machine has no
+// such device.
+Result<std::unique_ptr<Decoder>> CreateDecoder(DeviceKind device, const ModelConfig& config,
+                                               const DecoderOptions& options);
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_DEVICES_H_
