@@ -162,6 +162,7 @@ tools: {use: code_interpreter, reuse: true, warm_modules: []}
 constexpr std::string_view kTinyRetoolCluster = R"(
 preset: tiny-retool
 run: {num_steps: 60, evaluate_every: 10, checkpoint_every: 0}
+train: {learning_rate: 2e-5}
 model: {num_layers: 36, hidden: 2560, num_heads: 32, num_kv_heads: 8, head_dim: 128, ffn: 9728,
         vocab: 151936, tied_embeddings: true, bytes_per_param: 2}
 gpu: {decode_bandwidth_share: 0.62}
