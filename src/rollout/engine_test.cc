@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <random>
@@ -237,6 +238,43 @@ TEST(RolloutEngineTest, ACancelledGroupComesBackAsItWas) {
   ASSERT_EQ(cancelled.size(), 1u);
   EXPECT_EQ(cancelled[0].request.group, GroupId(1));
   EXPECT_EQ(cancelled[0].request.resumed.at(0).tokens.size(), 11u);
+}
+
+TEST(RolloutEngineTest, AResponseThatRestsReadsOnOrEnds) {
+  RolloutEngine engine(Core());
+  GroupRequest request = Request(1, 300, 2);
+  request.stop.stop_tokens = {5};
+  request.stop.rests = true;
+  Sync(engine, 0);
+  engine.Submit(request);
+  Log log;
+  std::map<MemberId, int64_t> replies;
+  size_t heard = 0;
+  const auto deadline = steady_clock::now() + seconds(60);
+  while (log.finished.size() < 2 && steady_clock::now() < deadline) {
+    log.Take(engine);
+    for (; heard < log.events.size(); ++heard) {
+      const auto* rested = std::get_if<ResponseRested>(&log.events[heard]);
+      if (rested == nullptr) continue;
+      EXPECT_EQ(rested->response.tokens.back().id, 5);
+      if (++replies[rested->id] <= 2) {
+        engine.Continue(rested->id, {7, 8, 9});
+      } else {
+        engine.EndRest(rested->id);
+      }
+    }
+  }
+  ASSERT_EQ(log.finished.size(), 2U);
+  for (const auto& [id, finished] : log.finished) {
+    const auto given =
+        std::count_if(finished.response.tokens.begin(), finished.response.tokens.end(),
+                      [](const TokenRecord& token) { return token.given; });
+    EXPECT_EQ(given, 3 * std::min<int64_t>(replies[id], 2));
+  }
+  // What does not rest is left alone.
+  engine.Continue({GroupId(9), 0}, {1});
+  engine.EndRest({GroupId(1), 0});
+  EXPECT_TRUE(engine.Wait(steady_clock::now() + milliseconds(20)).empty());
 }
 
 TEST(RolloutEngineTest, ARefusedRequestSaysWhy) {

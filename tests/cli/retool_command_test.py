@@ -1,0 +1,144 @@
+"""Runs whose responses use the tool: `pace train tiny-retool`, saved, killed, resumed, replayed."""
+
+import json
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import pace_process
+
+# The model inside pace on a small batch. Calls take long against a step, so that
+# checkpoints and syncs find many of them under way.
+SMALL = ["batch.num_groups=4", "batch.group_size=4", "supply.threshold=3",
+         "admission.min_observations=4", "cluster.slots=32", "engine.slots=32", "engine.kv_mib=16",
+         "cluster.train_seconds=0.2", "workload.tool_latency_s=0.3", "workload.tool_concurrency=4",
+         "task.max_numbers=3", "generation.max_tokens=200", "task.held_out_problems=12",
+         "evaluation.num_responses=2", "run.evaluate_every=0", "record.level=full"]
+STEPS = 24
+KILLS = 4
+
+
+def isolation_is_there():
+    done = pace_process.run("eval", "tiny-retool", *SMALL, "task.held_out_problems=1")
+    return done.returncode == 0, done.stderr
+
+
+class RetoolTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        there, why = isolation_is_there()
+        if not there:
+            raise unittest.SkipTest(f"no sandbox here: {why}")
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+
+    def command(self, *arguments):
+        return [str(pace_process.BINARY), "train", "tiny-retool", *SMALL, *map(str, arguments)]
+
+    def train(self, *arguments):
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
+                              cwd=self.folder, timeout=240, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def weights(self, run):
+        newest = max((run / "checkpoints").glob("step-*"), key=lambda folder: folder.name)
+        return (newest / "model.safetensors").read_bytes()
+
+    def lab(self, name, *arguments):
+        run = self.folder / name
+        self.train(f"run.num_steps={STEPS}", "run.checkpoint_every=4", "--driver", "lab",
+                   "--out", run, *arguments)
+        return run
+
+    def test_what_a_response_did_is_recorded(self):
+        run = self.folder / "recorded"
+        self.train("run.num_steps=6", "run.evaluate_every=3", "--driver", "lab", "--out", run)
+        lines = pace_process.json_lines((run / "rollouts.jsonl").read_text())
+        called = [line for line in lines if line["tool_calls"] > 0]
+        self.assertGreater(len(called), 10)
+        for line in lines:
+            self.assertLessEqual(line["tool_failures"], line["tool_calls"])
+            self.assertLessEqual(line["turns"], 8)
+            # A turn follows every call, unless the reply did not fit.
+            self.assertIn(line["turns"] - line["tool_calls"], (0, 1))
+            self.assertEqual(line["tool_seconds"] > 0, line["tool_calls"] > 0)
+            if not line["correct"]:
+                # The question, the turns, and the replies between them.
+                turns = 1 + line["turns"] + (line["turns"] - 1)
+                shaped = min(-0.6, -1 + 0.05 * (turns - 2))
+                self.assertAlmostEqual(line["reward"], shaped, places=6, msg=line)
+        rows = pace_process.json_lines((run / "metrics.jsonl").read_text())
+        self.assertTrue(all("tools/success" in row for row in rows))
+        evaluation = pace_process.json_lines((run / "eval.jsonl").read_text())[0]
+        for name in ("turns", "tool_calls", "tool_success"):
+            self.assertIn(f"eval/held_out/{name}", evaluation)
+        report = (run / "report.html").read_text()
+        self.assertIn("Tool calls that succeed", report)
+
+    def test_the_lab_gives_the_same_bytes_however_often_it_is_killed(self):
+        whole = self.lab("whole")
+        again = self.lab("again")
+        names = ("metrics.jsonl", "decisions.jsonl", "events.jsonl", "rollouts.jsonl")
+        for name in names:
+            self.assertEqual((whole / name).read_bytes(), (again / name).read_bytes(), name)
+        self.assertEqual(self.weights(whole), self.weights(again))
+        killed, times = self.killed("lab")
+        self.assertGreater(times, 0)
+        for name in names:
+            self.assertEqual((whole / name).read_bytes(), (killed / name).read_bytes(), name)
+        self.assertEqual(self.weights(whole), self.weights(killed))
+        # Some checkpoint was written while the tool worked.
+        saved = [json.loads((folder / "run.json").read_text())
+                 for folder in (whole / "checkpoints").glob("step-*")]
+        self.assertTrue(any(run.get("calls") for run in saved))
+
+    def killed(self, driver):
+        """A finished run that was killed at random moments, and how often it was."""
+        chance = random.Random(3)
+        run = self.folder / f"{driver}-killed"
+        first = self.command(f"run.num_steps={STEPS}", "run.checkpoint_every=4", "--driver", driver,
+                             "--out", run)
+        command = first
+        kills = 0
+        while True:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                       text=True, cwd=self.folder)
+            try:
+                wait = chance.uniform(1, 4) if kills < KILLS else 240
+                _, errors = process.communicate(timeout=wait)
+                self.assertEqual(process.returncode, 0, errors)
+                return run, kills
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.communicate()
+                kills += 1
+            if any((run / "checkpoints").glob("step-*")):
+                command = [str(pace_process.BINARY), "train", "--resume", str(run)]
+            elif run.exists():
+                shutil.rmtree(run)
+                command = first
+
+    def test_the_runtime_goes_on_with_calls_under_way(self):
+        run, _ = self.killed("runtime")
+        trained = [line["group"]
+                   for line in pace_process.json_lines((run / "decisions.jsonl").read_text())
+                   if line["verdict"] == "admit"]
+        self.assertEqual(len(trained), STEPS * 4)
+        self.assertEqual(len(set(trained)), len(trained))
+        for name in ("trace.jsonl", "events.jsonl"):
+            replayed = pace_process.run("replay", run / name)
+            self.assertEqual(replayed.returncode, 0, replayed.stderr)
+
+    def test_a_model_without_a_chat_template_is_refused(self):
+        done = pace_process.run("train", "tiny", "tools.use=code_interpreter", "--out",
+                                self.folder / "refused")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("chat template", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
