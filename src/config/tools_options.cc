@@ -21,7 +21,7 @@ std::vector<Field> ToolsOptions::Fields() {
           .AtLeast(1)
           .AtMost(1000),
       Field::Int("max_tool_turns", max_tool_turns, "Tool replies in a response.")
-          .AtLeast(0)
+          .AtLeast(1)
           .AtMost(1000),
       Field::Int("max_reply", max_reply,
                  "Characters of a tool's reply; of a longer one both ends stay.")

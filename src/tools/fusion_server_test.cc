@@ -203,6 +203,7 @@ TEST_F(FusionServerTest, ManyAtOnce) {
         const std::string code = std::to_string(caller * 100 + round);
         const Result<ProgramResult> result = client->Run({.code = code}, {});
         if (result.ok() && result->out == code + "|") ++num_right;
+        EXPECT_TRUE(result.ok()) << result.status().message();
       }
     });
   }

@@ -144,25 +144,34 @@ void HttpServer::AcceptAll() {
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
     MutexLock lock(mutex_);
-    if (static_cast<int64_t>(connections_.size()) >= options_.max_connections) {
+    if (IsFull()) {
       const auto now = std::chrono::steady_clock::now();
       SendAll(socket.get(), HttpResponseText(503, DetailText("too many connections"), false), now);
       continue;
     }
     Connection& connection = connections_.emplace_back();
     connection.socket = std::move(socket);
-    connection.thread = std::thread([this, &connection, number = connection.socket.get()] {
-      Serve(number);
-      ::shutdown(number, SHUT_RDWR);
+    connection.thread = std::thread([this, &connection] {
+      Serve(connection);
+      ::shutdown(connection.socket.get(), SHUT_RDWR);
       MutexLock done(mutex_);
       connection.done = true;
     });
   }
 }
 
-void HttpServer::Serve(int socket) {
+// A client with one answer may ask the next question before the thread that gave it
+// has ended; those that end are bounded too, for readers that take their time.
+bool HttpServer::IsFull() const {
+  const int64_t ending = std::count_if(connections_.begin(), connections_.end(),
+                                       [](const Connection& c) { return c.ending; });
+  const auto all = static_cast<int64_t>(connections_.size());
+  return all - ending >= options_.max_connections || all >= 4 * options_.max_connections;
+}
+
+void HttpServer::Serve(Connection& connection) {
   HttpReader reader(HttpReader::Kind::kRequest, options_.limits);
-  while (ServeOne(socket, reader)) {
+  while (ServeOne(connection, reader)) {
   }
 }
 
@@ -194,7 +203,8 @@ bool HttpServer::ReadMessage(int socket, HttpReader& reader) {
   return true;
 }
 
-bool HttpServer::ServeOne(int socket, HttpReader& reader) {
+bool HttpServer::ServeOne(Connection& connection, HttpReader& reader) {
+  const int socket = connection.socket.get();
   if (!ReadMessage(socket, reader)) return false;
   const Result<HttpMessage> request = reader.Take();
   const auto answer_by = [this] {
@@ -208,6 +218,10 @@ bool HttpServer::ServeOne(int socket, HttpReader& reader) {
   }
   const HttpAnswer answer =
       handler_(*request, {.descriptor = socket, .events = static_cast<int16_t>(POLLRDHUP)});
+  if (!request->keep_alive) {
+    MutexLock lock(mutex_);
+    connection.ending = true;
+  }
   return SendAll(socket, HttpResponseText(answer.status, answer.body, request->keep_alive),
                  answer_by()) &&
          request->keep_alive;

@@ -57,6 +57,8 @@ class HttpServer {
   struct Connection {
     FileDescriptor socket;
     std::thread thread;
+    // Its last answer is on its way, so it takes nobody's place any more.
+    bool ending = false;
     bool done = false;
   };
 
@@ -64,9 +66,10 @@ class HttpServer {
       : options_(options), handler_(std::move(handler)) {}
 
   void AcceptAll();
-  void Serve(int socket);
+  void Serve(Connection& connection);
   // False when the connection is to end.
-  bool ServeOne(int socket, HttpReader& reader);
+  bool ServeOne(Connection& connection, HttpReader& reader);
+  bool IsFull() const PACE_REQUIRES(mutex_);
   bool ReadMessage(int socket, HttpReader& reader);
   void JoinFinished() PACE_EXCLUDES(mutex_);
 
