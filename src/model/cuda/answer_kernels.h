@@ -25,6 +25,7 @@ struct Answer {
   float logprob = 0;
   float sampled_logprob = 0;
 };
+inline constexpr int64_t kMaxVocabulary = int64_t{1} << 20;
 // `pieces`: AnswerPieceFloats. Answers as src/model/sampling.h defines them.
 int64_t AnswerPieceFloats(int64_t num_questions, int64_t vocab_size);
 struct AnswerArguments {

@@ -13,6 +13,7 @@ namespace {
 constexpr int kPieceThreads = 256;
 constexpr int kThreadLogits = kPieceLogits / kPieceThreads;
 static_assert(kThreadLogits == 16);
+static_assert(kMaxVocabulary <= int64_t{kPieceThreads} * kPieceLogits);
 
 __global__ void PieceKernel(AnswerArguments a, Piece* pieces) {
   __shared__ float tops[kPieceThreads / 32];
@@ -62,14 +63,13 @@ __global__ void PieceKernel(AnswerArguments a, Piece* pieces) {
       .largest = top, .sum = top == -INFINITY ? 0.0F : sum, .token = token};
 }
 
-// The piece in which the running sum passes `target`, and the sum before it; the
-// last piece with terms where rounding leaves none.
-__device__ int FindPiece(const Piece* pieces, int num_pieces, const RowSums& row, double target,
-                         double& before) {
+// The piece in which the running sum of `terms` passes `target`, and the sum
+// before it; the last piece with terms where rounding leaves none.
+__device__ int FindPiece(const double* terms, int num_pieces, double target, double& before) {
   double sum = 0;
   int found = 0;
   for (int i = 0; i < num_pieces; ++i) {
-    const double next = row.Term(pieces[i]);
+    const double next = terms[i];
     if (next <= 0) continue;
     found = i;
     before = sum;
@@ -92,13 +92,16 @@ __global__ void AnswerKernel(AnswerArguments a, const Piece* all_pieces, int num
   Answer& answer = a.answers[blockIdx.x];
   if (question.target >= 0 || question.greedy != 0) {
     if (threadIdx.x != 0) return;
-    const int token = question.target >= 0 ? question.target : row.token;
+    const int token = question.target >= 0 ? question.target : row.Greedy(a.vocab_size);
     answer = {.token = token, .logprob = row.LogProb(logits[token]), .sampled_logprob = 0};
     return;
   }
   const double target = question.uniform * row.sum;
   double before = 0;
-  const int piece = FindPiece(pieces, num_pieces, row, target, before);
+  if (static_cast<int>(threadIdx.x) < num_pieces) sums[threadIdx.x] = row.Term(pieces[threadIdx.x]);
+  __syncthreads();
+  const int piece = FindPiece(sums, num_pieces, target, before);
+  __syncthreads();
   // Each thread has sixteen tokens in a row.
   const int begin = piece * kPieceLogits + static_cast<int>(threadIdx.x) * kThreadLogits;
   const int end = min(begin + kThreadLogits, static_cast<int>(a.vocab_size));

@@ -20,22 +20,32 @@ __device__ inline bool IsTruncated(const Question& q) {
   return q.target < 0 && q.greedy == 0 && (q.top_k > 0 || q.top_p < 1 || q.min_p > 0);
 }
 
-// The softmax of one row. Every thread computes the same.
+// The softmax of one row. Whole warps make it; every thread has the same.
 struct RowSums {
   float largest = -INFINITY;
-  int token = 0;
+  int token = 0x7FFFFFFF;
   float factor;
   double scale;
   double sum = 0;
 
   __device__ RowSums(const Piece* pieces, int num_pieces, const Question& question)
       : factor(question.factor), scale(question.scale) {
-    for (int i = 0; i < num_pieces; ++i) {
-      if (!(pieces[i].largest > largest)) continue;
-      largest = pieces[i].largest;
-      token = pieces[i].token;
+    const auto lane = static_cast<int>(threadIdx.x % kWarp);
+    for (int i = lane; i < num_pieces; i += 32) Take(pieces[i].largest, pieces[i].token);
+    for (unsigned step = 16; step > 0; step /= 2) {
+      const float other = __shfl_xor_sync(kAllLanes, largest, step);
+      Take(other, __shfl_xor_sync(kAllLanes, token, step));
     }
-    for (int i = 0; i < num_pieces; ++i) sum += Term(pieces[i]);
+    for (int i = lane; i < num_pieces; i += 32) sum += Term(pieces[i]);
+    for (unsigned step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
+  }
+  // Of the largest logit; 0 where there is nothing but NaN.
+  __device__ int Greedy(int64_t vocab_size) const { return token < vocab_size ? token : 0; }
+  // The first of the largest.
+  __device__ void Take(float other, int other_token) {
+    if (!(other > largest || (other == largest && other_token < token))) return;
+    largest = other;
+    token = other_token;
   }
   __device__ double Term(const Piece& piece) const {
     return static_cast<double>(piece.sum * expf((piece.largest - largest) * factor));

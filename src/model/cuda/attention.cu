@@ -1,4 +1,4 @@
-// Attention over the paged cache with tensor cores, and the plain one.
+// Attention over the paged cache with tensor cores.
 //
 // Scores and sums are computed transposed: S^T = K Q^T and O^T = V^T P^T, so
 // that the sixteen rows of a fragment are the sixteen tokens of a page (or
@@ -6,6 +6,7 @@
 // row with one of the heads that share a key/value head.
 #include "model/cuda/attention_kernels.h"
 #include "model/cuda/cache_layout.h"
+#include "model/cuda/head_pairs.cuh"
 #include "model/cuda/launch.cuh"
 
 namespace pace::cuda {
@@ -14,7 +15,11 @@ namespace {
 constexpr int kColumns = 8;  // of a fragment
 constexpr int kTileWarps = 4;
 constexpr int kTileFragments = kTileColumns / kTileWarps / kColumns;  // of one warp
-constexpr int kDecodeWarps = 4;
+// Warps that share a context: more where few contexts leave processors idle.
+constexpr int kFewWarps = 4;
+constexpr int kManyWarps = 8;
+// Pages that are worth a block of their own.
+constexpr int kMinSplitPages = 2 * kManyWarps;
 constexpr int kMaxSplits = 32;
 constexpr float kLog2E = 1.44269504F;
 
@@ -220,11 +225,12 @@ struct Parts {
   }
 };
 
-template <int kDim>
+template <int kDim, int kWarps>
 struct DecodeShared {
-  float out[kDecodeWarps][kColumns][kDim];
-  float largest[kDecodeWarps][kColumns];
-  float sum[kDecodeWarps][kColumns];
+  float out[kWarps][kColumns][kDim];
+  float largest[kWarps][kColumns];
+  float sum[kWarps][kColumns];
+  __align__(16) Half queries[kColumns][kDim];
   bool is_last;
 
   __device__ void Store(const WarpColumns<kDim, 1>& columns, int warp, int lane) {
@@ -241,9 +247,28 @@ struct DecodeShared {
       sum[warp][column] = columns.sum[0][c];
     }
   }
+  // Turns the group's queries; with `writes`, key and value go into the cache.
+  __device__ void Rotate(const RotateArguments& a, int64_t row, int kv_head, int group, bool writes,
+                         int warp, int lane) {
+    for (int task = warp; task < group + (writes ? 2 : 0); task += kWarps) {
+      const bool is_query = task < group;
+      const int other = a.num_heads + (task - group) * a.cache.num_kv_heads + kv_head;
+      const int head = is_query ? kv_head * group + task : other;
+      HeadPairs pairs;
+      pairs.LoadTurned(a, row, head, lane);
+      if (!is_query) {
+        pairs.StoreInCache<Half>(a, row, head, lane);
+        continue;
+      }
+      for (int d = a.cache.head_dim + lane; d < kDim; d += 32)
+        queries[task][d] = FromFloat<Half>(0);
+      pairs.Store(queries[task], a.cache.head_dim / 2, lane, [](int d) { return d; });
+    }
+    __syncthreads();
+  }
   __device__ Parts Join(int column, int dim) const {
     Parts parts;
-    for (int warp = 0; warp < kDecodeWarps; ++warp) {
+    for (int warp = 0; warp < kWarps; ++warp) {
       parts.Add(largest[warp][column], sum[warp][column], out[warp][column][dim]);
     }
     return parts;
@@ -251,12 +276,13 @@ struct DecodeShared {
 };
 
 // Grid: units of a key/value head with at most eight heads, splits, rows.
-template <int kDim>
-__global__ void __launch_bounds__(kDecodeWarps * 32)
-    DecodeAttentionKernel(AttentionArguments a, const int32_t* which, DecodeSplits splits) {
-  __shared__ DecodeShared<kDim> shared;
+template <int kDim, int kWarps, bool kRotates>
+__global__ void __launch_bounds__(kWarps * 32)
+    DecodeAttentionKernel(AttentionArguments a, RotateArguments rotate, const int32_t* which,
+                          DecodeSplits splits) {
+  __shared__ DecodeShared<kDim, kWarps> shared;
   ReleaseSuccessor();
-  WaitForPredecessor();
+  // Tables and all but the newest keys were there before this pass's kernels.
   const AttentionShape shape(a, kDim);
   const int units = (shape.group + kColumns - 1) / kColumns;
   const int kv_head = static_cast<int>(blockIdx.x) / units;
@@ -268,21 +294,26 @@ __global__ void __launch_bounds__(kDecodeWarps * 32)
   const int position = a.rows.positions[row];
   const int num_pages = position / kPageTokens + 1;
   const int split_pages =
-      max(kDecodeWarps, (num_pages + splits.num_splits - 1) / splits.num_splits);
+      max(kMinSplitPages, (num_pages + splits.num_splits - 1) / splits.num_splits);
   const int num_splits = (num_pages + split_pages - 1) / split_pages;
   const int split = static_cast<int>(blockIdx.y);
   if (split >= num_splits) return;
+  WaitForPredecessor();
 
   WarpColumns<kDim, 1> columns;
   columns.Clear();
-  const Half* const queries =
+  const Half* queries =
       static_cast<const Half*>(a.queries) + (row * a.num_heads + first_head) * kDim;
+  if constexpr (kRotates) {
+    shared.Rotate(rotate, row, kv_head, shape.group, split == num_splits - 1, warp, lane);
+    queries = &shared.queries[0][0];
+  }
   columns.LoadQuery(0, lane / 4 < num_heads ? queries + lane / 4 * kDim : nullptr, lane % 4);
   columns.last[0][0] = columns.last[0][1] = position;
   const Half* const cache = static_cast<const Half*>(a.cache.at) + kv_head * 2 * PageElements(kDim);
   const int32_t* const blocks = a.rows.blocks + a.rows.tables[row];
   const int end = min(num_pages, (split + 1) * split_pages);
-  for (int page = split * split_pages + warp; page < end; page += kDecodeWarps) {
+  for (int page = split * split_pages + warp; page < end; page += kWarps) {
     columns.Attend(cache + blocks[page] * shape.page_stride, page * kPageTokens, shape.scale, lane);
   }
   columns.JoinSums();
@@ -296,7 +327,7 @@ __global__ void __launch_bounds__(kDecodeWarps * 32)
   float* const partial =
       splits.partial +
       (static_cast<int64_t>(blockIdx.z) * a.num_heads + first_head) * splits.num_splits * kPart;
-  for (int i = static_cast<int>(threadIdx.x); i < num_heads * kDim; i += kDecodeWarps * 32) {
+  for (int i = static_cast<int>(threadIdx.x); i < num_heads * kDim; i += kWarps * 32) {
     const int column = i / kDim;
     const int dim = i % kDim;
     const Parts parts = shared.Join(column, dim);
@@ -324,60 +355,31 @@ __global__ void __launch_bounds__(kDecodeWarps * 32)
   __syncthreads();
   if (!shared.is_last) return;
   __threadfence();
-  for (int i = static_cast<int>(threadIdx.x); i < num_heads * kDim; i += kDecodeWarps * 32) {
-    const int column = i / kDim;
-    const int dim = i % kDim;
-    if (dim >= a.cache.head_dim) continue;
-    Parts parts;
+  // A warp for a column: its lanes first hold the splits' weights, then dimensions.
+  for (int column = warp; column < num_heads; column += kWarps) {
+    const float* const part = partial + column * splits.num_splits * kPart;
+    const bool is_there = lane < num_splits;
+    const float largest = is_there ? __ldcg(part + lane * kPart + kDim) : -INFINITY;
+    const float sum = is_there ? __ldcg(part + lane * kPart + kDim + 1) : 0.0F;
+    const float weight = exp2f(largest - WarpMax(largest));
+    const float share = weight / WarpSum(weight * sum);
+    float joined[(kDim + 31) / 32] = {};
+#pragma unroll 4
     for (int s = 0; s < num_splits; ++s) {
-      const float* const part = partial + (column * splits.num_splits + s) * kPart;
-      parts.Add(__ldcg(part + kDim), __ldcg(part + kDim + 1), __ldcg(part + dim));
+      const float mine = __shfl_sync(kAllLanes, share, s);
+#pragma unroll
+      for (int i = 0; i < (kDim + 31) / 32; ++i) {
+        const int dim = i * 32 + lane;
+        if (dim < kDim) joined[i] += mine * __ldcg(part + s * kPart + dim);
+      }
     }
-    out[column * a.cache.head_dim + dim] = FromFloat<Half>(parts.out / parts.sum);
-  }
-}
-
-// One warp for a row and head: a key at a time, dimensions over the lanes.
-template <typename T>
-__global__ void PlainAttentionKernel(AttentionArguments a) {
-  constexpr int kLaneDims = kMaxHeadDim / 32;
-  ReleaseSuccessor();
-  WaitForPredecessor();
-  const int lane = static_cast<int>(threadIdx.x);
-  const int64_t row = blockIdx.x;
-  const int head = static_cast<int>(blockIdx.y);
-  const int dim = a.cache.head_dim;
-  const int padded = PaddedHeadDim(dim);
-  const int kv_head = head / (a.num_heads / a.cache.num_kv_heads);
-  const T* const query = static_cast<const T*>(a.queries) + (row * a.num_heads + head) * padded;
-  const float scale = rsqrtf(static_cast<float>(dim));
-  float largest = -INFINITY;
-  float sum = 0;
-  float out[kLaneDims] = {};
-  for (int at = 0; at <= a.rows.positions[row]; ++at) {
-    const int64_t block = a.rows.blocks[a.rows.tables[row] + at / kPageTokens];
-    const T* const keys = static_cast<const T*>(a.cache.at) +
-                          (block * a.cache.num_kv_heads + kv_head) * 2 * PageElements(padded);
-    const T* const values = keys + PageElements(padded);
-    const int token = at % kPageTokens;
-    float product = 0;
-    for (int d = lane; d < dim; d += 32) {
-      product += ToFloat(query[d]) * ToFloat(keys[KeyIndex(token, d)]);
+#pragma unroll
+    for (int i = 0; i < (kDim + 31) / 32; ++i) {
+      const int dim = i * 32 + lane;
+      if (dim < a.cache.head_dim) {
+        out[column * a.cache.head_dim + dim] = FromFloat<Half>(joined[i]);
+      }
     }
-    const float score = WarpSum(product) * scale;
-    const float top = fmaxf(largest, score);
-    const float rescale = expf(largest - top);
-    const float weight = expf(score - top);
-    sum = sum * rescale + weight;
-    for (int i = 0; i < kLaneDims; ++i) {
-      const int d = lane + i * 32;
-      if (d < dim) out[i] = out[i] * rescale + weight * ToFloat(values[ValueIndex(token, d)]);
-    }
-    largest = top;
-  }
-  T* const to = static_cast<T*>(a.out) + row * a.out_stride + head * dim;
-  for (int i = 0; i < kLaneDims; ++i) {
-    if (lane + i * 32 < dim) to[lane + i * 32] = FromFloat<T>(out[i] / sum);
   }
 }
 
@@ -398,24 +400,48 @@ int64_t DecodePartialFloats(int64_t num_rows, int num_heads, int head_dim, int n
   return num_rows * num_heads * num_splits * (PaddedHeadDim(head_dim) + 2);
 }
 
-void DecodeAttention(const AttentionArguments& a, const int32_t* which, int64_t num_rows,
-                     const DecodeSplits& splits, cudaStream_t stream) {
+namespace {
+
+template <int kWarps, bool kRotates>
+void LaunchDecode(const AttentionArguments& a, const RotateArguments& rotate, const int32_t* which,
+                  int64_t num_rows, const DecodeSplits& splits, cudaStream_t stream) {
   const int group = a.num_heads / a.cache.num_kv_heads;
   const int units = (group + kColumns - 1) / kColumns * a.cache.num_kv_heads;
   const dim3 grid(Count(units), Count(splits.num_splits), Count(num_rows));
   const auto kernel = [&] {
     switch (PaddedHeadDim(a.cache.head_dim)) {
       case 16:
-        return DecodeAttentionKernel<16>;
+        return DecodeAttentionKernel<16, kWarps, kRotates>;
       case 32:
-        return DecodeAttentionKernel<32>;
+        return DecodeAttentionKernel<32, kWarps, kRotates>;
       case 64:
-        return DecodeAttentionKernel<64>;
+        return DecodeAttentionKernel<64, kWarps, kRotates>;
       default:
-        return DecodeAttentionKernel<128>;
+        return DecodeAttentionKernel<128, kWarps, kRotates>;
     }
   }();
-  Launch(kernel, grid, kDecodeWarps * 32, 0, stream, a, which, splits);
+  Launch(kernel, grid, kWarps * 32, 0, stream, a, rotate, which, splits);
+}
+
+}  // namespace
+
+void DecodeAttention(const AttentionArguments& a, const int32_t* which, int64_t num_rows,
+                     const DecodeSplits& splits, cudaStream_t stream) {
+  const auto launch =
+      splits.num_splits > 1 ? LaunchDecode<kManyWarps, false> : LaunchDecode<kFewWarps, false>;
+  launch(a, {}, which, num_rows, splits, stream);
+}
+
+bool CanRotateAndAttend(int num_heads, int num_kv_heads) {
+  return num_heads / num_kv_heads <= kColumns;
+}
+
+void RotateAndAttend(const AttentionArguments& a, const RotateArguments& rotate,
+                     const int32_t* which, int64_t num_rows, const DecodeSplits& splits,
+                     cudaStream_t stream) {
+  const auto launch =
+      splits.num_splits > 1 ? LaunchDecode<kManyWarps, true> : LaunchDecode<kFewWarps, true>;
+  launch(a, rotate, which, num_rows, splits, stream);
 }
 
 void TileAttention(const AttentionArguments& a, const QueryTile* tiles, int64_t num_tiles,
@@ -434,13 +460,6 @@ void TileAttention(const AttentionArguments& a, const QueryTile* tiles, int64_t 
     }
   }();
   Launch(kernel, grid, kTileWarps * 32, 0, stream, a, tiles);
-}
-
-void PlainAttention(const AttentionArguments& a, int64_t num_rows, cudaStream_t stream) {
-  const dim3 grid(Count(num_rows), Count(a.num_heads));
-  const bool is_half = a.cache.element == Element::kHalf;
-  Launch(is_half ? PlainAttentionKernel<Half> : PlainAttentionKernel<float>, grid, kWarp, 0, stream,
-         a);
 }
 
 }  // namespace pace::cuda

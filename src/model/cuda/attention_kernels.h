@@ -47,6 +47,13 @@ int64_t DecodePartialFloats(int64_t num_rows, int num_heads, int head_dim, int n
 void DecodeAttention(const AttentionArguments& arguments, const int32_t* which, int64_t num_rows,
                      const DecodeSplits& splits, cudaStream_t stream);
 
+// Rotate and DecodeAttention in one, of rows that belong to different sequences
+// and that are all there are; `queries` are not used. Where CanRotateAndAttend.
+bool CanRotateAndAttend(int num_heads, int num_kv_heads);
+void RotateAndAttend(const AttentionArguments& arguments, const RotateArguments& rotate,
+                     const int32_t* which, int64_t num_rows, const DecodeSplits& splits,
+                     cudaStream_t stream);
+
 }  // namespace pace::cuda
 
 #endif  // PACE_MODEL_CUDA_ATTENTION_KERNELS_H_

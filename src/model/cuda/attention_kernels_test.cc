@@ -122,6 +122,48 @@ TEST_F(CudaKernelsTest, DecodeAttentionEqualsThePlainOne) {
   }
 }
 
+TEST_F(CudaKernelsTest, RotatingOnTheWayChangesNothing) {
+  for (const HeadShape& shape : kHeadShapes) {
+    if (!CanRotateAndAttend(shape.num_heads, shape.num_kv_heads)) continue;
+    const Sequences s = Sequences::Of({{0, 1}, {15, 1}, {16, 1}, {70, 1}, {400, 1}},
+                                      shape.num_heads, shape.num_kv_heads, shape.head_dim);
+    const int width = (shape.num_heads + 2 * shape.num_kv_heads) * shape.head_dim;
+    const OnDevice<float> qkv(Random(s.num_rows() * static_cast<size_t>(width), 12));
+    const OnDevice<float> norm(Random(static_cast<size_t>(shape.head_dim), 13));
+    const OnDevice<float> frequencies(Random(static_cast<size_t>(shape.head_dim / 2), 14, 0.3));
+    const OnDevice<uint16_t> queries(s.num_rows() *
+                                     static_cast<size_t>(shape.num_heads * s.padded()));
+    const OnDevice<int32_t> which(std::vector<int32_t>{3, 1, 0, 4, 2});
+    const AttentionPair pair(s);
+    RotateArguments rotate = {.qkv = qkv.get(),
+                              .qkv_stride = width,
+                              .q_norm = norm.get(),
+                              .k_norm = norm.get(),
+                              .epsilon = 1e-6F,
+                              .frequencies = frequencies.get(),
+                              .num_heads = shape.num_heads,
+                              .num_rows = 5,
+                              .rows = pair.Arguments().rows,
+                              .cache = pair.Arguments().cache,
+                              .queries = queries.get()};
+    const OnDevice<float> partial(
+        static_cast<size_t>(DecodePartialFloats(5, shape.num_heads, shape.head_dim, 8)));
+    const OnDevice<int32_t> finished(static_cast<size_t>(5 * shape.num_heads));
+    const DecodeSplits splits = {
+        .num_splits = 8, .partial = partial.get(), .finished = finished.get()};
+    // The joint one first: what it leaves in the cache is what Rotate writes.
+    const Floats joint = pair.Other([&](const AttentionArguments& arguments) {
+      RotateAndAttend(arguments, rotate, which.get(), 5, splits, nullptr);
+    });
+    const Floats apart = pair.Other([&](AttentionArguments arguments) {
+      Rotate(rotate, nullptr);
+      arguments.queries = queries.get();
+      DecodeAttention(arguments, which.get(), 5, splits, nullptr);
+    });
+    EXPECT_EQ(joint, apart) << shape.num_heads << ", " << shape.head_dim;
+  }
+}
+
 TEST_F(CudaKernelsTest, TileAttentionEqualsThePlainOne) {
   for (const HeadShape& shape : kHeadShapes) {
     const std::vector<std::pair<int, int>> chunks = {{0, 2},   {0, 17},  {5, 40},

@@ -25,6 +25,10 @@ Status CheckConfig(const ModelConfig& config) {
     return InvalidArgument("head_dim = ", config.head_dim, ": must be even and at most ",
                            kMaxHeadDim, " on a GPU");
   }
+  if (config.vocab_size > kMaxVocabulary) {
+    return InvalidArgument("vocab_size = ", config.vocab_size, ": must be at most ", kMaxVocabulary,
+                           " on a GPU");
+  }
   if (!config.moe) return Status::Ok();
   if (config.moe->num_experts > kMaxExperts || config.moe->num_experts_per_token > kMaxChosen) {
     return InvalidArgument("num_experts = ", config.moe->num_experts,

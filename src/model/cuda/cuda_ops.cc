@@ -171,8 +171,9 @@ StreamArguments StreamOf(const CudaOps::Matrix& matrix, const CudaOps::Rows& x, 
           .epsilon = static_cast<float>(config.norm_epsilon)};
 }
 
-bool CanNorm(const CudaOps::Matrix& matrix, int64_t num_rows) {
-  return num_rows <= kMaxStreamNormRows && matrix.num_inputs <= kMaxStreamNormInputs;
+bool CanNorm(const CudaOps::Matrix& matrix, int64_t num_rows, int64_t width) {
+  return num_rows <= kMaxStreamNormRows && matrix.num_inputs <= kMaxStreamNormInputs &&
+         width % 4 == 0;
 }
 
 }  // namespace
@@ -181,7 +182,7 @@ void CudaOps::Multiply(const Rows& x, const Matrix& matrix, int64_t num_rows, bo
                        int64_t out_stride) {
   if (Streams(num_rows)) {
     Rows input = x;
-    if (x.norm != nullptr && !CanNorm(matrix, num_rows)) {
+    if (x.norm != nullptr && !CanNorm(matrix, num_rows, config_.hidden_size)) {
       input = {.at = const_cast<void*>(Normed(x))};
     }
     StreamArguments stream = StreamOf(matrix, input, num_rows, config_);
@@ -221,7 +222,8 @@ CudaOps::Rows CudaOps::Gated(const Rows& x, const Matrix& gate_up) {
   const int64_t width = gate_up.num_outputs / 2;
   if (Streams(num_rows)) {
     Rows input = x;
-    if (!CanNorm(gate_up, num_rows)) input = {.at = const_cast<void*>(Normed(x))};
+    if (!CanNorm(gate_up, num_rows, config_.hidden_size))
+      input = {.at = const_cast<void*>(Normed(x))};
     StreamArguments stream = StreamOf(gate_up, input, num_rows, config_);
     stream.num_outputs = width;
     stream.output = StreamOutput::kGate;
@@ -279,22 +281,31 @@ LayerCache CudaOps::CacheOf(int64_t layer) const {
 CudaOps::Rows CudaOps::Attend(const Rows& /*qkv*/, int64_t layer) {
   const PassShape& shape = tables_->shape();
   rotate_.cache = CacheOf(layer);
-  cuda::Rotate(rotate_, stream_);
   const AttentionArguments attention = {.queries = queries_,
                                         .num_heads = rotate_.num_heads,
                                         .rows = tables_->rows(),
                                         .cache = rotate_.cache,
                                         .out = attended_,
                                         .out_stride = StrideOf(config_.query_size())};
+  const int num_kv_heads = rotate_.cache.num_kv_heads;
+  const DecodeSplits splits = {
+      .num_splits = shape.num_single == 0
+                        ? 1
+                        : DecodeSplitsFor(shape.num_single, num_kv_heads, num_processors_),
+      .partial = partial_,
+      .finished = finished_};
+  const bool is_single = element_ == Element::kHalf && shape.num_single == shape.num_rows;
+  if (is_single && CanRotateAndAttend(rotate_.num_heads, num_kv_heads)) {
+    RotateAndAttend(attention, rotate_, tables_->single(), shape.num_single, splits, stream_);
+    return {.at = attended_};
+  }
+  cuda::Rotate(rotate_, stream_);
   if (element_ == Element::kFloat) {
     PlainAttention(attention, shape.num_rows, stream_);
     return {.at = attended_};
   }
   if (shape.num_single > 0) {
-    const int splits =
-        DecodeSplitsFor(shape.num_single, attention.cache.num_kv_heads, num_processors_);
-    DecodeAttention(attention, tables_->single(), shape.num_single,
-                    {.num_splits = splits, .partial = partial_, .finished = finished_}, stream_);
+    DecodeAttention(attention, tables_->single(), shape.num_single, splits, stream_);
   }
   if (shape.num_tiles > 0) TileAttention(attention, tables_->tiles(), shape.num_tiles, stream_);
   return {.at = attended_};

@@ -46,10 +46,11 @@ struct StreamArguments {
   int64_t expert_stride = 0;
   int64_t slots_per_row = 1;
 };
-// Most rows of x, without groups; with a norm, which every block computes again.
-inline constexpr int64_t kMaxStreamRows = 32;
+// Most rows of x, without groups; with a norm, which every block computes again
+// and whose width must be a multiple of 4.
+inline constexpr int64_t kMaxStreamRows = 8;
 inline constexpr int64_t kMaxStreamNormRows = 2;
-inline constexpr int64_t kMaxStreamNormInputs = 8192;
+inline constexpr int64_t kMaxStreamNormInputs = 4096;
 void StreamProduct(const StreamArguments& arguments, cudaStream_t stream);
 
 // The same with groups, for both elements, one warp for an output.

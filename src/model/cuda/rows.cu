@@ -1,5 +1,5 @@
 // Kernels that work on rows: embedding, norms, rotary, gates, biases.
-#include "model/cuda/cache_layout.h"
+#include "model/cuda/head_pairs.cuh"
 #include "model/cuda/kernels.h"
 #include "model/cuda/launch.cuh"
 
@@ -8,8 +8,6 @@ namespace {
 
 constexpr unsigned kRowThreads = 256;
 constexpr unsigned kHeadWarps = 4;
-// Pairs of a head that a lane turns.
-constexpr int kPairsPerLane = kMaxHeadDim / 2 / 32;
 
 template <typename T>
 __global__ void EmbedKernel(EmbedArguments a) {
@@ -38,89 +36,23 @@ __global__ void NormKernel(NormArguments a) {
   }
 }
 
-// A head of a row, in one warp: pairs (i, i + half) for i = lane, lane + 32, ...
-struct HeadPairs {
-  float low[kPairsPerLane];
-  float high[kPairsPerLane];
-
-  __device__ void Load(const float* x, const float* bias, int half, int lane) {
-#pragma unroll
-    for (int p = 0; p < kPairsPerLane; ++p) {
-      const int i = lane + p * 32;
-      low[p] = i < half ? x[i] + (bias == nullptr ? 0.0F : bias[i]) : 0.0F;
-      high[p] = i < half ? x[i + half] + (bias == nullptr ? 0.0F : bias[i + half]) : 0.0F;
-    }
-  }
-  __device__ void ApplyNorm(const float* weight, float epsilon, int half, int lane) {
-    float squares = 0;
-#pragma unroll
-    for (int p = 0; p < kPairsPerLane; ++p) squares += low[p] * low[p] + high[p] * high[p];
-    const float factor = rsqrtf(WarpSum(squares) / static_cast<float>(2 * half) + epsilon);
-#pragma unroll
-    for (int p = 0; p < kPairsPerLane; ++p) {
-      const int i = lane + p * 32;
-      if (i >= half) continue;
-      low[p] *= factor * weight[i];
-      high[p] *= factor * weight[i + half];
-    }
-  }
-  __device__ void Turn(const float* frequencies, int position, int half, int lane) {
-#pragma unroll
-    for (int p = 0; p < kPairsPerLane; ++p) {
-      const int i = lane + p * 32;
-      if (i >= half) continue;
-      float sine;
-      float cosine;
-      sincosf(static_cast<float>(position) * frequencies[i], &sine, &cosine);
-      const float turned = low[p] * cosine - high[p] * sine;
-      high[p] = high[p] * cosine + low[p] * sine;
-      low[p] = turned;
-    }
-  }
-};
-
 template <typename T>
 __global__ void RotateKernel(RotateArguments a) {
   ReleaseSuccessor();
   WaitForPredecessor();
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const int head = static_cast<int>(blockIdx.y * kHeadWarps + threadIdx.x / kWarp);
-  const int num_kv_heads = a.cache.num_kv_heads;
-  if (head >= a.num_heads + 2 * num_kv_heads) return;
+  if (head >= a.num_heads + 2 * a.cache.num_kv_heads) return;
   const int64_t row = blockIdx.x;
-  const int dim = a.cache.head_dim;
-  const int half = dim / 2;
-  const int padded = PaddedHeadDim(dim);
-  const int position = a.rows.positions[row];
   HeadPairs pairs;
-  pairs.Load(a.qkv + row * a.qkv_stride + head * dim,
-             a.bias == nullptr ? nullptr : a.bias + head * dim, half, lane);
-  const bool is_query = head < a.num_heads;
-  const bool is_value = head >= a.num_heads + num_kv_heads;
-  if (!is_value) {
-    const float* const norm = is_query ? a.q_norm : a.k_norm;
-    if (norm != nullptr) pairs.ApplyNorm(norm, a.epsilon, half, lane);
-    pairs.Turn(a.frequencies, position, half, lane);
+  pairs.LoadTurned(a, row, head, lane);
+  if (head >= a.num_heads) {
+    pairs.StoreInCache<T>(a, row, head, lane);
+    return;
   }
-  T* to = static_cast<T*>(a.queries) + (row * a.num_heads + head) * padded;
-  const int token = position % kPageTokens;
-  if (!is_query) {
-    const int64_t block = a.rows.blocks[a.rows.tables[row] + position / kPageTokens];
-    const int kv_head = (head - a.num_heads) % num_kv_heads;
-    to = static_cast<T*>(a.cache.at) +
-         ((block * num_kv_heads + kv_head) * 2 + (is_value ? 1 : 0)) * PageElements(padded);
-  }
-  const auto index = [&](int d) {
-    if (is_query) return d;
-    return is_value ? ValueIndex(token, d) : KeyIndex(token, d);
-  };
-#pragma unroll
-  for (int p = 0; p < kPairsPerLane; ++p) {
-    const int i = lane + p * 32;
-    if (i >= half) continue;
-    to[index(i)] = FromFloat<T>(pairs.low[p]);
-    to[index(i + half)] = FromFloat<T>(pairs.high[p]);
-  }
+  const int padded = PaddedHeadDim(a.cache.head_dim);
+  T* const to = static_cast<T*>(a.queries) + (row * a.num_heads + head) * padded;
+  pairs.Store(to, a.cache.head_dim / 2, lane, [](int d) { return d; });
 }
 
 template <typename T>

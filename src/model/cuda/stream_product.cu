@@ -8,6 +8,7 @@
 // predecessor still runs.
 #include "model/cuda/launch.cuh"
 #include "model/cuda/product_kernels.h"
+#include "model/cuda/stream_parts.cuh"
 
 namespace pace::cuda {
 namespace {
@@ -15,125 +16,120 @@ namespace {
 constexpr int kChunk = 32;    // inner indices of one pair of fragments
 constexpr int kOutputs = 16;  // rows of a fragment
 constexpr int kColumns = 8;
-constexpr int kMaxWarps = 16;
+static_assert(kMaxStreamRows == kColumns);
 
-__device__ inline uint4 LoadOnce(const Half* from) {
-  uint4 x;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-               : "l"(from));
-  return x;
+// Warps of a block, and blocks of a processor: what leaves the registers that
+// two rounds of loads take, with room for all blocks at once.
+constexpr int MaxWarps(int parts) {
+  return parts == 2 ? 4 : 8;
+}
+constexpr int LeastBlocks(int parts) {
+  return parts == 2 ? 5 : 2;
 }
 
 // kParts: 2 where gate and up are computed together. kUnroll: chunks at a time.
-template <int kParts, int kFragments, int kUnroll>
+template <int kParts, int kUnroll>
 struct Streamer {
+  // What a warp multiplies at a time.
+  struct Round {
+    uint4 weights[kUnroll][kParts][2];
+    uint4 x[kUnroll];
+  };
+
   const StreamArguments& a;
-  const Half* weight;
-  int64_t output;  // the first
-  int lane;
-  int warp;
-  int num_warps;
-  float sums[kParts][kFragments][4] = {};
-  uint4 weights[kUnroll][kParts][2];
+  const Half* rows[kParts][2];   // this lane's rows of the weights
+  const Half* column = nullptr;  // and of x
+  int num_inputs;
+  int first;         // inner index of this lane in round 0
+  int round_inputs;  // of all warps
+  float sums[kParts][4] = {};
 
-  __device__ int64_t InnerAt(int64_t round, int u) const {
-    return ((round * num_warps + warp) * kUnroll + u) * kChunk + lane % 4 * 8;
-  }
-
-  __device__ void LoadWeights(int64_t round) {
+  __device__ Streamer(const StreamArguments& arguments, const Half* weight, int64_t output,
+                      int lane, int warp, int num_warps)
+      : a(arguments),
+        num_inputs(static_cast<int>(arguments.num_inputs)),
+        first(warp * kUnroll * kChunk + lane % 4 * 8),
+        round_inputs(num_warps * kUnroll * kChunk) {
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const int64_t inner = InnerAt(round, u);
+    for (int p = 0; p < kParts; ++p) {
 #pragma unroll
-      for (int p = 0; p < kParts; ++p) {
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          const int64_t row = output + lane / 4 + h * 8;
-          const bool is_there = inner < a.num_inputs && row < a.num_outputs;
-          weights[u][p][h] = make_uint4(0, 0, 0, 0);
-          if (is_there) {
-            weights[u][p][h] = LoadOnce(weight + (p * a.num_outputs + row) * a.num_inputs + inner);
-          }
-        }
+      for (int h = 0; h < 2; ++h) {
+        // What lies beyond the last output is computed and not stored.
+        const int64_t row = min(output + lane / 4 + h * 8, a.num_outputs - 1);
+        rows[p][h] = weight + (p * a.num_outputs + row) * a.num_inputs;
       }
     }
   }
 
-  // `columns`: this lane's row of x in each fragment, or null.
-  __device__ void MultiplyRound(int64_t round, const Half* const (&columns)[kFragments]) {
+  __device__ bool Has(int round) const { return round * round_inputs < num_inputs; }
+  __device__ int InnerAt(int round, int u) const {
+    return round * round_inputs + first + u * kChunk;
+  }
+
+  // Beyond the end weights are 0, and x is some element of its row.
+  __device__ void LoadWeights(Round& r, int round) const {
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      const int64_t inner = InnerAt(round, u);
+      const int inner = InnerAt(round, u);
+      const bool is_there = inner < num_inputs;
 #pragma unroll
-      for (int f = 0; f < kFragments; ++f) {
-        uint4 x = make_uint4(0, 0, 0, 0);
-        if (columns[f] != nullptr && inner < a.num_inputs) {
-          x = *reinterpret_cast<const uint4*>(columns[f] + inner);
-        }
+      for (int p = 0; p < kParts; ++p) {
 #pragma unroll
-        for (int p = 0; p < kParts; ++p) {
-          const uint4 low = weights[u][p][0];
-          const uint4 high = weights[u][p][1];
-          Multiply(sums[p][f], low.x, high.x, low.y, high.y, x.x, x.y);
-          Multiply(sums[p][f], low.z, high.z, low.w, high.w, x.z, x.w);
-        }
+        for (int h = 0; h < 2; ++h) r.weights[u][p][h] = LoadOnce(rows[p][h] + inner, is_there);
       }
+    }
+  }
+  __device__ void LoadX(Round& r, int round) const {
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const int inner = InnerAt(round, u);
+      const int at = inner < num_inputs ? inner : 0;
+      r.x[u] = *reinterpret_cast<const uint4*>(column + at);
+    }
+  }
+  __device__ void MultiplyRound(const Round& r) {
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const uint4 x = r.x[u];
+#pragma unroll
+      for (int p = 0; p < kParts; ++p) {
+        const uint4 low = r.weights[u][p][0];
+        const uint4 high = r.weights[u][p][1];
+        Multiply(sums[p], low.x, high.x, low.y, high.y, x.x, x.y);
+        Multiply(sums[p], low.z, high.z, low.w, high.w, x.z, x.w);
+      }
+    }
+  }
+
+  // All rounds; the loads of one are under way while another is multiplied.
+  // REQUIRES: the weights of round 0 are in `even`
+  __device__ void Run(Round& even) {
+    Round odd;
+    LoadX(even, 0);
+    for (int round = 0;; round += 2) {
+      if (Has(round + 1)) {
+        LoadWeights(odd, round + 1);
+        LoadX(odd, round + 1);
+      }
+      MultiplyRound(even);
+      if (!Has(round + 1)) return;
+      if (Has(round + 2)) {
+        LoadWeights(even, round + 2);
+        LoadX(even, round + 2);
+      }
+      MultiplyRound(odd);
+      if (!Has(round + 2)) return;
     }
   }
 };
 
-// Norms rows of x into shared memory; stride in halves.
-__device__ void NormInto(const StreamArguments& a, Half* to, int64_t stride, float* scratch) {
-  const float* const x = static_cast<const float*>(a.x);
-  for (int64_t row = 0; row < a.num_rows; ++row) {
-    float squares = 0;
-    for (int64_t i = threadIdx.x; i < a.norm_width; i += blockDim.x) {
-      const float value = x[row * a.x_stride + i];
-      squares += value * value;
-    }
-    const float mean = BlockSum(squares, scratch) / static_cast<float>(a.norm_width);
-    const float factor = rsqrtf(mean + a.epsilon);
-    for (int64_t i = threadIdx.x; i < a.num_inputs; i += blockDim.x) {
-      const float value =
-          i < a.norm_width ? x[row * a.x_stride + i] * factor * a.norm_weight[i] : 0;
-      to[row * stride + i] = FromFloat<Half>(value);
-    }
-  }
-  __syncthreads();
-}
-
-__host__ __device__ constexpr int64_t NormStride(int64_t num_inputs) {
-  return num_inputs + 32;
-}
-
-__device__ void StoreOutput(const StreamArguments& a, int64_t row, int64_t output, float first,
-                            float second) {
-  const int64_t at = row * a.out_stride + output;
-  if (a.output == StreamOutput::kGate) {
-    if (a.bias != nullptr) {
-      first += a.bias[output];
-      second += a.bias[a.num_outputs + output];
-    }
-    static_cast<Half*>(a.out)[at] = FromFloat<Half>(Silu(first) * second);
-    return;
-  }
-  float* const out = static_cast<float*>(a.out) + at;
-  if (a.output == StreamOutput::kStore) {
-    *out = first;
-  } else {
-    *out += first + (a.bias == nullptr ? 0.0F : a.bias[output]);
-  }
-}
-
-template <int kParts, int kFragments, int kUnroll, bool kGrouped>
-__global__ void __launch_bounds__(kMaxWarps * 32) StreamKernel(StreamArguments a) {
+template <int kParts, int kUnroll, bool kGrouped>
+__global__ void __launch_bounds__(MaxWarps(kParts) * 32, LeastBlocks(kParts))
+    StreamKernel(StreamArguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
-  constexpr int kAll = kFragments * kColumns;
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const int warp = static_cast<int>(threadIdx.x / kWarp);
   const int num_warps = static_cast<int>(blockDim.x / kWarp);
-  ReleaseSuccessor();
   ExpertGroup group;
   const Half* weight = static_cast<const Half*>(a.weight);
   if constexpr (kGrouped) {
@@ -142,50 +138,43 @@ __global__ void __launch_bounds__(kMaxWarps * 32) StreamKernel(StreamArguments a
     group = a.groups[blockIdx.y];
     weight += group.expert * a.expert_stride;
   }
-  Streamer<kParts, kFragments, kUnroll> streamer{
-      a, weight, static_cast<int64_t>(blockIdx.x) * kOutputs, lane, warp, num_warps};
-  streamer.LoadWeights(0);
+  const int64_t first_output = static_cast<int64_t>(blockIdx.x) * kOutputs;
+  Streamer<kParts, kUnroll> streamer(a, weight, first_output, lane, warp, num_warps);
+  typename Streamer<kParts, kUnroll>::Round round;
+  streamer.LoadWeights(round, 0);
   if constexpr (!kGrouped) WaitForPredecessor();
 
   float* const partial = reinterpret_cast<float*>(shared);
-  const Half* columns[kFragments];
   const Half* x = static_cast<const Half*>(a.x);
   int64_t stride = a.x_stride;
   if (a.norm_weight != nullptr) {
-    float* const scratch = partial + num_warps * kParts * kOutputs * kAll;
-    Half* const normed = reinterpret_cast<Half*>(scratch + kWarp);
+    float* const scratch = partial + num_warps * kParts * kOutputs * kColumns;
+    auto* const products = reinterpret_cast<float4*>(scratch + kWarp);
+    Half* const normed = reinterpret_cast<Half*>(products + a.num_inputs / 4);
     stride = NormStride(a.num_inputs);
-    NormInto(a, normed, stride, scratch);
+    NormInto(a, normed, stride, products, scratch);
     x = normed;
   }
-#pragma unroll
-  for (int f = 0; f < kFragments; ++f) {
-    const int column = f * kColumns + lane / 4;
-    if constexpr (kGrouped) {
-      const int64_t row = column < group.num_slots ? group.slots[column] / a.slots_per_row : 0;
-      columns[f] = column < group.num_slots ? x + row * stride : nullptr;
-    } else {
-      columns[f] = column < a.num_rows ? x + column * stride : nullptr;
-    }
+  // A column that is not there repeats the first one, and is not stored.
+  const int column = lane / 4;
+  if constexpr (kGrouped) {
+    const int slot = group.slots[column < group.num_slots ? column : 0];
+    streamer.column = x + slot / a.slots_per_row * stride;
+  } else {
+    streamer.column = x + (column < a.num_rows ? column : 0) * stride;
   }
-  const int64_t round_inputs = static_cast<int64_t>(num_warps) * kUnroll * kChunk;
-  for (int64_t round = 0; round * round_inputs < a.num_inputs; ++round) {
-    if (round > 0) streamer.LoadWeights(round);
-    streamer.MultiplyRound(round, columns);
-  }
+  streamer.Run(round);
+  ReleaseSuccessor();
 
   // [warp][part][output][column]
 #pragma unroll
   for (int p = 0; p < kParts; ++p) {
 #pragma unroll
-    for (int f = 0; f < kFragments; ++f) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        float* const to = partial + ((warp * kParts + p) * kOutputs + lane / 4 + h * 8) * kAll +
-                          f * kColumns + lane % 4 * 2;
-        *reinterpret_cast<float2*>(to) =
-            make_float2(streamer.sums[p][f][h * 2], streamer.sums[p][f][h * 2 + 1]);
-      }
+    for (int h = 0; h < 2; ++h) {
+      float* const to =
+          partial + ((warp * kParts + p) * kOutputs + lane / 4 + h * 8) * kColumns + lane % 4 * 2;
+      *reinterpret_cast<float2*>(to) =
+          make_float2(streamer.sums[p][h * 2], streamer.sums[p][h * 2 + 1]);
     }
   }
   __syncthreads();
@@ -193,13 +182,13 @@ __global__ void __launch_bounds__(kMaxWarps * 32) StreamKernel(StreamArguments a
   for (int i = static_cast<int>(threadIdx.x); i < kOutputs * num_columns;
        i += static_cast<int>(blockDim.x)) {
     const int column = i / kOutputs;
-    const int64_t output = streamer.output + i % kOutputs;
+    const int64_t output = first_output + i % kOutputs;
     if (output >= a.num_outputs) continue;
     float sums[2] = {0, 0};
     for (int w = 0; w < num_warps; ++w) {
 #pragma unroll
       for (int p = 0; p < kParts; ++p) {
-        sums[p] += partial[((w * kParts + p) * kOutputs + i % kOutputs) * kAll + column];
+        sums[p] += partial[((w * kParts + p) * kOutputs + i % kOutputs) * kColumns + column];
       }
     }
     StoreOutput(a, kGrouped ? group.slots[column] : column, output, sums[0], sums[1]);
@@ -207,26 +196,24 @@ __global__ void __launch_bounds__(kMaxWarps * 32) StreamKernel(StreamArguments a
 }
 
 // Enough warps for all processors, without tiny shares of the inner dimension.
-int WarpsFor(int64_t num_tiles, int64_t num_inputs) {
-  int warps = num_tiles >= 264 ? 4 : 8;
-  if (num_tiles < 264 && num_inputs > 6144) warps = kMaxWarps;
+int WarpsFor(int64_t num_tiles, int64_t num_inputs, int parts) {
+  int warps = num_tiles >= 264 ? 4 : MaxWarps(parts);
   while (warps > 1 && warps * 2 * kChunk > num_inputs) warps /= 2;
   return warps;
 }
 
-template <int kParts, int kFragments, int kUnroll, bool kGrouped>
+template <int kParts, int kUnroll, bool kGrouped>
 void LaunchStream(const StreamArguments& a, cudaStream_t stream) {
   const int64_t tiles = (a.num_outputs + kOutputs - 1) / kOutputs;
-  const int warps = WarpsFor(tiles * (kGrouped ? a.max_groups : 1), a.num_inputs);
-  size_t bytes =
-      sizeof(float) * static_cast<size_t>(warps * kParts * kOutputs * kFragments * kColumns);
+  const int warps = WarpsFor(tiles * (kGrouped ? a.max_groups : 1), a.num_inputs, kParts);
+  size_t bytes = sizeof(float) * static_cast<size_t>(warps * kParts * kOutputs * kColumns);
   if (a.norm_weight != nullptr) {
-    bytes += kWarp * sizeof(float) +
+    bytes += sizeof(float) * (kWarp + static_cast<size_t>(a.num_inputs)) +
              sizeof(Half) * static_cast<size_t>(a.num_rows * NormStride(a.num_inputs));
   }
   const dim3 grid(static_cast<unsigned>(tiles),
                   kGrouped ? static_cast<unsigned>(a.max_groups) : 1U);
-  const auto kernel = StreamKernel<kParts, kFragments, kUnroll, kGrouped>;
+  const auto kernel = StreamKernel<kParts, kUnroll, kGrouped>;
   if (bytes > 48 * 1024) {
     (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(bytes));
@@ -267,14 +254,12 @@ __global__ void PlainExpertsKernel(StreamArguments a, const int32_t* experts) {
 
 void StreamProduct(const StreamArguments& a, cudaStream_t stream) {
   const bool is_gate = a.output == StreamOutput::kGate;
-  if (a.groups != nullptr) {
-    is_gate ? LaunchStream<2, 1, 4, true>(a, stream) : LaunchStream<1, 1, 4, true>(a, stream);
-  } else if (a.num_rows <= kColumns) {
-    is_gate ? LaunchStream<2, 1, 4, false>(a, stream) : LaunchStream<1, 1, 4, false>(a, stream);
-  } else if (a.num_rows <= 2 * kColumns) {
-    is_gate ? LaunchStream<2, 2, 2, false>(a, stream) : LaunchStream<1, 2, 4, false>(a, stream);
+  if (a.groups == nullptr && a.num_rows <= kMaxVectorRows) {
+    VectorProduct(a, stream);
+  } else if (a.groups != nullptr) {
+    is_gate ? LaunchStream<2, 2, true>(a, stream) : LaunchStream<1, 4, true>(a, stream);
   } else {
-    is_gate ? LaunchStream<2, 4, 2, false>(a, stream) : LaunchStream<1, 4, 4, false>(a, stream);
+    is_gate ? LaunchStream<2, 2, false>(a, stream) : LaunchStream<1, 4, false>(a, stream);
   }
 }
 

@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  const int token = s.token < 0 ? row.token : s.token;
+  const int token = s.token < 0 ? row.Greedy(a.vocab_size) : s.token;
   a.answers[blockIdx.x] = {.token = token,
                            .logprob = row.LogProb(logits[token]),
                            .sampled_logprob = row.LogProbOf(logits[token], total)};
