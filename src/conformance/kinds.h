@@ -34,6 +34,7 @@ struct KindArguments {
   std::string tokenizer;      // --tokenizer DIR; empty = the file's folder
   std::string chat_template;  // --template FILE
   std::string config;         // --config NAME, for models
+  std::string device;         // --device NAME, for models; empty = cpu
 };
 
 // An error Status means that the check itself could not run (a file is not

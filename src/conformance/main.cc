@@ -72,6 +72,10 @@ int Main(int argc, char** argv) {
     if (name == "models") {
       command->add_option("--config", arguments.config,
                           "Name of the configuration in each folder (default: config.json)");
+      command
+          ->add_option("--device", arguments.device,
+                       "Where the decoder runs (default: cpu); cuda checks the decoder alone")
+          ->check(CLI::IsMember({"cpu", "cuda"}));
     }
   }
   try {

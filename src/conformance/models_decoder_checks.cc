@@ -15,10 +15,11 @@ int64_t BlocksFor(int64_t num_tokens) {
 // One sequence at a time, from the first block on.
 class OneSequence {
  public:
-  static Result<OneSequence> Create(const ModelFolder& folder, Dtype dtype, int64_t max_tokens) {
+  static Result<OneSequence> Create(const ModelFolder& folder, DeviceKind device, Dtype dtype,
+                                    int64_t max_tokens) {
     const DecoderOptions options{
         .dtype = dtype, .num_blocks = BlocksFor(max_tokens), .num_threads = 1};
-    Result<std::unique_ptr<Decoder>> decoder = CreateCpuDecoder(folder.config, options);
+    Result<std::unique_ptr<Decoder>> decoder = CreateDecoder(device, folder.config, options);
     if (!decoder.ok()) return decoder.status();
     Result<std::shared_ptr<const DecoderWeights>> weights = (*decoder)->Prepare(folder.weights);
     if (!weights.ok()) return weights.status();
@@ -113,14 +114,15 @@ Status CheckCase(const ModelFolder& folder, const Json& one, OneSequence& decode
 
 }  // namespace
 
-Status CheckDecoder(const ModelFolder& folder, FieldCounts& counts) {
-  Result<OneSequence> decoder = OneSequence::Create(folder, Dtype::kF32, LongestRun(folder));
+Status CheckDecoder(const ModelFolder& folder, DeviceKind device, FieldCounts& counts) {
+  Result<OneSequence> decoder =
+      OneSequence::Create(folder, device, Dtype::kF32, LongestRun(folder));
   if (!decoder.ok()) return decoder.status();
   for (const Json& one : folder.expected.at("cases")) {
     PACE_RETURN_IF_ERROR(CheckCase(folder, one, *decoder, counts));
   }
   if (!folder.expected.contains("bf16_compute")) return Status::Ok();
-  decoder = OneSequence::Create(folder, Dtype::kBF16, LongestRun(folder));
+  decoder = OneSequence::Create(folder, device, Dtype::kBF16, LongestRun(folder));
   if (!decoder.ok()) return decoder.status();
   for (const Json& one : folder.expected.at("bf16_compute")) {
     const Json* const exact = FindCase(folder, one.at("name"));

@@ -132,6 +132,9 @@ Result<ModelFolder> Open(const std::string& path, const std::string& config_name
 }
 
 Status CheckFolder(const std::string& path, const KindArguments& arguments, Tally& tally) {
+  const Result<DeviceKind> device =
+      ParseDevice(arguments.device.empty() ? "cpu" : arguments.device);
+  if (!device.ok()) return device.status();
   const Result<ModelFolder> folder = Open(path, arguments.config);
   if (!folder.ok()) return folder.status();
   const std::string computed = folder->expected.value("compute_dtype", "float32");
@@ -140,8 +143,8 @@ Status CheckFolder(const std::string& path, const KindArguments& arguments, Tall
   }
   FieldCounts counts(*folder, tally);
   FolderChecks(*folder, counts).Run();
-  PACE_RETURN_IF_ERROR(CheckTrainingNetwork(*folder, counts));
-  PACE_RETURN_IF_ERROR(CheckDecoder(*folder, counts));
+  if (*device == DeviceKind::kCpu) PACE_RETURN_IF_ERROR(CheckTrainingNetwork(*folder, counts));
+  PACE_RETURN_IF_ERROR(CheckDecoder(*folder, *device, counts));
   tally.notes.push_back(counts.Summary());
   return Status::Ok();
 }

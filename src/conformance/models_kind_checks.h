@@ -14,6 +14,7 @@
 #include "conformance/kinds.h"
 #include "core/status.h"
 #include "core/token_id.h"
+#include "model/devices.h"
 #include "model/model_config.h"
 #include "model/weight_set.h"
 
@@ -114,7 +115,7 @@ const Json* FindCase(const ModelFolder& folder, const std::string& name);
 
 // The training network: every field. The decoder: log_probs and greedy.
 Status CheckTrainingNetwork(const ModelFolder& folder, FieldCounts& counts);
-Status CheckDecoder(const ModelFolder& folder, FieldCounts& counts);
+Status CheckDecoder(const ModelFolder& folder, DeviceKind device, FieldCounts& counts);
 
 }  // namespace pace::models
 
