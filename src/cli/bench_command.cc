@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "bench/controller_bench.h"
+#include "bench/decode_bench.h"
 #include "bench/method_bench.h"
 #include "bench/rollout_bench.h"
 #include "bench/sandbox_bench.h"
@@ -13,8 +14,24 @@
 namespace pace {
 namespace {
 
+Result<std::string> RunDecode(const BenchArguments& arguments) {
+  const Result<DeviceKind> device = ParseDevice(arguments.device);
+  if (!device.ok()) return device.status();
+  DecodeBenchOptions options;
+  options.device = *device;
+  options.repetitions = arguments.repetitions;
+  options.python = !arguments.no_python;
+  options.num_threads = arguments.num_threads;
+  options.context = arguments.context;
+  options.batches = arguments.batches;
+  if (*device == DeviceKind::kCpu) options.shapes = {"tiny"};
+  if (!arguments.shapes.empty()) options.shapes = arguments.shapes;
+  return RunDecodeBench(options);
+}
+
 Result<std::string> Run(const BenchArguments& arguments) {
   const bool python = !arguments.no_python;
+  if (arguments.what == "decode") return RunDecode(arguments);
   if (arguments.what == "methods") {
     return RunMethodBench({.repetitions = std::max<int64_t>(arguments.repetitions, 10)});
   }

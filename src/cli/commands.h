@@ -51,12 +51,21 @@ struct BenchArguments {
   std::string what = "controller";
   int64_t repetitions = 7;
   bool no_python = false;
-  int64_t num_threads = 2;  // rollout, train
-  std::string model;        // rollout, train; empty = random weights
-  std::string tokenizer;    // tokenizer: the folder of tokenizer.json
-  std::string texts;        // tokenizer: .jsonl files
+  int64_t num_threads = 2;                  // rollout, train
+  std::string model;                        // rollout, train; empty = random weights
+  std::string tokenizer;                    // tokenizer: the folder of tokenizer.json
+  std::string texts;                        // tokenizer: .jsonl files
+  std::string device = "cpu";               // decode
+  std::vector<std::string> shapes;          // decode; empty = by device
+  std::vector<int64_t> batches = {1, 128};  // decode
+  int64_t context = 512;                    // decode
 };
 int RunBenchCommand(const BenchArguments& arguments);
+
+struct DoctorArguments {
+  bool json = false;
+};
+int RunDoctorCommand(const DoctorArguments& arguments);
 
 struct SandboxArguments {
   std::string address = "127.0.0.1";

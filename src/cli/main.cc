@@ -74,7 +74,8 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
                                "pace bench rollout --threads 2 > bench.json\n"
                                "  pace bench train --repetitions 5 > train.json");
   bench->add_option("what", arguments.what, "What to measure")
-      ->check(CLI::IsMember({"controller", "methods", "rollout", "sandbox", "tokenizer", "train"}))
+      ->check(CLI::IsMember(
+          {"controller", "decode", "methods", "rollout", "sandbox", "tokenizer", "train"}))
       ->capture_default_str();
   bench->add_option("--repetitions", arguments.repetitions, "Rounds over all measurements")
       ->check(CLI::Range(1, 1000))
@@ -89,6 +90,21 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
                     "rollout, train: a model's folder (default: a Qwen3 of 15 M random weights)");
   bench->add_option("--tokenizer", arguments.tokenizer, "tokenizer: folder of tokenizer.json");
   bench->add_option("--texts", arguments.texts, "tokenizer: a .jsonl file, or a folder of them");
+  bench->add_option("--device", arguments.device, "decode: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  bench->add_option("--shape", arguments.shapes,
+                    "decode: qwen3-4b, qwen3-0.6b or tiny (default: cpu tiny, cuda the others)");
+  bench->add_option("--batch", arguments.batches, "decode: sequences at a time")
+      ->capture_default_str();
+  bench->add_option("--context", arguments.context, "decode: tokens before the first")
+      ->capture_default_str();
+}
+
+void AddDoctor(CLI::App& app, DoctorArguments& arguments) {
+  CLI::App* doctor = AddCommand(
+      app, "doctor", "What this build and this machine have, and what they lack", "pace doctor");
+  doctor->add_flag("--json", arguments.json, "One JSON object");
 }
 
 void AddSandbox(CLI::App& app, SandboxArguments& arguments) {
@@ -318,6 +334,7 @@ int Main(int argc, char** argv) {
   ReportArguments report;
   ConfigArguments config;
   BenchArguments bench;
+  DoctorArguments doctor;
   SandboxArguments sandbox;
   TokenizeArguments tokenize;
   VerifyArguments verify;
@@ -335,6 +352,7 @@ int Main(int argc, char** argv) {
   AddReport(app, report);
   AddConfig(app, config);
   AddBench(app, bench);
+  AddDoctor(app, doctor);
   AddSandbox(app, sandbox);
   AddTokenize(app, tokenize);
   AddVerify(app, verify);
@@ -356,6 +374,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("replay")) return RunReplayCommand(replay);
   if (app.got_subcommand("report")) return RunReportCommand(report);
   if (app.got_subcommand("config")) return RunConfigCommand(config);
+  if (app.got_subcommand("doctor")) return RunDoctorCommand(doctor);
   if (app.got_subcommand("sandbox")) return RunSandboxCommand(sandbox);
   if (app.got_subcommand("tokenize")) return RunTokenizeCommand(tokenize);
   if (app.got_subcommand("verify")) return RunVerifyCommand(verify);

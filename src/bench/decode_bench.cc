@@ -1,0 +1,291 @@
+#include "bench/decode_bench.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "bench/bench_model.h"
+#include "bench/bench_report.h"
+#include "bench/decode_loop.h"
+#include "bench/measurement.h"
+#include "bench/peer_process.h"
+#include "bench/scripts.h"
+#include "core/json_scanner.h"
+#include "core/printable.h"
+#include "model/cuda/cuda_decoder.h"
+
+namespace pace {
+namespace {
+
+// Fewer tokens for the peer, which is slow.
+constexpr int64_t kPeerTokens = 16;
+constexpr Seconds kPeerTimeout(300);
+
+Result<ModelConfig> ShapeOf(const std::string& name) {
+  ModelConfig config = BenchShape();
+  if (name == "tiny") return config;
+  if (name != "qwen3-4b" && name != "qwen3-0.6b") {
+    return InvalidArgument("shape = ", Printable(name), ": must be qwen3-4b, qwen3-0.6b or tiny");
+  }
+  const bool is_large = name == "qwen3-4b";
+  config.vocab_size = 151936;
+  config.hidden_size = is_large ? 2560 : 1024;
+  config.intermediate_size = is_large ? 9728 : 3072;
+  config.num_layers = is_large ? 36 : 28;
+  config.num_heads = is_large ? 32 : 16;
+  config.num_kv_heads = 8;
+  config.head_dim = 128;
+  config.max_positions = 40960;
+  return config;
+}
+
+// Tokens per second that this project asks of itself on an H200.
+std::optional<double> RequiredSpeed(const std::string& shape, int64_t batch, DeviceKind device) {
+  if (device != DeviceKind::kCuda) return std::nullopt;
+  if (shape == "qwen3-4b" && batch == 1) return 0.5 * 535;
+  if (shape == "qwen3-4b" && batch == 128) return 6000;
+  return std::nullopt;
+}
+
+std::optional<double> RequiredShare(const std::string& shape, int64_t batch, DeviceKind device) {
+  if (device != DeviceKind::kCuda || batch != 1) return std::nullopt;
+  if (shape == "qwen3-4b") return 0.5;
+  return shape == "qwen3-0.6b" ? std::optional<double>(0.25) : std::nullopt;
+}
+
+std::string PeerConfig(const ModelConfig& config, const DecodeBenchOptions& options) {
+  std::string text;
+  JsonWriter json(text);
+  json.BeginObject();
+  json.Put("device", DeviceName(options.device));
+  json.Put("threads", options.num_threads);
+  json.Key("config");
+  json.BeginObject();
+  json.Put("vocab_size", config.vocab_size);
+  json.Put("hidden_size", config.hidden_size);
+  json.Put("intermediate_size", config.intermediate_size);
+  json.Put("num_hidden_layers", config.num_layers);
+  json.Put("num_attention_heads", config.num_heads);
+  json.Put("num_key_value_heads", config.num_kv_heads);
+  json.Put("head_dim", config.head_dim);
+  json.Put("max_position_embeddings", config.max_positions);
+  json.Put("tie_word_embeddings", config.tied);
+  json.EndObject();
+  json.EndObject();
+  return text;
+}
+
+// `transformers`, loaded with one shape after the other.
+class DecodePeer {
+ public:
+  static Result<std::unique_ptr<DecodePeer>> Start() {
+    Result<PeerProcess> process = PeerProcess::Start(PeerPython(), DecodePeerSource(), {}, "");
+    if (!process.ok()) return process.status();
+    return std::unique_ptr<DecodePeer>(new DecodePeer(std::move(*process)));
+  }
+  Status Load(const ModelConfig& config, const DecodeBenchOptions& options) {
+    PACE_RETURN_IF_ERROR(process_.Send(PeerConfig(config, options)));
+    const Result<std::string> line = process_.ReadLine(kPeerTimeout);
+    if (!line.ok()) return line.status();
+    JsonScanner scan(*line);
+    scan.EnterObject();
+    while (scan.NextKey()) scan.Text(version_);
+    return scan.ok() ? Status::Ok() : scan.status();
+  }
+  // Seconds for kPeerTokens tokens.
+  Result<double> Decode(int64_t batch, int64_t context) {
+    PACE_RETURN_IF_ERROR(process_.Send(Concat("{\"batch\": ", batch, ", \"context\": ", context,
+                                              ", \"new_tokens\": ", kPeerTokens, "}")));
+    const Result<std::string> line = process_.ReadLine(kPeerTimeout);
+    if (!line.ok()) return line.status();
+    double seconds = 0;
+    JsonScanner scan(*line);
+    scan.EnterObject();
+    while (scan.NextKey()) scan.Real(0, 1e6, "", seconds);
+    if (!scan.ok()) return scan.status();
+    return seconds;
+  }
+  const std::string& version() const { return version_; }
+
+ private:
+  explicit DecodePeer(PeerProcess process) : process_(std::move(process)) {}
+  PeerProcess process_;
+  std::string version_;
+};
+
+class DecodeBench {
+ public:
+  explicit DecodeBench(const DecodeBenchOptions& options) : options_(options) {}
+
+  Status Run() {
+    if (options_.device == DeviceKind::kCuda) {
+      Result<CudaDevice> device = FindCudaDevice();
+      if (!device.ok()) return device.status();
+      device_ = std::move(*device);
+      const Result<double> bandwidth = MeasureCudaBandwidth();
+      if (!bandwidth.ok()) return bandwidth.status();
+      bandwidth_ = *bandwidth;
+    }
+    if (options_.python) peer_ = DecodePeer::Start();
+    for (const std::string& shape : options_.shapes) {
+      const Result<ModelConfig> config = ShapeOf(shape);
+      if (!config.ok()) return config.status();
+      PACE_RETURN_IF_ERROR(MeasureOurs(shape, *config));
+      if (peer_.ok()) {
+        // A peer that cannot be measured is not there.
+        const Status status = MeasurePeer(shape, *config);
+        if (!status.ok()) peer_ = status;
+      }
+    }
+    return Status::Ok();
+  }
+
+  std::string Report() const {
+    return BenchReport(
+        "decode", measurements_, [&](JsonWriter& json) { WriteSettings(json); },
+        [&](JsonWriter& json) {
+          json.Put("command", Command());
+          json.Put("peer", version_.empty() ? peer_.status().message() : version_);
+          if (device_) WriteDevice(json);
+        });
+  }
+
+ private:
+  Measurement Begin(const std::string& name, const std::string& unit,
+                    std::optional<double> at_least) const {
+    return {.name = name, .unit = unit, .limit = at_least, .limit_kind = Limit::kAtLeast};
+  }
+
+  Status MeasureOurs(const std::string& shape, const ModelConfig& config) {
+    const int64_t largest = *std::max_element(options_.batches.begin(), options_.batches.end());
+    Result<std::unique_ptr<DecodeLoop>> loop =
+        DecodeLoop::Create(config, options_.device, options_.num_threads, largest,
+                           options_.context + options_.new_tokens);
+    if (!loop.ok()) return loop.status();
+    Measurement prefill = Begin(shape + "_prefill", "tokens/s", std::nullopt);
+    Measurement install = Begin(shape + "_install", "ms", std::nullopt);
+    for (int64_t round = 0; round <= options_.repetitions; ++round) {
+      const Result<double> seconds = (*loop)->Prefill(largest, options_.context);
+      if (!seconds.ok()) return seconds.status();
+      const double installed = (*loop)->Install();
+      if (round == 0) continue;
+      prefill.repetitions.push_back(static_cast<double>(largest * options_.context) / *seconds);
+      install.repetitions.push_back(1e3 * installed);
+    }
+    for (const int64_t batch : options_.batches) {
+      PACE_RETURN_IF_ERROR(MeasureBatch(shape, config, batch, **loop));
+    }
+    measurements_.push_back(std::move(prefill));
+    measurements_.push_back(std::move(install));
+    return Status::Ok();
+  }
+
+  Status MeasureBatch(const std::string& shape, const ModelConfig& config, int64_t batch,
+                      DecodeLoop& loop) {
+    const std::string name = Concat(shape, "_batch_", batch);
+    Measurement speed = Begin(name, "tokens/s", RequiredSpeed(shape, batch, options_.device));
+    Measurement share =
+        Begin(name + "_share_of_bandwidth", "ratio", RequiredShare(shape, batch, options_.device));
+    for (int64_t round = 0; round <= options_.repetitions; ++round) {
+      const Result<double> seconds = loop.Decode(batch, options_.context, options_.new_tokens);
+      if (!seconds.ok()) return seconds.status();
+      if (round == 0) continue;  // captures the graph
+      const double per_step = *seconds / static_cast<double>(options_.new_tokens);
+      speed.repetitions.push_back(static_cast<double>(batch) / per_step);
+      share.repetitions.push_back(StepBytes(config, batch) / per_step / bandwidth_);
+    }
+    measurements_.push_back(std::move(speed));
+    if (device_) measurements_.push_back(std::move(share));
+    return Status::Ok();
+  }
+
+  // Weights once, and the keys and values of every sequence.
+  double StepBytes(const ModelConfig& config, int64_t batch) const {
+    const int64_t context = options_.context + options_.new_tokens / 2;
+    const int64_t kv = batch * context * config.num_layers * 2 * config.kv_size();
+    return 2.0 * static_cast<double>(config.num_parameters() + kv);
+  }
+
+  Status MeasurePeer(const std::string& shape, const ModelConfig& config) {
+    PACE_RETURN_IF_ERROR((*peer_)->Load(config, options_));
+    version_ = (*peer_)->version();
+    for (const int64_t batch : options_.batches) {
+      Measurement speed =
+          Begin(Concat(shape, "_batch_", batch, "_transformers"), "tokens/s", std::nullopt);
+      for (int64_t round = 0; round <= options_.repetitions; ++round) {
+        const Result<double> seconds = (*peer_)->Decode(batch, options_.context);
+        if (!seconds.ok()) return seconds.status();
+        if (round == 0) continue;
+        speed.repetitions.push_back(static_cast<double>(batch * kPeerTokens) / *seconds);
+      }
+      measurements_.push_back(std::move(speed));
+    }
+    return Status::Ok();
+  }
+
+  std::string Command() const {
+    std::string command =
+        Concat("pace bench decode --device ", DeviceName(options_.device), " --repetitions ",
+               options_.repetitions, " --context ", options_.context, " --shape");
+    for (const std::string& shape : options_.shapes) command += " " + shape;
+    command += " --batch";
+    for (const int64_t batch : options_.batches) command += Concat(" ", batch);
+    if (!options_.python) command += " --no-python";
+    return command;
+  }
+
+  void WriteSettings(JsonWriter& json) const {
+    json.BeginObject();
+    json.Put("device", DeviceName(options_.device));
+    json.Put("repetitions", options_.repetitions);
+    json.Put("context", options_.context);
+    json.Put("new_tokens", options_.new_tokens);
+    json.Put("peer_new_tokens", kPeerTokens);
+    json.EndObject();
+  }
+
+  void WriteDevice(JsonWriter& json) const {
+    json.Key("gpu");
+    json.BeginObject();
+    json.Put("name", device_->name);
+    json.Put("driver_cuda", device_->driver);
+    json.Put("runtime_cuda", device_->runtime);
+    json.Put("memory_bytes", device_->memory_bytes);
+    json.Put("bandwidth_bytes_per_s", bandwidth_);
+    json.EndObject();
+  }
+
+  const DecodeBenchOptions options_;
+  std::optional<CudaDevice> device_;
+  double bandwidth_ = 1;
+  Result<std::unique_ptr<DecodePeer>> peer_ = Unavailable("not asked for");
+  std::string version_;
+  std::vector<Measurement> measurements_;
+};
+
+}  // namespace
+
+Status DecodeBenchOptions::Validate() const {
+  if (repetitions < 1 || context < 1 || new_tokens < 1 || num_threads < 1) {
+    return InvalidArgument("repetitions, context, new tokens and threads must be at least 1");
+  }
+  if (shapes.empty() || batches.empty()) return InvalidArgument("no shape, or no batch");
+  for (const int64_t batch : batches) {
+    if (batch < 1) return InvalidArgument("batch = ", batch, ": must be >= 1");
+  }
+  for (const std::string& shape : shapes) {
+    const Result<ModelConfig> config = ShapeOf(shape);
+    if (!config.ok()) return config.status();
+  }
+  return Status::Ok();
+}
+
+Result<std::string> RunDecodeBench(const DecodeBenchOptions& options) {
+  PACE_RETURN_IF_ERROR(options.Validate());
+  DecodeBench bench(options);
+  PACE_RETURN_IF_ERROR(bench.Run());
+  return bench.Report();
+}
+
+}  // namespace pace
