@@ -15,6 +15,7 @@
 #include "config/methods.h"
 #include "config/settings.h"
 #include "execution/checkpoint.h"
+#include "execution/curriculum.h"
 #include "execution/learner_options.h"
 #include "execution/policy.h"
 #include "lab/lab.h"
@@ -160,6 +161,11 @@ void PrintSummary(const Settings& settings, const Outcome& outcome, const std::s
           last.name.c_str(), static_cast<long long>(last.num_responses),
           static_cast<long long>(last.num_problems), 100 * first.mean, 100 * last.mean,
           100 * last.mean_half_width, first.mean_length, last.mean_length);
+      if (first.call_success.has_value() && last.call_success.has_value()) {
+        std::printf(" Tool calls: %.2f to %.2f a response, %.0f %% to %.0f %% of them succeed.",
+                    *first.mean_calls, *last.mean_calls, 100 * *first.call_success,
+                    100 * *last.call_success);
+      }
     }
   }
   std::printf(
@@ -173,6 +179,15 @@ void PrintSummary(const Settings& settings, const Outcome& outcome, const std::s
       MeanOf(outcome.rows, "pool/occupancy"), directory.c_str());
 }
 
+// Whether the model's template can carry a tool's replies, and programs can be run.
+Status CheckTools(const Settings& settings, const Policy& policy) {
+  if (settings.tools.use == ToolUse::kNone) return Status::Ok();
+  const Result<PromptRenderer> renderer = MakeRenderer(settings, policy);
+  if (!renderer.ok()) return renderer.status();
+  PACE_RETURN_IF_ERROR(MakeTurnRules(settings, policy, *renderer).status());
+  return ToolDesk::Open(settings.tools).status();
+}
+
 Status RunTrain(const TrainArguments& arguments) {
   const Result<Settings> settings = SettingsOf(arguments);
   if (!settings.ok()) return settings.status();
@@ -183,6 +198,7 @@ Status RunTrain(const TrainArguments& arguments) {
   // What cannot be trained leaves no run directory behind.
   const Result<TrainerOptions> learning = TrainerOptionsOf(*settings);
   if (!learning.ok()) return learning.status();
+  PACE_RETURN_IF_ERROR(CheckTools(*settings, *policy));
   std::string directory = arguments.resume;
   if (directory.empty()) {
     directory = arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;

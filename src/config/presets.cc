@@ -58,6 +58,10 @@ cluster: {rollout_gpus: 4, trainer_gpus: 2}
 workload: {prompt_tokens: 350, mean_tokens: 3000, sigma: 0.6, max_tokens: 8192,
            max_turns: 8, mean_turns: 3, tool_latency_s: 1, tool_latency_sigma: 1,
            tool_tokens: 80, tool_concurrency: 16}
+task: {prompt_template: "{problem}\nThe answer format must be: \\boxed{'The final answer goes here.'}",
+       verifier: retool}
+generation: {max_tokens: 8192}
+tools: {use: code_interpreter}
 compare:
   methods: [sync, async, raw, effective]
   overrides: ["sync:cluster.layout=colocated", "sync:cluster.rollout_gpus=2",

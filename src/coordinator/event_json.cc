@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "core/printable.h"
+
 namespace pace {
 namespace {
 
@@ -290,7 +292,7 @@ Result<Event> EventFromJson(std::string_view text) {
     PACE_RETURN_IF_ERROR(take.Finish(name));
     return event;
   }
-  return InvalidArgument("event = ", name, ": no such event");
+  return InvalidArgument("event = ", Printable(name), ": no such event");
 }
 
 std::string CommandToJson(const Command& command) {

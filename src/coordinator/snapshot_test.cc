@@ -143,7 +143,7 @@ TEST(EventJsonTest, RefusesWhatIsNotAnEvent) {
         "{\"event\":\"worker_lost\",\"worker\":-1}",
         "{\"event\":\"worker_lost\",\"worker\":1,\"worker\":1}",
         "{\"event\":\"worker_lost\",\"worker\":1.5}", "{\"event\":\"group_failed\",\"grupo\":1}",
-        "{\"event\":\"party\"}",
+        "{\"event\":\"party\"}", "{\"event\":\"two\\nlines\"}",
         "{\"event\":\"response_finished\",\"group\":0,\"member\":0,\"segments\":[[0]],"
         "\"prefix_score\":null,\"num_bytes\":0}",
         "{\"event\":\"response_finished\",\"group\":0,\"member\":0,\"segments\":[[0,1,2]],"

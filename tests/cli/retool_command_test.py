@@ -138,6 +138,7 @@ class RetoolTest(unittest.TestCase):
                                 self.folder / "refused")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("chat template", done.stderr)
+        self.assertFalse((self.folder / "refused").exists())
 
 
 if __name__ == "__main__":
