@@ -146,22 +146,13 @@ __global__ void __launch_bounds__(MaxWarps(kParts) * 32, LeastBlocks(kParts))
 
   float* const partial = reinterpret_cast<float*>(shared);
   const Half* x = static_cast<const Half*>(a.x);
-  int64_t stride = a.x_stride;
-  if (a.norm_weight != nullptr) {
-    float* const scratch = partial + num_warps * kParts * kOutputs * kColumns;
-    auto* const products = reinterpret_cast<float4*>(scratch + kWarp);
-    Half* const normed = reinterpret_cast<Half*>(products + a.num_inputs / 4);
-    stride = NormStride(a.num_inputs);
-    NormInto(a, normed, stride, products, scratch);
-    x = normed;
-  }
   // A column that is not there repeats the first one, and is not stored.
   const int column = lane / 4;
   if constexpr (kGrouped) {
     const int slot = group.slots[column < group.num_slots ? column : 0];
-    streamer.column = x + slot / a.slots_per_row * stride;
+    streamer.column = x + slot / a.slots_per_row * a.x_stride;
   } else {
-    streamer.column = x + (column < a.num_rows ? column : 0) * stride;
+    streamer.column = x + (column < a.num_rows ? column : 0) * a.x_stride;
   }
   streamer.Run(round);
   ReleaseSuccessor();
@@ -206,18 +197,10 @@ template <int kParts, int kUnroll, bool kGrouped>
 void LaunchStream(const StreamArguments& a, cudaStream_t stream) {
   const int64_t tiles = (a.num_outputs + kOutputs - 1) / kOutputs;
   const int warps = WarpsFor(tiles * (kGrouped ? a.max_groups : 1), a.num_inputs, kParts);
-  size_t bytes = sizeof(float) * static_cast<size_t>(warps * kParts * kOutputs * kColumns);
-  if (a.norm_weight != nullptr) {
-    bytes += sizeof(float) * (kWarp + static_cast<size_t>(a.num_inputs)) +
-             sizeof(Half) * static_cast<size_t>(a.num_rows * NormStride(a.num_inputs));
-  }
+  const size_t bytes = sizeof(float) * static_cast<size_t>(warps * kParts * kOutputs * kColumns);
   const dim3 grid(static_cast<unsigned>(tiles),
                   kGrouped ? static_cast<unsigned>(a.max_groups) : 1U);
   const auto kernel = StreamKernel<kParts, kUnroll, kGrouped>;
-  if (bytes > 48 * 1024) {
-    (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes));
-  }
   Launch(kernel, grid, static_cast<unsigned>(warps) * kWarp, bytes, stream, a);
 }
 
