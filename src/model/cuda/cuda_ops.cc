@@ -79,7 +79,9 @@ Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_questions) {
   const int64_t pieces = plan.Add(4 * AnswerPieceFloats(logit_rows, config_.vocab_size));
   const int64_t answers = plan.Add(questions * static_cast<int64_t>(sizeof(Answer)));
 
-  memory_ = DeviceMemory();  // before the larger one
+  // Before the larger one; without it there is none.
+  memory_ = DeviceMemory();
+  row_capacity_ = question_capacity_ = 0;
   Result<DeviceMemory> memory = DeviceMemory::Allocate(plan.num_bytes(), "activations");
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);

@@ -21,7 +21,9 @@ Result<DeviceMemory> DeviceMemory::Allocate(int64_t num_bytes, std::string_view 
   }
   PACE_RETURN_IF_ERROR(ToStatus(error, what));
   memory.num_bytes_ = num_bytes;
-  PACE_RETURN_IF_ERROR(ToStatus(cudaMemset(memory.at_, 0, size), what));
+  // Our streams do not wait for the default one: zeros must be there before use.
+  PACE_RETURN_IF_ERROR(ToStatus(cudaMemsetAsync(memory.at_, 0, size, nullptr), what));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(nullptr), what));
   return memory;
 }
 
