@@ -39,7 +39,7 @@ check:
 
 format:
 	@scripts/setup check
-	@find src -name '*.cc' -print0 -o -name '*.h' -print0 | xargs -0 clang-format-19 -i
+	@find src -regex '.*\.\(cc\|h\|cu\|cuh\)' -print0 | xargs -0 clang-format-19 -i
 
 clean:
 	rm -rf build build-asan build-core build-cuda build-dev build-tsan .deps
