@@ -15,10 +15,11 @@ namespace pace {
 
 // As the command line gives them.
 struct InferenceArguments {
-  std::string model;          // a folder
-  std::string dtype = "f32";  // f32 or bf16
-  int64_t num_threads = 0;    // 0 = one per core
-  std::string kv_memory;      // empty = 1 GiB, or less if that is enough
+  std::string model;           // a folder
+  std::string dtype = "f32";   // f32 or bf16
+  std::string device = "cpu";  // or cuda
+  int64_t num_threads = 0;     // 0 = one per core
+  std::string kv_memory;       // empty = 1 GiB, or less if that is enough
 };
 
 struct GenerationOptions {

@@ -197,6 +197,8 @@ void AddInference(CLI::App* command, InferenceArguments& arguments) {
       ->required();
   command->add_option("--dtype", arguments.dtype, "What to compute with: f32 or bf16")
       ->capture_default_str();
+  command->add_option("--device", arguments.device, "cpu, or cuda in a build with it")
+      ->capture_default_str();
   command->add_option("--threads", arguments.num_threads, "Threads; 0 = one per core")
       ->check(CLI::Range(0, 4096));
   command->add_option("--kv-memory", arguments.kv_memory,

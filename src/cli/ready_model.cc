@@ -7,6 +7,7 @@
 
 #include "cli/byte_size.h"
 #include "cli/model_dtype.h"
+#include "model/devices.h"
 #include "model/weight_set.h"
 
 namespace pace {
@@ -70,10 +71,13 @@ Result<ReadyModel> LoadReadyModel(const InferenceArguments& arguments, int64_t n
   const Result<int64_t> num_blocks = NumBlocks(arguments, *config, *dtype, num_sequences);
   if (!num_blocks.ok()) return num_blocks.status();
   const int64_t num_cores = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
-  Result<std::unique_ptr<Decoder>> decoder = CreateCpuDecoder(
-      *config, {.dtype = *dtype,
-                .num_blocks = *num_blocks,
-                .num_threads = arguments.num_threads > 0 ? arguments.num_threads : num_cores});
+  const Result<DeviceKind> device = ParseDevice(arguments.device);
+  if (!device.ok()) return device.status();
+  Result<std::unique_ptr<Decoder>> decoder =
+      CreateDecoder(*device, *config,
+                    {.dtype = *dtype,
+                     .num_blocks = *num_blocks,
+                     .num_threads = arguments.num_threads > 0 ? arguments.num_threads : num_cores});
   if (!decoder.ok()) return decoder.status();
   Result<std::shared_ptr<const DecoderWeights>> prepared = (*decoder)->Prepare(*weights);
   if (!prepared.ok()) return prepared.status();

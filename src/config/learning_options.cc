@@ -7,6 +7,7 @@ namespace pace {
 namespace {
 
 constexpr std::array<std::string_view, 2> kComputeNames = {"float32", "bf16"};
+constexpr std::array<std::string_view, 2> kDeviceNames = {"cpu", "cuda"};
 constexpr std::array<std::string_view, 3> kSyncNames = {"rebuild", "keep", "drain"};
 
 }  // namespace
@@ -35,6 +36,9 @@ std::vector<Field> ResponseOptions::Fields() {
 
 std::vector<Field> EngineSettings::Fields() {
   return {
+      Field::Enum("device", device, kDeviceNames,
+                  "Where responses are generated (training is on the CPU); cuda needs a build "
+                  "with it."),
       Field::Int("count", count, "Rollout engines (runtime; the lab has the cluster's).")
           .AtLeast(1)
           .AtMost(1024),

@@ -36,10 +36,13 @@ struct ResponseOptions {
 };
 
 enum class SyncRule { kRebuild, kKeep, kDrain };
+enum class EngineDevice { kCpu, kCuda };
 
 // Rollout engines of a run on real hardware. In the lab, their number and their
 // slots are the cluster's.
 struct EngineSettings {
+  // Where responses are generated; training is on the CPU.
+  EngineDevice device = EngineDevice::kCpu;
   int64_t count = 1;
   int64_t threads = 1;  // of each
   // Responses decoded at once; 0 = as memory allows. More: higher throughput,

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "execution/learner_options.h"
-#include "model/decoder.h"
+#include "model/devices.h"
 
 namespace pace {
 namespace {
@@ -45,8 +45,9 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
   }
   const RolloutOptions options = RolloutOptionsOf(settings);
   PACE_RETURN_IF_ERROR(options.Validate().At("engine"));
-  Result<std::unique_ptr<Decoder>> decoder = CreateCpuDecoder(
-      policy.config,
+  const bool on_gpu = settings.engine.device == EngineDevice::kCuda;
+  Result<std::unique_ptr<Decoder>> decoder = CreateDecoder(
+      on_gpu ? DeviceKind::kCuda : DeviceKind::kCpu, policy.config,
       {.dtype = dtype, .num_blocks = num_blocks, .num_threads = settings.engine.threads});
   if (!decoder.ok()) return decoder.status();
   return std::make_unique<EngineCore>(std::move(decoder).value(), policy.tokenizer, options);

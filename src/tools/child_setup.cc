@@ -173,7 +173,7 @@ void ChildSetup::RunInChild(char* const* arguments, char* const* environment) {
   if (options_.isolated) {
     if (!identity_.as_root) MapUser();
     EnterRoot();
-    ::sethostname("sandbox", 7);
+    Require(::sethostname("sandbox", 7) == 0, "host name");
     if (identity_.as_root) BecomeNobody();
     Require(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
   }

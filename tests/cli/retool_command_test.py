@@ -3,12 +3,11 @@
 import json
 import pathlib
 import random
-import shutil
-import signal
 import subprocess
 import tempfile
 import unittest
 
+import killed_run
 import pace_process
 
 # The model inside pace on a small batch. Calls take long against a step, so that
@@ -100,27 +99,10 @@ class RetoolTest(unittest.TestCase):
         """A finished run that was killed at random moments, and how often it was."""
         chance = random.Random(3)
         run = self.folder / f"{driver}-killed"
-        first = self.command(f"run.num_steps={STEPS}", "run.checkpoint_every=4", "--driver", driver,
-                             "--out", run)
-        command = first
-        kills = 0
-        while True:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                       text=True, cwd=self.folder)
-            try:
-                wait = chance.uniform(1, 4) if kills < KILLS else 240
-                _, errors = process.communicate(timeout=wait)
-                self.assertEqual(process.returncode, 0, errors)
-                return run, kills
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                process.communicate()
-                kills += 1
-            if any((run / "checkpoints").glob("step-*")):
-                command = [str(pace_process.BINARY), "train", "--resume", str(run)]
-            elif run.exists():
-                shutil.rmtree(run)
-                command = first
+        command = self.command(f"run.num_steps={STEPS}", "run.checkpoint_every=4",
+                               "--driver", driver, "--out", run)
+        waits = [chance.uniform(1, 4) for _ in range(KILLS)]
+        return run, killed_run.finish(command, run, waits, self.folder)
 
     def test_the_runtime_goes_on_with_calls_under_way(self):
         run, _ = self.killed("runtime")

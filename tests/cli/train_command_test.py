@@ -2,13 +2,13 @@
 
 import pathlib
 import random
-import shutil
 import signal
 import subprocess
 import tempfile
 import time
 import unittest
 
+import killed_run
 import pace_process
 
 # A network of random weights that learns from the length penalty alone: enough
@@ -85,32 +85,6 @@ class TrainTest(unittest.TestCase):
                 verdicts = [(line["group"], line["verdict"]) for line in lines if "verdict" in line]
                 self.assertEqual(verdicts, recorded, f"{driver} {name}")
 
-    def kill_and_resume(self, driver, run, chance, kills_left):
-        """Runs to the end, killed at most so often on the way. Returns how often it was."""
-        arguments = [f"run.num_steps={STEPS}", "run.checkpoint_every=5", "record.level=full",
-                     "--driver", driver, "--out", run]
-        command = self.command(*arguments)
-        kills = 0
-        while True:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                       text=True, cwd=self.folder)
-            try:
-                wait = chance.uniform(0.2, 0.8) if kills < kills_left else 240
-                _, errors = process.communicate(timeout=wait)
-                self.assertEqual(process.returncode, 0, errors)
-                return kills
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                process.communicate()
-                kills += 1
-            saved = run / "checkpoints"
-            if saved.exists() and any(saved.glob("step-*")):
-                command = [str(pace_process.BINARY), "train", "--resume", str(run)]
-            elif run.exists():
-                # Killed before the first checkpoint: begin again.
-                shutil.rmtree(run)
-                command = self.command(*arguments)
-
     def killed_runs(self, driver):
         """Finished runs that were killed at `KILLS` random moments, all together."""
         chance = random.Random(1)
@@ -118,7 +92,10 @@ class TrainTest(unittest.TestCase):
         number = 0
         while left > 0:
             run = self.folder / f"{driver}-killed-{number}"
-            left -= self.kill_and_resume(driver, run, chance, left)
+            command = self.command(f"run.num_steps={STEPS}", "run.checkpoint_every=5",
+                                   "record.level=full", "--driver", driver, "--out", run)
+            waits = [chance.uniform(0.2, 0.8) for _ in range(left)]
+            left -= killed_run.finish(command, run, waits, self.folder)
             number += 1
             yield run
 
