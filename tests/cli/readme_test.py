@@ -48,6 +48,13 @@ class ReadmeTest(unittest.TestCase):
                     cells = list(zip(ours.split(), theirs.split(), strict=True))
                     self.assertTrue(all(same_cell(a, b) for a, b in cells), f"{ours}\n{theirs}")
 
+    def test_figures_with_an_interval_stand_in_the_results(self):
+        figure = re.compile(r"\d\.\d+ ± \d\.\d+")
+        results = set(figure.findall((pace_process.SOURCE / "docs" / "results.md").read_text()))
+        stated = figure.findall((pace_process.SOURCE / "README.md").read_text())
+        self.assertTrue(stated)
+        self.assertEqual(set(stated) - results, set())
+
     def test_every_linked_file_is_there(self):
         for document in ["README.md", *pace_process.SOURCE.glob("docs/*.md")]:
             path = pace_process.SOURCE / document
