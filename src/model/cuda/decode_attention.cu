@@ -1,212 +1,17 @@
-// Attention over the paged cache with tensor cores.
-//
-// Scores and sums are computed transposed: S^T = K Q^T and O^T = V^T P^T, so
-// that the sixteen rows of a fragment are the sixteen tokens of a page (or
-// sixteen dimensions) and its eight columns are queries. A column is one query
-// row with one of the heads that share a key/value head.
-#include "model/cuda/attention_kernels.h"
-#include "model/cuda/cache_layout.h"
+// Attention of decode rows: a context is split over blocks of threads, and the last one
+// to finish joins the parts.
+#include "model/cuda/attention_fragments.cuh"
 #include "model/cuda/head_pairs.cuh"
-#include "model/cuda/launch.cuh"
 
 namespace pace::cuda {
 namespace {
 
-constexpr int kColumns = 8;  // of a fragment
-constexpr int kTileWarps = 4;
-constexpr int kTileFragments = kTileColumns / kTileWarps / kColumns;  // of one warp
 // Warps that share a context: more where few contexts leave processors idle.
 constexpr int kFewWarps = 4;
 constexpr int kManyWarps = 8;
 // Pages that are worth a block of their own.
 constexpr int kMinSplitPages = 2 * kManyWarps;
 constexpr int kMaxSplits = 32;
-constexpr float kLog2E = 1.44269504F;
-
-struct AttentionShape {
-  int64_t page_stride;  // elements from a block to the next
-  int group;            // heads that share a key/value head
-  float scale;          // of scores, in powers of two
-
-  __device__ explicit AttentionShape(const AttentionArguments& a, int padded)
-      : page_stride(static_cast<int64_t>(a.cache.num_kv_heads) * 2 * PageElements(padded)),
-        group(a.num_heads / a.cache.num_kv_heads),
-        scale(kLog2E * rsqrtf(static_cast<float>(a.cache.head_dim))) {}
-};
-
-// What one warp knows of its columns: lane 4g + t holds columns 2t and 2t + 1 of
-// scores and sums, and column g of the queries.
-template <int kDim, int kFragments>
-struct WarpColumns {
-  static constexpr int kSteps = kDim / 16;
-  uint32_t query[kFragments][kSteps][2];
-  float out[kFragments][kSteps][4];
-  float largest[kFragments][2];
-  float sum[kFragments][2];
-  int last[kFragments][2];  // position that the column sees last; -1 = no column
-
-  __device__ void Clear() {
-#pragma unroll
-    for (int f = 0; f < kFragments; ++f) {
-#pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        largest[f][c] = -INFINITY;
-        sum[f][c] = 0;
-      }
-#pragma unroll
-      for (int s = 0; s < kSteps; ++s) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) out[f][s][i] = 0;
-      }
-    }
-  }
-
-  // `from`: a padded head, or null for a column that is not there.
-  __device__ void LoadQuery(int f, const Half* from, int t) {
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s) {
-      uint2 pair = make_uint2(0, 0);
-      if (from != nullptr) pair = *reinterpret_cast<const uint2*>(from + s * 16 + t * 4);
-      query[f][s][0] = pair.x;
-      query[f][s][1] = pair.y;
-    }
-  }
-
-  // One page of keys and values, whose first token has this position.
-  __device__ void Attend(const Half* page, int first, float scale, int lane) {
-    const uint4* const keys = reinterpret_cast<const uint4*>(page) + lane;
-    const uint4* const values = keys + PageElements(kDim) / 8;
-    uint4 key[kSteps];
-    uint4 value[kSteps];
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s) key[s] = keys[s * 32];
-#pragma unroll
-    for (int s = 0; s < kSteps; ++s) value[s] = values[s * 32];
-#pragma unroll
-    for (int f = 0; f < kFragments; ++f) {
-      float score[4] = {0, 0, 0, 0};
-#pragma unroll
-      for (int s = 0; s < kSteps; ++s) {
-        Multiply(score, key[s].x, key[s].z, key[s].y, key[s].w, query[f][s][0], query[f][s][1]);
-      }
-      const uint2 weights = Softmax(f, score, first, scale, lane);
-#pragma unroll
-      for (int s = 0; s < kSteps; ++s) {
-        Multiply(out[f][s], value[s].x, value[s].z, value[s].y, value[s].w, weights.x, weights.y);
-      }
-    }
-  }
-
-  // Scores into weights, as the right operand of the sums; rescales these.
-  __device__ uint2 Softmax(int f, float (&score)[4], int first, float scale, int lane) {
-    const int group = lane / 4;
-    const int token = first + group / 2 * 4 + group % 2;
-    float rescale[2];
-#pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      if (token > last[f][c]) score[c] = -INFINITY;
-      if (token + 2 > last[f][c]) score[c + 2] = -INFINITY;
-      float top = fmaxf(score[c], score[c + 2]);
-#pragma unroll
-      for (unsigned step = 4; step < kWarp; step *= 2) {
-        top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, step));
-      }
-      top = fmaxf(top * scale, largest[f][c]);
-      const float safe = top == -INFINITY ? 0.0F : top;
-      rescale[c] = exp2f(largest[f][c] - safe);
-      largest[f][c] = top;
-      score[c] = exp2f(score[c] * scale - safe);
-      score[c + 2] = exp2f(score[c + 2] * scale - safe);
-      sum[f][c] = sum[f][c] * rescale[c] + score[c] + score[c + 2];
-    }
-    if (__any_sync(kAllLanes, rescale[0] != 1.0F || rescale[1] != 1.0F)) {
-#pragma unroll
-      for (int s = 0; s < kSteps; ++s) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) out[f][s][i] *= rescale[i % 2];
-      }
-    }
-    return make_uint2(Transpose(PackHalves(score[0], score[1])),
-                      Transpose(PackHalves(score[2], score[3])));
-  }
-
-  // Adds the lanes' parts of the sums.
-  __device__ void JoinSums() {
-#pragma unroll
-    for (int f = 0; f < kFragments; ++f) {
-#pragma unroll
-      for (int c = 0; c < 2; ++c) {
-#pragma unroll
-        for (unsigned step = 4; step < kWarp; step *= 2) {
-          sum[f][c] += __shfl_xor_sync(kAllLanes, sum[f][c], step);
-        }
-      }
-    }
-  }
-};
-
-template <int kDim>
-__global__ void __launch_bounds__(kTileWarps * 32)
-    TileAttentionKernel(AttentionArguments a, const QueryTile* tiles) {
-  ReleaseSuccessor();
-  WaitForPredecessor();
-  const AttentionShape shape(a, kDim);
-  const QueryTile tile = tiles[blockIdx.x];
-  const int kv_head = static_cast<int>(blockIdx.y);
-  const int lane = static_cast<int>(threadIdx.x % kWarp);
-  const int warp = static_cast<int>(threadIdx.x / kWarp);
-  const int num_columns = tile.num_rows * shape.group;
-  const int first_column = tile.first_column + warp * kTileFragments * kColumns;
-  if (first_column >= num_columns) return;
-  const int start = a.rows.positions[tile.first_row];
-  const int32_t* const blocks = a.rows.blocks + a.rows.tables[tile.first_row];
-  const Half* const queries = static_cast<const Half*>(a.queries);
-
-  WarpColumns<kDim, kTileFragments> columns;
-  columns.Clear();
-  int last = 0;
-#pragma unroll
-  for (int f = 0; f < kTileFragments; ++f) {
-    const int mine = first_column + f * kColumns + lane / 4;
-    const int64_t row = tile.first_row + mine / shape.group;
-    const int head = kv_head * shape.group + mine % shape.group;
-    columns.LoadQuery(f, mine < num_columns ? queries + (row * a.num_heads + head) * kDim : nullptr,
-                      lane % 4);
-#pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      const int column = first_column + f * kColumns + lane % 4 * 2 + c;
-      columns.last[f][c] = column < num_columns ? start + column / shape.group : -1;
-    }
-  }
-  const int end_column = min(num_columns, first_column + kTileFragments * kColumns);
-  last = start + (end_column - 1) / shape.group;
-
-  const Half* const cache = static_cast<const Half*>(a.cache.at) + kv_head * 2 * PageElements(kDim);
-  for (int page = 0; page * kPageTokens <= last; ++page) {
-    columns.Attend(cache + blocks[page] * shape.page_stride, page * kPageTokens, shape.scale, lane);
-  }
-  columns.JoinSums();
-#pragma unroll
-  for (int f = 0; f < kTileFragments; ++f) {
-#pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      const int column = first_column + f * kColumns + lane % 4 * 2 + c;
-      if (column >= num_columns) continue;
-      const int64_t row = tile.first_row + column / shape.group;
-      const int head = kv_head * shape.group + column % shape.group;
-      Half* const out = static_cast<Half*>(a.out) + row * a.out_stride + head * a.cache.head_dim;
-#pragma unroll
-      for (int s = 0; s < kDim / 16; ++s) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const int dim = s * 16 + lane / 4 + i * 8;
-          if (dim >= a.cache.head_dim) continue;
-          out[dim] = FromFloat<Half>(columns.out[f][s][c + 2 * i] / columns.sum[f][c]);
-        }
-      }
-    }
-  }
-}
 
 // Sums of several warps, or of several parts of a context, for one column.
 struct Parts {
@@ -442,24 +247,6 @@ void RotateAndAttend(const AttentionArguments& a, const RotateArguments& rotate,
   const auto launch =
       splits.num_splits > 1 ? LaunchDecode<kManyWarps, true> : LaunchDecode<kFewWarps, true>;
   launch(a, rotate, which, num_rows, splits, stream);
-}
-
-void TileAttention(const AttentionArguments& a, const QueryTile* tiles, int64_t num_tiles,
-                   cudaStream_t stream) {
-  const dim3 grid(Count(num_tiles), Count(a.cache.num_kv_heads));
-  const auto kernel = [&] {
-    switch (PaddedHeadDim(a.cache.head_dim)) {
-      case 16:
-        return TileAttentionKernel<16>;
-      case 32:
-        return TileAttentionKernel<32>;
-      case 64:
-        return TileAttentionKernel<64>;
-      default:
-        return TileAttentionKernel<128>;
-    }
-  }();
-  Launch(kernel, grid, kTileWarps * 32, 0, stream, a, tiles);
 }
 
 }  // namespace pace::cuda
