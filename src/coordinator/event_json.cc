@@ -250,10 +250,14 @@ bool ScanSegments(JsonScanner& scan, std::vector<Segment>& segments) {
   while (scan.NextItem()) {
     int64_t version = 0;
     int64_t num_tokens = 0;
+    int64_t count = 0;
     scan.EnterArray();
-    if (scan.NextItem()) scan.Integer(0, kLargestCount, "", version);
-    if (scan.NextItem()) scan.Integer(1, kLargestTokens, "", num_tokens);
-    if (scan.ok() && (num_tokens == 0 || scan.NextItem())) scan.Fail("must be [version, tokens]");
+    while (scan.NextItem()) {
+      if (count == 0) scan.Integer(0, kLargestCount, "", version);
+      if (count == 1) scan.Integer(1, kLargestTokens, "", num_tokens);
+      if (++count > 2) scan.Fail("must be [version, tokens]");
+    }
+    if (scan.ok() && count < 2) scan.Fail("must be [version, tokens]");
     segments.push_back({PolicyVersion(version), num_tokens});
   }
   return scan.ok();

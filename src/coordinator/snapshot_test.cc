@@ -146,6 +146,8 @@ TEST(EventJsonTest, RefusesWhatIsNotAnEvent) {
         "{\"event\":\"party\"}", "{\"event\":\"two\\nlines\"}",
         "{\"event\":\"response_finished\",\"group\":0,\"member\":0,\"segments\":[[0]],"
         "\"prefix_score\":null,\"num_bytes\":0}",
+        "{\"event\":\"response_finished\",\"group\":0,\"member\":0,\"segments\":[[],5]],"
+        "\"prefix_score\":null,\"num_bytes\":7}",
         "{\"event\":\"response_finished\",\"group\":0,\"member\":0,\"segments\":[[0,1,2]],"
         "\"prefix_score\":null,\"num_bytes\":0}",
         "{\"event\":\"response_finished\",\"group\":0,\"member\":0,\"segments\":[[0,0]],"

@@ -91,10 +91,9 @@ void ReadFolders(JsonScanner& scan, std::vector<std::string>& folders) {
 void ReadVersion(JsonScanner& scan) {
   int64_t major = 0;
   int64_t minor = 0;
+  int64_t count = 0;
   scan.EnterArray();
-  if (scan.NextItem()) scan.Integer(0, 99, "", major);
-  if (scan.NextItem()) scan.Integer(0, 999, "", minor);
-  scan.NextItem();
+  while (scan.NextItem()) scan.Integer(0, 999, "", count++ == 0 ? major : minor);
   if (scan.ok() && (major < 3 || (major == 3 && minor < 9))) {
     scan.Fail("must be 3.9 or later");
   }
