@@ -8,8 +8,8 @@
 namespace pace {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKindNames = {"list_sum", "arithmetic", "product",
-                                                        "dataset"};
+constexpr std::array<std::string_view, 5> kKindNames = {"list_sum", "arithmetic", "product",
+                                                        "word_problems", "dataset"};
 constexpr std::array<std::string_view, 2> kChatNames = {"auto", "never"};
 constexpr std::array<std::string_view, 3> kThinkingNames = {"auto", "on", "off"};
 constexpr std::array<std::string_view, 2> kLongPromptNames = {"refuse", "skip"};
@@ -45,6 +45,16 @@ std::vector<Field> TaskOptions::Fields() {
       Field::Int("max_digits", max_digits, "arithmetic: most digits of an operand.")
           .AtLeast(1)
           .AtMost(9),
+      Field::Int("min_steps", min_steps, "word_problems: fewest operations of a problem.")
+          .AtLeast(1)
+          .AtMost(3),
+      Field::Int("max_steps", max_steps, "word_problems: most operations of a problem.")
+          .AtLeast(1)
+          .AtMost(3),
+      Field::Int("largest_number", largest_number,
+                 "word_problems: largest number of a problem, its results included.")
+          .AtLeast(20)
+          .AtMost(1e6),
       Field::Real("worked_share", worked_share,
                   "Supervised data: share of examples that show the steps.")
           .AtLeast(0)
@@ -58,7 +68,7 @@ std::vector<Field> TaskOptions::Fields() {
       Field::Text("file", file,
                   "dataset: JSON lines of {id, problem, answer} or in verl's schema."),
       Field::Text("prompt_template", prompt_template,
-                  "Prompt of a row that holds a problem; {problem} stands for its text."),
+                  "Prompt of a problem; {problem} stands for its text."),
       Field::Text("verifier", verifier,
                   "Verifier mode of a dataset and of benchmark files; auto = dapo-int."),
       Field::TextList("benchmarks", benchmarks,
@@ -75,6 +85,10 @@ Status TaskOptions::Validate() const {
   if (min_digits > max_digits) {
     return InvalidArgument("task.min_digits = ", min_digits,
                            ": must be <= task.max_digits = ", max_digits);
+  }
+  if (min_steps > max_steps) {
+    return InvalidArgument("task.min_steps = ", min_steps,
+                           ": must be <= task.max_steps = ", max_steps);
   }
   const bool repeats = operations.find_first_of(operations.substr(0, 1), 1) != std::string::npos ||
                        (operations.size() == 3 && operations[1] == operations[2]);

@@ -13,7 +13,7 @@
 
 namespace pace {
 
-enum class TaskKind { kListSum, kArithmetic, kProduct, kDataset };
+enum class TaskKind { kListSum, kArithmetic, kProduct, kWordProblems, kDataset };
 
 // Generated tasks need no file and never repeat by design; a dataset is gone
 // through epoch by epoch, each in an order of its own.
@@ -35,6 +35,12 @@ struct TaskOptions {
   int64_t min_digits = 1;
   int64_t max_digits = 4;
 
+  // word_problems: operations that a problem takes, uniform between the bounds, and the
+  // largest number of a problem, its results included.
+  int64_t min_steps = 1;
+  int64_t max_steps = 3;
+  int64_t largest_number = 100;
+
   // Generated tasks, supervised data: share of examples that show the steps (product:
   // that call the tool as one should); the others give the bare answer (product: or
   // make a call that fails first).
@@ -48,8 +54,8 @@ struct TaskOptions {
   // dataset: JSON lines of {id, problem, answer}, of {question, answer}, or in
   // verl's schema.
   std::string file;
-  // The prompt of a row that holds a problem; {problem} stands for its text.
-  // Rows that hold messages are used as they are. Benchmark files likewise.
+  // The prompt of a problem; {problem} stands for its text. Rows that hold messages are
+  // used as they are. Benchmark files likewise.
   std::string prompt_template = "{problem}";
   // Verifier mode of a dataset and of benchmark files; auto = dapo-int.
   // Generated tasks bring their own.

@@ -17,21 +17,22 @@ Result<Benchmark> HeldOutOf(const TaskOptions& options) {
   const auto task = MakeSyntheticTask(options);
   if (!task.ok()) return task.status();
   return HeldOutBenchmark(**task, options.held_out_problems,
-                          static_cast<uint64_t>(options.held_out_seed));
+                          static_cast<uint64_t>(options.held_out_seed), options.prompt_template);
 }
 
 }  // namespace
 
-Result<Benchmark> HeldOutBenchmark(const SyntheticTask& task, int64_t num_problems, uint64_t seed) {
+Result<Benchmark> HeldOutBenchmark(const SyntheticTask& task, int64_t num_problems, uint64_t seed,
+                                   std::string_view prompt_template) {
   Benchmark benchmark{.name = std::string(kHeldOutName)};
-  std::unordered_set<std::string> keys;
+  std::unordered_set<std::string> known;
   int64_t repeats = 0;
   for (uint64_t index = 0; std::ssize(benchmark.problems) < num_problems; ++index) {
     const Exercise exercise = task.At(Purpose::kHeldOut, seed, index);
-    if (keys.insert(exercise.key).second) {
+    if (known.insert(task.Identity(exercise)).second) {
       repeats = 0;
-      benchmark.problems.push_back(
-          ToProblem(task, exercise, Concat(kHeldOutName, "/", benchmark.problems.size())));
+      benchmark.problems.push_back(ToProblem(
+          task, exercise, Concat(kHeldOutName, "/", benchmark.problems.size()), prompt_template));
     } else if (++repeats == kMaxRepeats) {
       return InvalidArgument("task.held_out_problems = ", num_problems, ": ", task.name(),
                              " holds out only about ", benchmark.problems.size(),

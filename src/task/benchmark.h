@@ -15,6 +15,7 @@
 #include "core/status.h"
 #include "task/dataset.h"
 #include "task/problem.h"
+#include "task/prompt_template.h"
 #include "task/synthetic_task.h"
 
 namespace pace {
@@ -29,7 +30,8 @@ struct Benchmark {
 // `num_problems` different problems from the held-out side of the task, the same
 // for the same seed; more of them only extend the list. An error where the task
 // has too few.
-Result<Benchmark> HeldOutBenchmark(const SyntheticTask& task, int64_t num_problems, uint64_t seed);
+Result<Benchmark> HeldOutBenchmark(const SyntheticTask& task, int64_t num_problems, uint64_t seed,
+                                   std::string_view prompt_template = kProblemField);
 
 // "FILE", or "FILE@MODE" for a verifier mode of its own; `form` is that of the
 // other files. The benchmark is named after the file: aime2024.jsonl is aime2024.

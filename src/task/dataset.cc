@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "task/dataset_line.h"
+#include "task/prompt_template.h"
 #include "task/shuffle.h"
 
 namespace pace {
@@ -17,18 +18,6 @@ constexpr size_t kBlockBytes = size_t{1} << 20;
 
 bool IsBlank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
-}
-
-std::string FillTemplate(const std::string& form, const std::string& problem) {
-  constexpr std::string_view kField = "{problem}";
-  std::string out;
-  size_t at = 0;
-  for (size_t found = 0; (found = form.find(kField, at)) != std::string::npos;) {
-    out.append(form, at, found - at);
-    out += problem;
-    at = found + kField.size();
-  }
-  return out.append(form, at);
 }
 
 // Cuts blocks of a text into its lines.
@@ -144,7 +133,7 @@ Problem Dataset::Row(int64_t row) const {
       ParseDatasetLine(std::string_view(text_).substr(span.begin, span.num_bytes));
   PACE_CHECK(line.ok(), "a line that was read before: ", line.status().message());
   if (const auto* problem = std::get_if<std::string>(&line->prompt)) {
-    line->prompt = FillTemplate(form_.prompt_template, *problem);
+    line->prompt = FillPromptTemplate(form_.prompt_template, *problem);
   }
   return {.id = line->id.has_value() ? *line->id : Concat(name_, "/", span.number),
           .prompt = std::move(line->prompt),

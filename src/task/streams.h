@@ -14,6 +14,7 @@ enum class TaskStream : uint32_t {
   kSupervisedStyle,  // worked, or the bare answer
   kShuffle,
   kProbe,  // finding out whether a task can be split
+  kStory,  // of word problems; its seed is a draw of the streams above
 };
 
 }  // namespace pace

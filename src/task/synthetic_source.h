@@ -10,16 +10,20 @@
 #include <vector>
 
 #include "task/problem_source.h"
+#include "task/prompt_template.h"
 #include "task/synthetic_task.h"
 
 namespace pace {
 
-Problem ToProblem(const SyntheticTask& task, const Exercise& exercise, std::string id);
+// The exercise in a prompt of this form (prompt_template.h).
+Problem ToProblem(const SyntheticTask& task, const Exercise& exercise, std::string id,
+                  std::string_view prompt_template = kProblemField);
 
 class SyntheticSource final : public ProblemSource {
  public:
-  SyntheticSource(std::shared_ptr<const SyntheticTask> task, uint64_t seed)
-      : task_(std::move(task)), seed_(seed) {}
+  SyntheticSource(std::shared_ptr<const SyntheticTask> task, uint64_t seed,
+                  std::string prompt_template = std::string(kProblemField))
+      : task_(std::move(task)), seed_(seed), prompt_template_(std::move(prompt_template)) {}
 
   Problem At(PromptIndex index) const override;
   std::optional<int64_t> epoch_size() const override { return std::nullopt; }
@@ -27,6 +31,7 @@ class SyntheticSource final : public ProblemSource {
  private:
   std::shared_ptr<const SyntheticTask> task_;
   uint64_t seed_;
+  std::string prompt_template_;
 };
 
 // What a model is shown: it learns to continue the prompt by what it says and the end
@@ -44,8 +49,12 @@ struct SftExample {
 class SftSource {
  public:
   // REQUIRES: 0 <= worked_share <= 1
-  SftSource(std::shared_ptr<const SyntheticTask> task, uint64_t seed, double worked_share)
-      : task_(std::move(task)), seed_(seed), worked_share_(worked_share) {}
+  SftSource(std::shared_ptr<const SyntheticTask> task, uint64_t seed, double worked_share,
+            std::string prompt_template = std::string(kProblemField))
+      : task_(std::move(task)),
+        seed_(seed),
+        worked_share_(worked_share),
+        prompt_template_(std::move(prompt_template)) {}
 
   // REQUIRES: index >= 0
   SftExample At(int64_t index) const;
@@ -54,6 +63,7 @@ class SftSource {
   std::shared_ptr<const SyntheticTask> task_;
   uint64_t seed_;
   double worked_share_;
+  std::string prompt_template_;
 };
 
 }  // namespace pace

@@ -6,6 +6,7 @@
 #include "task/list_sum.h"
 #include "task/product.h"
 #include "task/streams.h"
+#include "task/word_problems.h"
 
 namespace pace {
 namespace {
@@ -87,6 +88,8 @@ Result<std::shared_ptr<const SyntheticTask>> MakeSyntheticTask(const TaskOptions
     task = std::make_shared<const ListSum>(options);
   } else if (options.kind == TaskKind::kProduct) {
     task = std::make_shared<const Product>(options);
+  } else if (options.kind == TaskKind::kWordProblems) {
+    task = std::make_shared<const WordProblems>(options);
   } else {
     task = std::make_shared<const Arithmetic>(options);
   }

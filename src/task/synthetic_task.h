@@ -76,6 +76,9 @@ class SyntheticTask {
     return {u < worked_share ? exercise.Worked() : exercise.Bare()};
   }
 
+  // What two exercises of one evaluation set must not share.
+  virtual const std::string& Identity(const Exercise& exercise) const { return exercise.key; }
+
   // Whether every kind has exercises on both sides of the split.
   Status CheckSplit() const;
 

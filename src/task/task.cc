@@ -11,7 +11,8 @@ Result<TrainingProblems> MakeTrainingProblems(const TaskOptions& options,
     trained.length_scale = options.train_length_scale.value_or(options.length_scale);
     const auto task = MakeSyntheticTask(trained);
     if (!task.ok()) return task.status();
-    return TrainingProblems{.source = std::make_shared<const SyntheticSource>(*task, seed)};
+    return TrainingProblems{
+        .source = std::make_shared<const SyntheticSource>(*task, seed, options.prompt_template)};
   }
   const Result<DatasetForm> form = DatasetFormOf(options);
   if (!form.ok()) return form.status();
@@ -27,11 +28,11 @@ Result<SftSource> MakeSftSource(const TaskOptions& options, uint64_t seed) {
   if (options.kind == TaskKind::kDataset) {
     return InvalidArgument(
         "task.kind = dataset: supervised examples come from generated tasks (list_sum, "
-        "arithmetic)");
+        "arithmetic, product, word_problems)");
   }
   const auto task = MakeSyntheticTask(options);
   if (!task.ok()) return task.status();
-  return SftSource(*task, seed, options.worked_share);
+  return SftSource(*task, seed, options.worked_share, options.prompt_template);
 }
 
 }  // namespace pace

@@ -64,6 +64,8 @@ TEST(TaskOptionsTest, RulesThatSpanFieldsAreChecked) {
             "task.min_numbers = 19: must be <= task.max_numbers = 18");
   EXPECT_EQ(Invalid([](auto& o) { o.min_digits = 5; }),
             "task.min_digits = 5: must be <= task.max_digits = 4");
+  EXPECT_EQ(Invalid([](auto& o) { o.max_steps = 2, o.min_steps = 3; }),
+            "task.min_steps = 3: must be <= task.max_steps = 2");
   for (const char* operations : {"", "+/", "++", "+--", "-+-", "+-*+"}) {
     EXPECT_EQ(Invalid([&](auto& o) { o.operations = operations; }),
               Concat("task.operations = \"", operations, "\": must be some of + - *, each once"));
@@ -86,16 +88,17 @@ TEST(TaskOptionsTest, FieldsReadBackWhatTheyWrite) {
   options.benchmarks = {"held_out", "a b.jsonl@math"};
   std::vector<std::string> keys;
   for (const Field& field : options.Fields()) keys.push_back(field.key());
-  EXPECT_EQ(keys, (std::vector<std::string>{"kind", "min_numbers", "max_numbers", "length_scale",
-                                            "train_length_scale", "modulus", "operations",
-                                            "min_digits", "max_digits", "worked_share",
-                                            "held_out_problems", "held_out_seed", "file",
-                                            "prompt_template", "verifier", "benchmarks"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{
+                      "kind", "min_numbers", "max_numbers", "length_scale", "train_length_scale",
+                      "modulus", "operations", "min_digits", "max_digits", "min_steps", "max_steps",
+                      "largest_number", "worked_share", "held_out_problems", "held_out_seed",
+                      "file", "prompt_template", "verifier", "benchmarks"}));
   for (const Field& field : options.Fields()) {
     if (field.key() != "kind") continue;
     EXPECT_TRUE(field.Set(PlainText{"arithmetic"}, "task.kind").ok());
-    EXPECT_EQ(field.Set(PlainText{"chess"}, "task.kind").message(),
-              "task.kind = chess: must be one of list_sum, arithmetic, product, dataset");
+    EXPECT_EQ(
+        field.Set(PlainText{"chess"}, "task.kind").message(),
+        "task.kind = chess: must be one of list_sum, arithmetic, product, word_problems, dataset");
   }
   EXPECT_EQ(options.kind, TaskKind::kArithmetic);
 }
