@@ -19,32 +19,49 @@ if(NOT torch_python)
   set(torch_python ${Python3_EXECUTABLE})
 endif()
 
-execute_process(
-  COMMAND ${torch_python} -c
-    "import torch; print(torch.utils.cmake_prefix_path, torch.__version__, sep=';')"
-  OUTPUT_VARIABLE torch_answer OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE torch_error
-  RESULT_VARIABLE torch_failed)
-if(torch_failed)
-  message(FATAL_ERROR "${torch_python} cannot import torch (run scripts/setup build, set "
-    "PACE_TORCH_PYTHON, or build without LibTorch: --preset core-only)\n${torch_error}")
+# Where the package lies; torch itself is not imported, which takes seconds.
+set(PACE_TORCH_ROOT "" CACHE PATH "The folder of torch's package; empty = ask the Python")
+set(torch_root "${PACE_TORCH_ROOT}")
+if(NOT torch_root)
+  execute_process(
+    COMMAND ${torch_python} -c
+      "import importlib.util; print(importlib.util.find_spec('torch').submodule_search_locations[0])"
+    OUTPUT_VARIABLE torch_root OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE torch_error
+    RESULT_VARIABLE torch_failed)
+  if(torch_failed)
+    message(FATAL_ERROR "${torch_python} has no torch (run scripts/setup build, set "
+      "PACE_TORCH_PYTHON, or build without LibTorch: --preset core-only)\n${torch_error}")
+  endif()
 endif()
-list(GET torch_answer 0 torch_prefix)
-list(GET torch_answer 1 PACE_TORCH_VERSION)
+if(NOT EXISTS ${torch_root}/version.py OR NOT EXISTS ${torch_root}/lib/libtorch_cpu.so)
+  message(FATAL_ERROR "${torch_root}: not the folder of an installed torch")
+endif()
+file(STRINGS ${torch_root}/version.py torch_version REGEX "^__version__")
+string(REGEX REPLACE ".*'(.*)'.*" "\\1" PACE_TORCH_VERSION "${torch_version}")
 if(PACE_TORCH_VERSION VERSION_LESS 2.11)
-  message(FATAL_ERROR "${torch_python} has torch ${PACE_TORCH_VERSION}: must be 2.11 or later")
+  message(FATAL_ERROR "${torch_root} has torch ${PACE_TORCH_VERSION}: must be 2.11 or later")
 endif()
-message(STATUS "LibTorch ${PACE_TORCH_VERSION} of ${torch_python}")
+if(PACE_CUDA AND NOT EXISTS ${torch_root}/lib/libtorch_cuda.so)
+  message(FATAL_ERROR "PACE_CUDA = ON: the torch ${PACE_TORCH_VERSION} of ${torch_root} is built "
+    "for CPUs alone (name one for CUDA: PACE_TORCH_PYTHON or PACE_TORCH_ROOT)")
+endif()
+message(STATUS "LibTorch ${PACE_TORCH_VERSION} of ${torch_root}")
 
-# Torch's package warns about a profiler library that nothing here needs.
-set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
-find_package(Torch REQUIRED QUIET PATHS ${torch_prefix} NO_DEFAULT_PATH)
-unset(CMAKE_MESSAGE_LOG_LEVEL)
-
-# Its include folders are system headers, and its flags stay inside this target.
+# Torch's own CMake package would look for every library of CUDA and set flags for
+# all; this is what we use of it. Its include folders are system headers.
 add_library(pace_torch INTERFACE)
 add_library(pace::torch ALIAS pace_torch)
-target_include_directories(pace_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
-target_link_libraries(pace_torch INTERFACE ${TORCH_LIBRARIES})
+target_include_directories(pace_torch SYSTEM INTERFACE
+  ${torch_root}/include ${torch_root}/include/torch/csrc/api/include)
+target_link_libraries(pace_torch INTERFACE
+  ${torch_root}/lib/libtorch.so ${torch_root}/lib/libtorch_cpu.so ${torch_root}/lib/libc10.so
+  Threads::Threads)
+if(PACE_CUDA)
+  # Nothing names a symbol of libtorch_cuda.so: it registers itself when it is loaded.
+  target_link_options(pace_torch INTERFACE
+    "LINKER:--push-state,--no-as-needed,${torch_root}/lib/libtorch_cuda.so,--pop-state")
+  target_link_libraries(pace_torch INTERFACE ${torch_root}/lib/libc10_cuda.so CUDA::cudart)
+endif()
 # libtorch_cpu.so exports parts of std::filesystem of the compiler it was built with
 # (pytorch#133437); mixed with a newer libstdc++ they crash. Loaded first, the system's
 # libstdc++ serves everyone.
