@@ -10,6 +10,12 @@ void StepClock::Set(StepPart part, Seconds now) {
   state_.part = part;
 }
 
+void StepClock::BlameRescoring(Seconds time) {
+  const Seconds moved = std::clamp(time, Seconds(0), Of(StepPart::kWaitData));
+  Of(StepPart::kWaitData) -= moved;
+  Of(StepPart::kRescoreVisible) += moved;
+}
+
 StepTimes StepClock::EndStep(Seconds now, Seconds rescoring) {
   Set(state_.part, now);
   StepTimes times;

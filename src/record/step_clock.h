@@ -33,6 +33,9 @@ class StepClock {
   // What the trainer does from now on; time before `now` goes to the part that
   // was set before.
   void Set(StepPart part, Seconds now);
+  // Of this step's waiting for data, so much was for rescoring: where it is only
+  // known afterwards. No more than there was.
+  void BlameRescoring(Seconds time);
 
   // What a checkpoint keeps of it.
   struct State {

@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "record/step_clock.h"
+
 namespace pace {
 namespace {
 
@@ -145,6 +147,24 @@ TEST(StepMetricsTest, NoNameComesTwice) {
   for (const auto& [name, value] : TwoTrainedOneRejected()) {
     EXPECT_TRUE(names.insert(name).second) << name;
   }
+}
+
+TEST(StepClockTest, RescoringThatTheTrainerWaitedForIsNotWaitingForData) {
+  StepClock clock;
+  clock.Set(StepPart::kWaitData, Seconds(1));
+  clock.Set(StepPart::kTrain, Seconds(4));
+  clock.BlameRescoring(Seconds(2));
+  StepTimes times = clock.EndStep(Seconds(9), Seconds(2.5));
+  EXPECT_EQ(times.rescore_visible, Seconds(2));
+  EXPECT_EQ(times.wait_data, Seconds(2));  // a second from the start, and one of the three
+  EXPECT_EQ(times.rescore_hidden, Seconds(0.5));
+  EXPECT_EQ(times.step, Seconds(9));
+  // Never more than there was to wait.
+  clock.Set(StepPart::kTrain, Seconds(9));
+  clock.BlameRescoring(Seconds(3));
+  times = clock.EndStep(Seconds(10), Seconds(3));
+  EXPECT_EQ(times.rescore_visible, Seconds(0));
+  EXPECT_EQ(times.rescore_hidden, Seconds(3));
 }
 
 }  // namespace
