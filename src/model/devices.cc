@@ -1,5 +1,10 @@
 #include "model/devices.h"
 
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "core/printable.h"
 #include "model/cuda/cuda_decoder.h"
 
@@ -19,6 +24,22 @@ Result<std::unique_ptr<Decoder>> CreateDecoder(DeviceKind device, const ModelCon
                                                const DecoderOptions& options) {
   return device == DeviceKind::kCpu ? CreateCpuDecoder(config, options)
                                     : CreateCudaDecoder(config, options);
+}
+
+Result<WeightSet> ToHost(const ModelConfig& config, const WeightSet& weights) {
+  if (weights.residence() == Residence::kHost) return weights;
+  size_t total = 0;
+  for (const auto& [name, view] : weights.views()) total += view.bytes.size();
+  auto bytes = std::make_shared<std::vector<std::byte>>(total);
+  TensorViews views;
+  size_t at = 0;
+  for (const auto& [name, view] : weights.views()) {
+    const std::span<std::byte> place(bytes->data() + at, view.bytes.size());
+    PACE_RETURN_IF_ERROR(CopyFromCuda(view.bytes, place));
+    views.emplace(name, TensorView{.dtype = view.dtype, .shape = view.shape, .bytes = place});
+    at += view.bytes.size();
+  }
+  return WeightSet::Create(config, std::move(views), std::move(bytes));
 }
 
 }  // namespace pace

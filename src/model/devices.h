@@ -1,4 +1,4 @@
-// Which device a decoder runs on, as a setting.
+// Which device a network runs on, as a setting.
 #ifndef PACE_MODEL_DEVICES_H_
 #define PACE_MODEL_DEVICES_H_
 
@@ -20,6 +20,9 @@ std::string_view DeviceName(DeviceKind device);
 // such device.
 Result<std::unique_ptr<Decoder>> CreateDecoder(DeviceKind device, const ModelConfig& config,
                                                const DecoderOptions& options);
+
+// The same weights in this process's memory; itself where they are there.
+Result<WeightSet> ToHost(const ModelConfig& config, const WeightSet& weights);
 
 }  // namespace pace
 

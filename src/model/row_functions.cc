@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "model/cuda/training_functions.h"
 #include "model/gradient/training_kernels.h"
 #include "model/kernel_data.h"
 
@@ -100,11 +101,13 @@ at::Tensor ComposedGate(const at::Tensor& gate_up) {
 }
 
 at::Tensor RmsNormRows(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  if (HasCudaNorm(x)) return CudaRmsNorm(x, weight, epsilon);
   if (!HasKernels(x)) return ComposedRmsNorm(x, weight, epsilon);
   return RmsNormFunction::apply(x, weight.to(at::kFloat), epsilon);
 }
 
 at::Tensor GatedRows(const at::Tensor& gate_up) {
+  if (HasCudaGate(gate_up)) return CudaGate(gate_up);
   if (!HasKernels(gate_up)) return ComposedGate(gate_up);
   return GateFunction::apply(gate_up);
 }

@@ -1,8 +1,8 @@
 // The differentiable pieces of a layer that are worth one pass over memory.
 //
 // Composed from tensor operations each would read and write its rows many times.
-// For float32 and bf16 on the CPU they are kernels of our own, forward and
-// backward (gradient/); for every other dtype and device, the composition.
+// For float32 and bf16 they are kernels of our own, forward and backward: on the
+// CPU those of gradient/, on a GPU those of cuda/. For all else, the composition.
 // Tests hold one against the other.
 // Thread-safety: as LibTorch's operations.
 #ifndef PACE_MODEL_ROW_FUNCTIONS_H_
@@ -12,7 +12,7 @@
 
 namespace pace {
 
-// Whether kernels of our own compute on such a tensor.
+// Whether the CPU's kernels compute on such a tensor.
 bool HasKernels(const at::Tensor& x);
 
 // weight * x / sqrt(mean(x^2) + epsilon) along the last dimension; sums are

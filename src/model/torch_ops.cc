@@ -15,8 +15,18 @@ at::Tensor Wide(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
 }
 
+CudaProduct ProductOf(const TorchOps::Matrix& matrix) {
+  CudaProduct product;
+  for (const TorchOps::Projection& linear : matrix) {
+    product.weights.push_back(linear.weight);
+    if (linear.bias.defined()) product.biases.push_back(linear.bias);
+  }
+  return product;
+}
+
 // Weights may be wider than the computation.
 at::Tensor Apply(const at::Tensor& x, const TorchOps::Projection& linear) {
+  if (HasCudaProducts(x)) return CudaLinear(x, ProductOf({linear}));
   const at::Tensor weight = linear.weight.to(x.scalar_type());
   return linear.bias.defined() ? at::linear(x, weight, linear.bias.to(x.scalar_type()))
                                : at::linear(x, weight);
@@ -24,6 +34,7 @@ at::Tensor Apply(const at::Tensor& x, const TorchOps::Projection& linear) {
 
 // All matrices in one product, results side by side.
 at::Tensor ApplyStacked(const at::Tensor& x, const TorchOps::Matrix& matrix) {
+  if (HasCudaProducts(x)) return CudaLinear(x, ProductOf(matrix));
   if (matrix.size() == 1) return Apply(x, matrix.front());
   std::vector<at::Tensor> weights;
   std::vector<at::Tensor> biases;
@@ -78,6 +89,8 @@ TorchOps::TorchOps(const ModelConfig& config, const PackedTokens& batch,
   sin_T1D_ = at::sin(angles).unsqueeze(1);
   if (HasKernels(at::empty({0}, frequencies.options().dtype(options.dtype)))) {
     attention_ = c10::make_intrusive<SharedAttention>(config_, lengths_, cos_T1D_, sin_T1D_);
+  } else if (HasCudaAttention(config_, options.dtype, device)) {
+    sequences_ = c10::make_intrusive<CudaSequences>(config_, lengths_, cos_T1D_, sin_T1D_);
   } else {
     FormClasses(device);
   }
@@ -112,7 +125,7 @@ TorchOps::Rows TorchOps::Norm(const Rows& x, const Vector& weight) const {
 }
 
 TorchOps::Rows TorchOps::Linear(const Rows& x, const Matrix& matrix) const {
-  if (attention_ != nullptr) return {{ApplyStacked(Only(x), matrix)}};
+  if (IsPacked()) return {{ApplyStacked(Only(x), matrix)}};
   Rows out;
   for (const Projection& linear : matrix) out.parts.push_back(Apply(Only(x), linear));
   return out;
@@ -123,6 +136,12 @@ TorchOps::Rows TorchOps::Gated(const Rows& x, const Matrix& gate_up) const {
 }
 
 void TorchOps::AddLinear(Rows& x, const Rows& y, const Matrix& matrix) const {
+  if (HasCudaProducts(Only(y))) {
+    CudaProduct product = ProductOf(matrix);
+    product.residual = Only(x);
+    x.parts.front() = CudaLinear(Only(y), product);
+    return;
+  }
   const Projection& linear = matrix.front();
   x.parts.front() = linear.bias.defined()
                         ? Only(x) + Apply(Only(y), linear)
@@ -136,7 +155,7 @@ at::Tensor TorchOps::Rotated(const at::Tensor& x, const Vector* norm) const {
 }
 
 void TorchOps::Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) const {
-  if (attention_ != nullptr) {
+  if (IsPacked()) {
     if (q_norm != nullptr) qkv.query_norm = q_norm->to(at::kFloat);
     if (k_norm != nullptr) qkv.key_norm = k_norm->to(at::kFloat);
     return;
@@ -182,6 +201,9 @@ void TorchOps::FormClasses(at::Device device) {
 
 TorchOps::Rows TorchOps::Attend(const Rows& qkv, int64_t layer) {
   layer_ = layer;
+  if (sequences_ != nullptr) {
+    return {{CudaAttend(Only(qkv), qkv.query_norm, qkv.key_norm, sequences_)}};
+  }
   if (attention_ == nullptr) return AttendByClasses(qkv);
   return {{AttendRows(Only(qkv), qkv.query_norm, qkv.key_norm, attention_)}};
 }

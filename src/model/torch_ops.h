@@ -3,8 +3,10 @@
 // One object computes one packed batch. It is held by shared_ptr: where layers are
 // computed again, the backward pass keeps it. Norms, rotation, softmax and routing
 // are float32 whatever the dtype of the network (double stays double). No
-// operation is bound to a device; float32 and bf16 on the CPU have kernels of our
-// own for attention, norms and gates (attention_function.h, row_functions.h).
+// operation is bound to a device. Kernels of our own: norms, gates and attention in
+// float32 and bf16 on the CPU (row_functions.h, attention_function.h), in bf16 on a
+// GPU, where products keep the gradients of weights in float32, too
+// (cuda/training_functions.h).
 // Thread-safety: none.
 #ifndef PACE_MODEL_TORCH_OPS_H_
 #define PACE_MODEL_TORCH_OPS_H_
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "model/attention_function.h"
+#include "model/cuda/training_functions.h"
 #include "model/model_config.h"
 #include "model/network.h"
 #include "model/training_network.h"
@@ -78,6 +81,8 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
   };
   void FormClasses(at::Device device);
 
+  // Queries, keys and values stay side by side until Attend.
+  bool IsPacked() const { return attention_ != nullptr || sequences_ != nullptr; }
   at::Tensor Rotated(const at::Tensor& x_THD, const Vector* norm) const;
   Rows AttendByClasses(const Rows& qkv) const;
 
@@ -87,7 +92,9 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
   Record* record_;
   int64_t layer_ = 0;
   at::Tensor tokens_;
-  c10::intrusive_ptr<SharedAttention> attention_;  // of our own kernels, or null
+  // Of our own kernels, on the CPU or on a GPU; or null.
+  c10::intrusive_ptr<SharedAttention> attention_;
+  c10::intrusive_ptr<CudaSequences> sequences_;
   // Else:
   std::vector<LengthClass> classes_;
   at::Tensor places_;   // of every row, among the padded places of all classes

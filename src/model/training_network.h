@@ -16,6 +16,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -57,6 +58,10 @@ class TrainingNetwork {
   // REQUIRES: weights of this config
   static Result<TrainingNetwork> Create(const ModelConfig& config, const WeightSet& weights,
                                         const Options& options);
+  // Random weights that never were on the host, for benchmarks: matrices normal
+  // with this deviation, norms 1.
+  static Result<TrainingNetwork> CreateRandom(const ModelConfig& config, uint64_t seed,
+                                              double deviation, const Options& options);
 
   // A network over the same parameters with gradients of its own, for another
   // thread: updates in place are seen by both.
@@ -74,9 +79,12 @@ class TrainingNetwork {
   const at::Tensor& head_VH() const;
 
   // The present parameters as a set that a decoder can take: float32 views of
-  // these tensors (the CPU) or of copies. Later updates in place show through:
-  // Prepare from it before the next one.
+  // these tensors (the CPU) or of copies on the host. Later updates in place may
+  // show through: Prepare from it before the next one.
   WeightSet Weights() const;
+  // A copy in `dtype` (F32 or BF16) that stays where the network is: for decoders
+  // on the same GPU.
+  WeightSet DeviceWeights(Dtype dtype) const;
 
   TrainingNetwork(TrainingNetwork&&) noexcept;
   TrainingNetwork& operator=(TrainingNetwork&&) noexcept;
@@ -85,6 +93,9 @@ class TrainingNetwork {
  private:
   struct State;
   explicit TrainingNetwork(std::unique_ptr<State> state);
+  static Result<TrainingNetwork> Build(
+      const ModelConfig& config, const Options& options,
+      const std::function<at::Tensor(const Parameter&)>& parameter_values);
   std::unique_ptr<State> state_;
 };
 

@@ -56,10 +56,11 @@ void CheckOne(const Parameter& parameter, const TensorView& view, Defects& defec
 }  // namespace
 
 Result<WeightSet> WeightSet::Create(const ModelConfig& config, TensorViews views,
-                                    std::shared_ptr<const void> owner) {
+                                    std::shared_ptr<const void> owner, Residence residence) {
   PACE_RETURN_IF_ERROR(SplitStackedExperts(config, views));
   WeightSet set;
   set.owner_ = std::move(owner);
+  set.residence_ = residence;
   Defects defects;
   for (const Parameter& parameter : ParametersOf(config)) {
     const auto found = views.find(parameter.name);
@@ -97,6 +98,7 @@ const TensorView& WeightSet::Get(std::string_view name) const {
 }
 
 std::vector<float> WeightSet::Floats(std::string_view name) const {
+  PACE_CHECK(residence_ == Residence::kHost, name, ": lies on a GPU");
   const TensorView& view = Get(name);
   const auto bits = static_cast<size_t>(BitsPerElement(view.dtype));
   std::vector<float> out(view.bytes.size() * 8 / bits);

@@ -29,6 +29,10 @@ struct Parameter {
 // not among them.
 std::vector<Parameter> ParametersOf(const ModelConfig& config);
 
+// Where bytes lie: in this process's memory, or in a GPU's, which only a decoder
+// there can read (devices.h: ToHost).
+enum class Residence { kHost, kDevice };
+
 class WeightSet {
  public:
   WeightSet() = default;
@@ -37,19 +41,22 @@ class WeightSet {
   // the rotary tables that old checkpoints carry). Experts may be stacked
   // (stacked_experts.h). `owner` keeps the bytes alive.
   static Result<WeightSet> Create(const ModelConfig& config, TensorViews views,
-                                  std::shared_ptr<const void> owner);
+                                  std::shared_ptr<const void> owner,
+                                  Residence residence = Residence::kHost);
   // The checkpoint of a folder, mapped.
   static Result<WeightSet> Load(const ModelConfig& config, const std::string& folder);
 
   const TensorViews& views() const { return views_; }
+  Residence residence() const { return residence_; }
   // REQUIRES: a parameter of the config
   const TensorView& Get(std::string_view name) const;
-  // Its elements as floats, in C order.
+  // Its elements as floats, in C order. REQUIRES: on the host
   std::vector<float> Floats(std::string_view name) const;
 
  private:
   TensorViews views_;
   std::shared_ptr<const void> owner_;
+  Residence residence_ = Residence::kHost;
 };
 
 // Elements of an F32, F16 or BF16 tensor as floats. REQUIRES: out fits.

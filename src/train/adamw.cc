@@ -78,12 +78,19 @@ Status AdamW::Restore(const NamedTensors& state, int64_t num_updates) {
 
 double ClipGradients(const NamedTensors& parameters, double max_norm) {
   const at::NoGradGuard no_grad;
-  double sum = 0;
+  std::vector<at::Tensor> norms;
   for (const auto& [name, parameter] : parameters) {
     if (!parameter.grad().defined()) continue;
-    const double norm =
-        at::linalg_vector_norm(parameter.grad(), 2, {}, false, at::kDouble).item<double>();
-    sum += norm * norm;
+    norms.push_back(at::linalg_vector_norm(parameter.grad(), 2, {}, false, at::kDouble));
+  }
+  double sum = 0;
+  if (!norms.empty()) {
+    // One wait for a GPU, not one for each.
+    const at::Tensor all = at::stack(norms).to(at::kCPU);
+    for (int64_t i = 0; i < all.numel(); ++i) {
+      const double norm = all.data_ptr<double>()[i];
+      sum += norm * norm;
+    }
   }
   const double norm = std::sqrt(sum);
   if (max_norm > 0 && std::isfinite(norm) && norm > max_norm) {

@@ -5,6 +5,7 @@
 #include "model/cpu/isa.h"
 #include "model/cpu/kernels.h"
 #include "model/cpu/packed_matrix.h"
+#include "model/cuda/training_functions.h"
 #include "model/gradient/training_kernels.h"
 #include "model/kernel_data.h"
 
@@ -63,8 +64,9 @@ uint16_t ToElement(float x, uint16_t /*as*/) {
 LogitProduct::LogitProduct(const at::Tensor& hidden_NH, const at::Tensor& head_VH) {
   const bool in_tiles = hidden_NH.device().is_cpu() && BestIsa() == Isa::kAmx &&
                         hidden_NH.scalar_type() == at::kBFloat16;
-  hidden_NH_ = in_tiles ? hidden_NH.contiguous() : Wide(hidden_NH);
-  head_VH_ = in_tiles ? head_VH.to(at::kBFloat16).contiguous() : Wide(head_VH);
+  const bool in_halves = in_tiles || HasCudaProducts(hidden_NH);
+  hidden_NH_ = in_halves ? hidden_NH.contiguous() : Wide(hidden_NH);
+  head_VH_ = in_halves ? head_VH.to(at::kBFloat16).contiguous() : Wide(head_VH);
   if (!in_tiles) return;
   const int64_t depth = RoundUp(head_VH.size(1), kDepthStep);
   num_columns_ = RoundUp(head_VH.size(0), kPanelWidth);
@@ -82,6 +84,7 @@ LogitProduct::LogitProduct(const at::Tensor& hidden_NH, const at::Tensor& head_V
 }
 
 at::Tensor LogitProduct::Logits(int64_t begin, int64_t count) const {
+  if (HasCudaProducts(hidden_NH_)) return at::mm(Hidden(begin, count), head_VH_.t(), at::kFloat);
   if (!panels_.defined()) return at::mm(Hidden(begin, count), head_VH_.t());
   const at::Tensor logits = at::empty({count, num_columns_}, head_VH_.options().dtype(at::kFloat));
   KernelsOf(BestIsa()).gemm_bf16({.x = DataOf<uint16_t>(padded_) + begin * padded_.size(1),
@@ -97,6 +100,10 @@ at::Tensor LogitProduct::Logits(int64_t begin, int64_t count) const {
 
 void ScoreLogits(const at::Tensor& logits, const at::Tensor& targets, double temperature,
                  const LogitScores& scores) {
+  if (HasCudaLogits(logits)) {
+    return CudaScoreLogits(logits, targets, temperature, scores.logprobs, scores.log_sums,
+                           scores.entropies);
+  }
   if (!HasRowKernels(logits)) return ComposedScores(logits, targets, temperature, scores);
   const Kernels& kernels = KernelsOf(BestIsa());
   const TrainingKernels& training = TrainingKernelsOf(BestIsa());
@@ -117,6 +124,10 @@ void ScoreLogits(const at::Tensor& logits, const at::Tensor& targets, double tem
 at::Tensor LogitGradients(const at::Tensor& logits, const at::Tensor& targets, double temperature,
                           const LogitScores& scores, const at::Tensor& of_logprob,
                           const at::Tensor& of_entropy, at::ScalarType dtype) {
+  if (HasCudaLogits(logits)) {
+    return CudaLogitGradients(logits, targets, temperature, scores.log_sums, scores.entropies,
+                              of_logprob, of_entropy, dtype);
+  }
   if (!HasRowKernels(logits)) {
     return ComposedGradients(logits, targets, temperature, scores, of_logprob, of_entropy)
         .to(dtype);

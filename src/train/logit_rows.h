@@ -1,9 +1,10 @@
 // Rows of logits: the product that makes them, the scores of one token in each,
 // and the gradient back to the logits.
 //
-// On the CPU, float32 logits go through kernels of our own (model/gradient)
-// in two passes over memory; of a bf16 network they come from tiles, summed in
-// float32, where the machine has them. Elsewhere: LibTorch's operations.
+// Float32 logits go through kernels of our own in two passes over memory
+// (model/gradient, on a GPU model/cuda). Those of a bf16 network are products of
+// bf16 summed and kept in float32, where the CPU has tiles and on a GPU. Elsewhere:
+// LibTorch's operations.
 // Thread-safety: as LibTorch's operations.
 #ifndef PACE_TRAIN_LOGIT_ROWS_H_
 #define PACE_TRAIN_LOGIT_ROWS_H_

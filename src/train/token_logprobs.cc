@@ -17,10 +17,12 @@ using torch::autograd::variable_list;
 // Logits of a chunk: few enough that memory stays small, enough for full speed
 // of the products.
 constexpr int64_t kChunkElements = int64_t{1} << 21;
+constexpr int64_t kGpuChunkElements = int64_t{1} << 28;
 
-int64_t ChunkRows(int64_t vocabulary) {
+int64_t ChunkRows(const at::Tensor& head_VH) {
+  const int64_t elements = head_VH.is_cuda() ? kGpuChunkElements : kChunkElements;
   // Tiles read sixteen rows at a time.
-  return std::clamp<int64_t>(kChunkElements / vocabulary, 16, 4096) / 16 * 16;
+  return std::clamp<int64_t>(elements / head_VH.size(0), 16, 4096) / 16 * 16;
 }
 
 LogitScores Narrow(const LogitScores& scores, int64_t begin, int64_t count) {
@@ -49,7 +51,7 @@ class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
                                 .log_sums = at::empty({num_rows}, hidden.options().dtype(wide)),
                                 .entropies = at::empty({num_rows}, hidden.options().dtype(wide))};
     const LogitProduct product(hidden, head);
-    ForChunks(num_rows, ChunkRows(head.size(0)), [&](int64_t begin, int64_t count) {
+    ForChunks(num_rows, ChunkRows(head), [&](int64_t begin, int64_t count) {
       ScoreLogits(product.Logits(begin, count), targets.narrow(0, begin, count), temperature,
                   Narrow(scores, begin, count));
     });
@@ -75,7 +77,7 @@ class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
     const at::ScalarType dtype = product.head().scalar_type();
     const at::Tensor d_hidden = at::empty(hidden.sizes(), hidden.options());
     at::Tensor d_head = at::zeros_like(head);
-    ForChunks(hidden.size(0), ChunkRows(head.size(0)), [&](int64_t begin, int64_t count) {
+    ForChunks(hidden.size(0), ChunkRows(head), [&](int64_t begin, int64_t count) {
       const auto own = [&](const at::Tensor& x) {
         return x.defined() ? x.narrow(0, begin, count) : x;
       };
@@ -85,6 +87,8 @@ class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
       own(d_hidden).copy_(at::mm(d_logits, product.head()));
       if (dtype == head.scalar_type()) {
         d_head.addmm_(d_logits.t(), product.Hidden(begin, count));
+      } else if (head.is_cuda()) {
+        at::addmm_out(d_head, d_head, d_logits.t(), product.Hidden(begin, count), at::kFloat);
       } else {
         d_head.add_(at::mm(d_logits.t(), product.Hidden(begin, count)));
       }

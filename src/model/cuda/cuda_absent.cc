@@ -25,11 +25,19 @@ Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& /
   return Absent();
 }
 
+Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& /*decoder*/, const Pass& /*pass*/) {
+  return Absent();
+}
+
 Result<CudaDevice> FindCudaDevice() {
   return Absent();
 }
 
 Result<double> MeasureCudaBandwidth() {
+  return Absent();
+}
+
+Status CopyFromCuda(std::span<const std::byte> /*from*/, std::span<std::byte> /*to*/) {
   return Absent();
 }
 

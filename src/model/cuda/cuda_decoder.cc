@@ -1,14 +1,20 @@
 #include "model/cuda/cuda_decoder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/check.h"
 #include "model/cuda/cache_layout.h"
+#include "model/cuda/capture_gate.h"
 #include "model/cuda/cuda_ops.h"
 #include "model/cuda/device_memory.h"
+#include "model/cuda/pass_profile.h"
 #include "model/cuda/pass_tables.h"
 #include "model/cuda/weight_layout.h"
 #include "model/network.h"
@@ -19,6 +25,9 @@ namespace cuda {
 namespace {
 
 constexpr int kLeastCapability = 90;
+constexpr int kLaunchAttempts = 8;
+// Longer than other decoders' passes take to launch.
+constexpr std::chrono::microseconds kCapturePatience(500);
 
 Status CheckConfig(const ModelConfig& config) {
   if (config.head_dim > kMaxHeadDim || config.head_dim % 2 != 0) {
@@ -65,6 +74,7 @@ class CudaDecoder : public Decoder {
   void Install(std::shared_ptr<const DecoderWeights> weights) override;
   Result<PassResult> Run(const Pass& pass) override;
   void CopyBlocks(std::span<const BlockCopy> copies) override;
+  Result<std::vector<DecodePart>> Profile(const Pass& pass);
 
  private:
   CudaDecoder(const ModelConfig& config, const DecoderOptions& options)
@@ -79,6 +89,8 @@ class CudaDecoder : public Decoder {
   Result<std::shared_ptr<CudaWeights>> AllocateWeights() const;
   void LaunchPass();
   Status Launch(bool is_decode_only);
+  Status LaunchPatiently(bool is_decode_only);
+  Status Excuse(const Status& status) const;
   Status Capture();
   Result<PassResult> Collect(const Pass& pass);
   void DropGraphs();
@@ -114,8 +126,13 @@ Result<std::unique_ptr<CudaDecoder>> CudaDecoder::Create(const ModelConfig& conf
                        ": must be 9.0 or later");
   }
   std::unique_ptr<CudaDecoder> decoder(new CudaDecoder(config, options));
+  int least_urgent = 0;
+  int most_urgent = 0;
   PACE_RETURN_IF_ERROR(
-      ToStatus(cudaStreamCreateWithFlags(&decoder->stream_, cudaStreamNonBlocking), "stream"));
+      ToStatus(cudaDeviceGetStreamPriorityRange(&least_urgent, &most_urgent), "stream"));
+  PACE_RETURN_IF_ERROR(
+      ToStatus(cudaStreamCreateWithPriority(&decoder->stream_, cudaStreamNonBlocking, most_urgent),
+               "stream"));
   Result<DeviceMemory> weights = DeviceMemory::Allocate(decoder->layout_.num_bytes(), "weights");
   if (!weights.ok()) return weights.status();
   decoder->weights_ = std::move(*weights);
@@ -140,6 +157,11 @@ Result<std::shared_ptr<CudaWeights>> CudaDecoder::AllocateWeights() const {
 }
 
 Result<std::shared_ptr<const DecoderWeights>> CudaDecoder::Prepare(const WeightSet& weights) const {
+  if (weights.residence() == Residence::kDevice) {
+    auto as_they_are = std::make_shared<CudaWeights>();
+    as_they_are->on_device = weights;
+    return std::shared_ptr<const DecoderWeights>(std::move(as_they_are));
+  }
   const Result<std::shared_ptr<CudaWeights>> prepared = AllocateWeights();
   if (!prepared.ok()) return prepared.status();
   PACE_RETURN_IF_ERROR(layout_.Upload(weights, (*prepared)->memory.at()));
@@ -156,11 +178,17 @@ Result<std::shared_ptr<const DecoderWeights>> CudaDecoder::PrepareRandom(uint64_
 
 void CudaDecoder::Install(std::shared_ptr<const DecoderWeights> weights) {
   const auto prepared = std::dynamic_pointer_cast<const CudaWeights>(std::move(weights));
-  PACE_CHECK(prepared != nullptr && prepared->memory.num_bytes() == weights_.num_bytes(),
-             "weights that a decoder of this config prepared");
-  cudaError_t error =
-      cudaMemcpyAsync(weights_.at(), prepared->memory.at(),
-                      static_cast<size_t>(weights_.num_bytes()), cudaMemcpyDeviceToDevice, stream_);
+  PACE_CHECK(prepared != nullptr, "weights that a decoder of this config prepared");
+  cudaError_t error = cudaSuccess;
+  if (prepared->on_device.residence() == Residence::kDevice) {
+    layout_.Convert(prepared->on_device, weights_.at(), stream_);
+    error = cudaGetLastError();
+  } else {
+    PACE_CHECK(prepared->memory.num_bytes() == weights_.num_bytes(), "weights of another config");
+    error = cudaMemcpyAsync(weights_.at(), prepared->memory.at(),
+                            static_cast<size_t>(weights_.num_bytes()), cudaMemcpyDeviceToDevice,
+                            stream_);
+  }
   // The source may go when this returns.
   if (error == cudaSuccess) error = cudaStreamSynchronize(stream_);
   if (status_.ok()) status_ = ToStatus(error, "weights");
@@ -179,13 +207,19 @@ void CudaDecoder::LaunchPass() {
 }
 
 Status CudaDecoder::Capture() {
+  const std::unique_lock gate(CaptureGate(), kCapturePatience);
+  if (!gate.owns_lock()) return Status::Ok();
   PACE_RETURN_IF_ERROR(
       ToStatus(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture"));
   LaunchPass();
   cudaGraph_t graph = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
-  PACE_RETURN_IF_ERROR(ops_->TakeStatus());
-  PACE_RETURN_IF_ERROR(ToStatus(ended, "capture"));
+  Status status = ops_->TakeStatus();
+  if (status.ok()) status = ToStatus(ended, "capture");
+  if (!status.ok()) {
+    if (graph != nullptr) (void)cudaGraphDestroy(graph);
+    return status;
+  }
   cudaGraphExec_t ready = nullptr;
   const cudaError_t made = cudaGraphInstantiate(&ready, graph, 0);
   (void)cudaGraphDestroy(graph);
@@ -199,8 +233,31 @@ Status CudaDecoder::Launch(bool is_decode_only) {
   PACE_RETURN_IF_ERROR(tables_.Upload(stream_));
   const auto graph = is_decode_only ? graphs_.find(tables_.shape()) : graphs_.end();
   if (graph != graphs_.end()) return ToStatus(cudaGraphLaunch(graph->second, stream_), "graph");
+  const std::shared_lock gate(CaptureGate());
   LaunchPass();
   return ops_->TakeStatus();
+}
+
+// An error that left the device as it was is no error: work may have met a capture
+// in a library that knows nothing of the gate.
+Status CudaDecoder::Excuse(const Status& status) const {
+  if (status.ok()) return status;
+  (void)cudaGetLastError();
+  const cudaError_t error = cudaStreamSynchronize(stream_);
+  if (error == cudaSuccess) return Status::Ok();
+  return Unavailable(status.message(), " (", cudaGetErrorString(error), ")");
+}
+
+// A pass that was queued in part may be queued again: it writes what it wrote.
+Status CudaDecoder::LaunchPatiently(bool is_decode_only) {
+  Status status;
+  for (int attempt = 0; attempt < kLaunchAttempts; ++attempt) {
+    status = Launch(is_decode_only);
+    if (status.ok()) return status;
+    PACE_RETURN_IF_ERROR(Excuse(status));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1 << attempt));
+  }
+  return status;
 }
 
 Result<PassResult> CudaDecoder::Collect(const Pass& pass) {
@@ -239,12 +296,30 @@ Result<PassResult> CudaDecoder::Run(const Pass& pass) {
   const Result<bool> rows_moved = ops_->Reserve(shape.num_rows, shape.num_questions);
   if (!rows_moved.ok()) return rows_moved.status();
   if (*tables_moved || *rows_moved) DropGraphs();
-  PACE_RETURN_IF_ERROR(Launch(padded > 0));
+  PACE_RETURN_IF_ERROR(LaunchPatiently(padded > 0));
   Result<PassResult> result = Collect(pass);
   if (!result.ok()) return result;
   // What ran once is loaded, and its products are planned: now it can be captured.
-  if (padded > 0 && !graphs_.contains(shape)) PACE_RETURN_IF_ERROR(Capture());
+  // Where that fails, another pass of this shape will try again.
+  if (padded > 0 && !graphs_.contains(shape)) PACE_RETURN_IF_ERROR(Excuse(Capture()));
   return result;
+}
+
+Result<std::vector<DecodePart>> CudaDecoder::Profile(const Pass& pass) {
+  PACE_CHECK(IsDecodeOnly(pass), "a decode pass");
+  // Loads kernels and builds the tables, which stay on the device.
+  const Result<PassResult> result = Run(pass);
+  if (!result.ok()) return result.status();
+  int64_t num_context_tokens = 0;
+  for (const Chunk& chunk : pass.chunks) num_context_tokens += chunk.start + chunk.num_tokens;
+  return ProfilePass({.config = config_,
+                      .network = network_,
+                      .tables = tables_,
+                      .cache = cache_.at(),
+                      .layer_bytes = layer_bytes(),
+                      .num_context_tokens = num_context_tokens,
+                      .element = element_},
+                     *ops_, stream_);
 }
 
 void CudaDecoder::Copy(const std::vector<int32_t>& pairs) {
@@ -302,6 +377,12 @@ Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& d
   const auto* const ours = dynamic_cast<const cuda::CudaDecoder*>(&decoder);
   PACE_CHECK(ours != nullptr, "a decoder of CreateCudaDecoder");
   return ours->PrepareRandom(seed, deviation);
+}
+
+Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& decoder, const Pass& pass) {
+  auto* const ours = dynamic_cast<cuda::CudaDecoder*>(&decoder);
+  PACE_CHECK(ours != nullptr, "a decoder of CreateCudaDecoder");
+  return ours->Profile(pass);
 }
 
 }  // namespace pace

@@ -4,7 +4,9 @@
 // Passes in which every sequence has one new token and asks for one sample run
 // as CUDA graphs, one for each padded number of rows; all share the same
 // buffers. Install copies weights into fixed buffers on the device, so graphs
-// stay valid. Only ids and log-probabilities come back to the host.
+// stay valid: weights of a trainer on the same device go straight from its tensors
+// into place. Only ids and log-probabilities come back to the host. Passes go before
+// other work of the device: they are short, and a response waits for each.
 // Bits of a row may depend on the rows beside it (cuBLAS chooses by size), so
 // it is not deterministic() in Decoder's sense; the same passes in the same
 // order give the same bits.
@@ -14,9 +16,12 @@
 #ifndef PACE_MODEL_CUDA_CUDA_DECODER_H_
 #define PACE_MODEL_CUDA_CUDA_DECODER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "model/decoder.h"
@@ -31,6 +36,18 @@ Result<std::unique_ptr<Decoder>> CreateCudaDecoder(const ModelConfig& config,
 // deviation, norms near 1. For benchmarks. REQUIRES: a decoder of CreateCudaDecoder
 Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& decoder,
                                                                 uint64_t seed, double deviation);
+
+// One piece of a decode pass, over all layers.
+struct DecodePart {
+  std::string name;
+  double seconds = 0;
+  int64_t num_bytes = 0;  // of weights or cache that it must read
+};
+// Each part of the pass alone, as a graph on the device; what the cache holds for
+// these sequences is lost. Dense networks in full; of experts nothing is told.
+// REQUIRES: a decoder of CreateCudaDecoder; every sequence has one new token and
+// asks for one sample
+Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& decoder, const Pass& pass);
 
 struct CudaDevice {
   std::string name;
@@ -48,6 +65,9 @@ Result<CudaDevice> FindCudaDevice();
 // Bytes per second of copies from the device's memory into itself, read and
 // written bytes counted: the limit of what memory-bound kernels can reach.
 Result<double> MeasureCudaBandwidth();
+
+// Waits for the bytes. REQUIRES: as many on both sides
+Status CopyFromCuda(std::span<const std::byte> from, std::span<std::byte> to);
 
 // True where this build has CUDA, whether or not there is a GPU.
 bool HasCuda();

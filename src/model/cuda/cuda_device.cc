@@ -76,4 +76,9 @@ Result<double> MeasureCudaBandwidth() {
   return 2.0 * kRounds * static_cast<double>(kBytes) / (1e-3 * static_cast<double>(milliseconds));
 }
 
+Status CopyFromCuda(std::span<const std::byte> from, std::span<std::byte> to) {
+  return cuda::ToStatus(cudaMemcpy(to.data(), from.data(), from.size(), cudaMemcpyDeviceToHost),
+                        "weights");
+}
+
 }  // namespace pace

@@ -90,6 +90,19 @@ __device__ inline float BlockSum(float x, float* scratch) {
   return sum;
 }
 
+// The same for two at once.
+__device__ inline float2 BlockSum(float2 x, float2* scratch) {
+  const unsigned warp = threadIdx.x / kWarp;
+  const unsigned lane = threadIdx.x % kWarp;
+  x = make_float2(WarpSum(x.x), WarpSum(x.y));
+  if (lane == 0) scratch[warp] = x;
+  __syncthreads();
+  const float2 own = lane < blockDim.x / kWarp ? scratch[lane] : make_float2(0, 0);
+  const float2 sum = make_float2(WarpSum(own.x), WarpSum(own.y));
+  __syncthreads();
+  return sum;
+}
+
 __device__ inline float Silu(float x) {
   return x / (1.0F + expf(-x));
 }

@@ -9,7 +9,10 @@ constexpr int64_t kWorkspaceBytes = int64_t{64} << 20;
 
 Status ToStatus(cublasStatus_t status, std::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return Status::Ok();
-  return Unavailable("cuBLAS: ", what, ": ", cublasLtGetStatusString(status));
+  const cudaError_t cause = cudaPeekAtLastError();
+  return Unavailable("cuBLAS: ", what, ": ", cublasLtGetStatusString(status),
+                     cause == cudaSuccess ? "" : ": ",
+                     cause == cudaSuccess ? "" : cudaGetErrorString(cause));
 }
 
 cudaDataType_t TypeOf(Element element) {

@@ -141,12 +141,20 @@ Status WeightLayout::Upload(const WeightSet& weights, char* base) const {
   for (const Tensor& tensor : tensors_) {
     const TensorView& view = weights.Get(tensor.name);
     PACE_RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(raw->at(), view.bytes.data(), view.bytes.size(),
-                                                  cudaMemcpyDefault, stream->get()),
+                                                  cudaMemcpyHostToDevice, stream->get()),
                                   tensor.name));
     ConvertRows(raw->at(), SourceOf(view.dtype), tensor.num_rows, tensor.width,
                 base + tensor.offset, tensor.stride(), tensor.element, stream->get());
   }
   return stream->Finish();
+}
+
+void WeightLayout::Convert(const WeightSet& weights, char* base, cudaStream_t stream) const {
+  for (const Tensor& tensor : tensors_) {
+    const TensorView& view = weights.Get(tensor.name);
+    ConvertRows(view.bytes.data(), SourceOf(view.dtype), tensor.num_rows, tensor.width,
+                base + tensor.offset, tensor.stride(), tensor.element, stream);
+  }
 }
 
 Status WeightLayout::FillRandom(uint64_t seed, double deviation, char* base) const {

@@ -22,8 +22,10 @@
 
 namespace pace::cuda {
 
+// In the layout below; or still as a trainer on the device holds them.
 struct CudaWeights : DecoderWeights {
   DeviceMemory memory;
+  WeightSet on_device;
 };
 
 class WeightLayout {
@@ -34,8 +36,10 @@ class WeightLayout {
   // The network whose weights begin at `base`.
   NetworkWeights<CudaOps> At(char* base) const;
 
-  // Bytes may lie on the host or on the device.
+  // From the host, on a stream of its own; all is there when it returns.
   Status Upload(const WeightSet& weights, char* base) const;
+  // Queues the same from weights on the device.
+  void Convert(const WeightSet& weights, char* base, cudaStream_t stream) const;
   // Matrices normal with this deviation, norms near 1: for benchmarks.
   Status FillRandom(uint64_t seed, double deviation, char* base) const;
 
