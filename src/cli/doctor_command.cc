@@ -75,11 +75,14 @@ Finding FindSandbox() {
   return {.part = "sandbox", .what = there.empty() ? "nothing" : there, .lacks = lacks};
 }
 
-Finding FindTrainingOnGpu() {
-  return {
-      .part = "train on a gpu",
-      .what = "no",
-      .lacks = "it is not written yet: a GPU runs `bench decode` and `pace-conformance models`"};
+Finding FindTraining() {
+  const bool has_torch = *PACE_TORCH != '\0';
+  if (!has_torch) return {.part = "training", .what = "no", .lacks = "LibTorch"};
+  const bool has_gpu = HasCuda() && FindCudaDevice().ok();
+  return {.part = "training",
+          .what = has_gpu ? "cpu and cuda: float32 and bf16; packed FlashAttention in bf16 on cuda"
+                          : "cpu: float32 and bf16",
+          .lacks = HasCuda() ? (has_gpu ? "" : "a GPU") : "a build with CUDA, for a GPU"};
 }
 
 std::string Json(const std::vector<Finding>& findings) {
@@ -100,8 +103,8 @@ std::string Json(const std::vector<Finding>& findings) {
 }  // namespace
 
 int RunDoctorCommand(const DoctorArguments& arguments) {
-  const std::vector<Finding> findings = {FindBuild(),       FindCpu(),     FindGpu(),
-                                         FindDeterminism(), FindSandbox(), FindTrainingOnGpu()};
+  const std::vector<Finding> findings = {FindBuild(),       FindCpu(),      FindGpu(),
+                                         FindDeterminism(), FindTraining(), FindSandbox()};
   if (arguments.json) {
     std::printf("%s\n", Json(findings).c_str());
     return 0;

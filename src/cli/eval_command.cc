@@ -2,11 +2,11 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "cli/open_policy.h"
 #include "cli/progress.h"
 #include "config/settings.h"
 #include "core/json_writer.h"
 #include "execution/evaluator.h"
-#include "execution/policy.h"
 
 namespace pace {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 Status RunEval(const EvalArguments& arguments) {
   const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
   if (!settings.ok()) return settings.status();
-  const Result<Policy> policy = LoadPolicy(settings->policy);
+  const Result<Policy> policy = OpenPolicy(settings->policy);
   if (!policy.ok()) return policy.status();
   Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings->tools);
   if (!desk.ok()) return desk.status();

@@ -90,11 +90,12 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
                     "rollout, train: a model's folder (default: a Qwen3 of 15 M random weights)");
   bench->add_option("--tokenizer", arguments.tokenizer, "tokenizer: folder of tokenizer.json");
   bench->add_option("--texts", arguments.texts, "tokenizer: a .jsonl file, or a folder of them");
-  bench->add_option("--device", arguments.device, "decode: cpu or cuda")
+  bench->add_option("--device", arguments.device, "decode, methods, train: cpu or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   bench->add_option("--shape", arguments.shapes,
-                    "decode: qwen3-4b, qwen3-0.6b or tiny (default: cpu tiny, cuda the others)");
+                    "decode, and on cuda train and methods: qwen3-4b, qwen3-0.6b or tiny (default: "
+                    "decode on cpu tiny, methods tiny and qwen3-0.6b, else the first two)");
   bench->add_option("--batch", arguments.batches, "decode: sequences at a time")
       ->capture_default_str();
   bench->add_option("--context", arguments.context, "decode: tokens before the first")

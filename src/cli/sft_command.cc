@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/open_policy.h"
 #include "config/settings.h"
 #include "execution/evaluator.h"
 #include "execution/policy.h"
@@ -82,7 +83,7 @@ Status RunSft(const SftArguments& arguments) {
                             settings->model, static_cast<uint64_t>(settings->run.seed),
                             settings->task.kind == TaskKind::kProduct ? CharacterSet::kTools
                                                                       : CharacterSet::kArithmetic)
-                      : LoadPolicy(settings->policy);
+                      : OpenPolicy(settings->policy);
   if (!policy.ok()) return policy.status();
   const Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings->tools);
   if (!desk.ok()) return desk.status();

@@ -10,14 +10,15 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/open_policy.h"
 #include "cli/run_directory.h"
 #include "cli/train_view.h"
 #include "config/methods.h"
 #include "config/settings.h"
 #include "execution/checkpoint.h"
 #include "execution/curriculum.h"
+#include "execution/gpu_plan.h"
 #include "execution/learner_options.h"
-#include "execution/policy.h"
 #include "lab/lab.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
@@ -193,12 +194,13 @@ Status RunTrain(const TrainArguments& arguments) {
   if (!settings.ok()) return settings.status();
   const Result<std::string> driver = DriverOf(arguments);
   if (!driver.ok()) return driver.status();
-  const Result<Policy> policy = LoadPolicy(settings->policy);
+  const Result<Policy> policy = OpenPolicy(settings->policy);
   if (!policy.ok()) return policy.status();
   // What cannot be trained leaves no run directory behind.
   const Result<TrainerOptions> learning = TrainerOptionsOf(*settings);
   if (!learning.ok()) return learning.status();
   PACE_RETURN_IF_ERROR(CheckTools(*settings, *policy));
+  PACE_RETURN_IF_ERROR(PrepareGpu(*settings, policy->config));
   std::string directory = arguments.resume;
   if (directory.empty()) {
     directory = arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;

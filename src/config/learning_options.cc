@@ -15,6 +15,9 @@ constexpr std::array<std::string_view, 3> kSyncNames = {"rebuild", "keep", "drai
 std::vector<Field> PolicyOptions::Fields() {
   return {
       Field::Text("model", model, "A model's folder, or tiny or tiny-retool: those inside pace."),
+      Field::Enum("device", device, kDeviceNames,
+                  "Where responses are generated and the model is trained; cuda needs a build with "
+                  "it. `device` alone means this key."),
       Field::Enum("compute", compute, kComputeNames,
                   "Of generation and training; master weights are float32 in both."),
   };
@@ -36,9 +39,6 @@ std::vector<Field> ResponseOptions::Fields() {
 
 std::vector<Field> EngineSettings::Fields() {
   return {
-      Field::Enum("device", device, kDeviceNames,
-                  "Where responses are generated (training is on the CPU); cuda needs a build "
-                  "with it."),
       Field::Int("count", count, "Rollout engines (runtime; the lab has the cluster's).")
           .AtLeast(1)
           .AtMost(1024),

@@ -13,11 +13,14 @@
 namespace pace {
 
 enum class ComputeType { kFloat32, kBfloat16 };
+enum class PolicyDevice { kCpu, kCuda };
 
 struct PolicyOptions {
   // A model's folder (Hugging Face layout), or `tiny` or `tiny-retool`, which
   // are inside pace.
   std::string model = "tiny";
+  // Where responses are generated and the model is trained.
+  PolicyDevice device = PolicyDevice::kCpu;
   // Of generation and training; master weights are float32 in both.
   ComputeType compute = ComputeType::kFloat32;
 
@@ -36,13 +39,9 @@ struct ResponseOptions {
 };
 
 enum class SyncRule { kRebuild, kKeep, kDrain };
-enum class EngineDevice { kCpu, kCuda };
-
 // Rollout engines of a run on real hardware. In the lab, their number and their
 // slots are the cluster's.
 struct EngineSettings {
-  // Where responses are generated; training is on the CPU.
-  EngineDevice device = EngineDevice::kCpu;
   int64_t count = 1;
   int64_t threads = 1;  // of each
   // Responses decoded at once; 0 = as memory allows. More: higher throughput,

@@ -18,7 +18,7 @@ constexpr size_t kMaxYamlBytes = size_t{1} << 20;
 constexpr double kMaxOutstandingResponses = 1e8;
 
 std::vector<std::string> AllKeys(Settings& settings) {
-  std::vector<std::string> keys = {"preset", "admission.variant"};
+  std::vector<std::string> keys = {"preset", "device", "admission.variant"};
   for (const Section& section : settings.Sections()) {
     for (const Field& field : section.fields) keys.push_back(section.name + "." + field.key());
   }
@@ -104,6 +104,11 @@ Status ApplyDocument(Settings& settings, const YAML::Node& document, const std::
     }
     const std::string& section = entry.first.Scalar();
     if (section == "preset") continue;
+    if (section == "device" && entry.second.IsScalar()) {
+      PACE_RETURN_IF_ERROR(SetField(settings, section, PlainText{entry.second.Scalar()})
+                               .At(Place(name, entry.first)));
+      continue;
+    }
     if (!entry.second.IsMap()) {
       const bool known = [&] {
         for (const Section& s : settings.Sections()) {
@@ -192,6 +197,7 @@ Status Settings::Validate() const {
 
 Status SetField(Settings& settings, std::string_view key, const FieldValue& value) {
   if (key == "admission.variant") return SetVariant(settings, value);
+  if (key == "device") return SetField(settings, "policy.device", value);
   const size_t dot = key.find('.');
   for (const Section& section : settings.Sections()) {
     if (dot == std::string_view::npos || section.name != key.substr(0, dot)) continue;

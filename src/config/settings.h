@@ -6,8 +6,9 @@
 //
 //   Result<Settings> settings = LoadSettings("math-4b", {"supply.threshold=4"});
 //
-// An unknown key is an error that names the nearest one. `admission.variant`
-// is input shorthand for wait_weight and generation_weight.
+// An unknown key is an error that names the nearest one. Input shorthands:
+// `admission.variant` for wait_weight and generation_weight, `device` for
+// policy.device.
 #ifndef PACE_CONFIG_SETTINGS_H_
 #define PACE_CONFIG_SETTINGS_H_
 

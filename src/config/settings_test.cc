@@ -63,6 +63,16 @@ TEST(SettingsTest, AVariantIsShorthandAndCannotContradict) {
             "them)");
 }
 
+TEST(SettingsTest, DeviceIsShorthandInFilesAndOverrides) {
+  Settings settings;
+  EXPECT_TRUE(ApplyYaml(settings, "preset: tiny\ndevice: cuda\n", "x.yaml").ok());
+  EXPECT_EQ(settings.policy.device, PolicyDevice::kCuda);
+  EXPECT_TRUE(ApplyOverride(settings, "device=cpu").ok());
+  EXPECT_EQ(settings.policy.device, PolicyDevice::kCpu);
+  EXPECT_EQ(YamlError("device: tpu\n"), "x.yaml:1: policy.device = tpu: must be one of cpu, cuda");
+  EXPECT_EQ(OverrideError("device=tpu"), "policy.device = tpu: must be one of cpu, cuda");
+}
+
 TEST(SettingsTest, RulesSpanFields) {
   const auto error = [](const std::vector<std::string>& overrides) {
     const auto settings = LoadSettings("math-4b", overrides);

@@ -119,6 +119,10 @@ std::vector<Field> WorkFields(LearningOptions& o) {
       Field::Bool("recompute_layers", o.recompute_layers,
                   "Compute activations again in the backward pass, to save memory."),
       Field::Int("threads", o.threads, "Threads of the trainer.").AtLeast(1).AtMost(4096),
+      Field::Real("memory_gib", o.memory_gib,
+                  "The trainer's share of a GPU's memory; 0 = what the engines leave.")
+          .AtLeast(0)
+          .AtMost(1e5),
       Field::Bool("dynamic_sampling", o.dynamic_sampling,
                   "Replace groups whose rewards are all equal (DAPO)."),
       Field::Int("overlong_buffer", o.overlong_buffer,

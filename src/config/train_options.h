@@ -60,6 +60,8 @@ struct LearningOptions {
   int64_t token_budget = 4096;  // tokens of one forward pass
   bool recompute_layers = false;
   int64_t threads = 1;
+  // Of the GPU, where training shares one with rollouts; 0 = what these leave.
+  double memory_gib = 0;
 
   // Groups whose rewards are all equal teach nothing: give their credit back and
   // start another prompt (DAPO's dynamic sampling).

@@ -16,6 +16,7 @@
 #include "formats/aside_file.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
+#include "model/devices.h"
 #include "record/tensorboard_writer.h"
 #include "text/read_file.h"
 
@@ -196,8 +197,10 @@ Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy
                   const LearnerState& learner, const WeightSet* served) {
   PACE_RETURN_IF_ERROR(SaveLearnerState(folder.string(), policy, learner));
   if (served != nullptr) {
+    const Result<WeightSet> on_host = ToHost(policy.config, *served);
+    if (!on_host.ok()) return on_host.status();
     PACE_RETURN_IF_ERROR(
-        WriteSafetensors((folder / "served.safetensors").string(), served->views(), {}));
+        WriteSafetensors((folder / "served.safetensors").string(), on_host->views(), {}));
   }
   PACE_RETURN_IF_ERROR(WriteText(folder / "coordinator.json", ToJson(run.coordinator)));
   std::string lines;

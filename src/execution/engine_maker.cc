@@ -45,7 +45,7 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
   }
   const RolloutOptions options = RolloutOptionsOf(settings);
   PACE_RETURN_IF_ERROR(options.Validate().At("engine"));
-  const bool on_gpu = settings.engine.device == EngineDevice::kCuda;
+  const bool on_gpu = settings.policy.device == PolicyDevice::kCuda;
   Result<std::unique_ptr<Decoder>> decoder = CreateDecoder(
       on_gpu ? DeviceKind::kCuda : DeviceKind::kCpu, policy.config,
       {.dtype = dtype, .num_blocks = num_blocks, .num_threads = settings.engine.threads});

@@ -3,11 +3,13 @@
 #include <ATen/Parallel.h>
 
 #include <charconv>
+#include <shared_mutex>
 #include <utility>
 
 #include "execution/learner_options.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
+#include "model/cuda/capture_gate.h"
 #include "record/tensorboard_writer.h"
 
 namespace pace {
@@ -17,6 +19,8 @@ namespace {
 constexpr const char* kUpdatesKey = "num_updates";
 constexpr const char* kKlKey = "kl_coefficient";
 constexpr const char* kInitialKey = "initial_crc32c";
+// The first steps on a GPU may load kernels (capture_gate.h).
+constexpr int64_t kLoadingSteps = 3;
 
 TensorView ViewOf(const at::Tensor& tensor) {
   const std::span<const float> floats(tensor.data_ptr<float>(),
@@ -98,10 +102,22 @@ Result<std::unique_ptr<Learner>> Learner::Create(const Settings& settings, const
 Result<MetricList> Learner::Train(PolicyVersion step, const std::vector<TrainSequence>& sequences) {
   // The trainer has threads of its own; LibTorch counts per calling thread.
   at::set_num_threads(1);
+  if (settings_.policy.device == PolicyDevice::kCpu || num_steps_ >= kLoadingSteps) {
+    return trainer_->Step(step, sequences);
+  }
+  ++num_steps_;
+  const std::shared_lock gate(CaptureGate());
   return trainer_->Step(step, sequences);
 }
 
 WeightSet Learner::Snapshot() const {
+  if (settings_.policy.device == PolicyDevice::kCuda) {
+    return trainer_->network().DeviceWeights(DecoderDtype(settings_));
+  }
+  return HostSnapshot();
+}
+
+WeightSet Learner::HostSnapshot() const {
   const WeightSet live = trainer_->network().Weights();
   // One block for all tensors.
   size_t total = 0;
@@ -120,7 +136,7 @@ WeightSet Learner::Snapshot() const {
 
 LearnerState Learner::Copy() const {
   LearnerState state;
-  state.weights = Snapshot();
+  state.weights = HostSnapshot();
   state.trainer = trainer_->State();
   for (auto& [name, tensor] : state.trainer.tensors) {
     tensor = tensor.detach().to(at::kCPU, at::kFloat).contiguous().clone();

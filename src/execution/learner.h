@@ -43,8 +43,11 @@ class Learner {
 
   Result<MetricList> Train(PolicyVersion step, const std::vector<TrainSequence>& sequences);
 
-  // A copy of the present weights, for engines and evaluation.
+  // A copy of the present weights, for engines and evaluation: on a GPU it stays
+  // there, in the engines' dtype.
   WeightSet Snapshot() const;
+  // A copy on the host, in float32.
+  WeightSet HostSnapshot() const;
 
   LearnerState Copy() const;
   // From a folder that SaveLearnerState wrote. An error where this learner began at
@@ -59,6 +62,7 @@ class Learner {
   const Policy& policy_;
   std::unique_ptr<Trainer> trainer_;
   const std::optional<uint32_t> initial_checksum_;
+  int64_t num_steps_ = 0;  // of this process
 };
 
 }  // namespace pace

@@ -126,7 +126,8 @@ Result<TrainerOptions> TrainerOptionsOf(const Settings& settings) {
   options.entropy_bonus = train.entropy_bonus;
   options.num_minibatches = settings.batch.num_updates;
   options.token_budget = train.token_budget;
-  options.num_threads = train.threads;
+  // A GPU computes one micro-batch after the other.
+  options.num_threads = settings.policy.device == PolicyDevice::kCuda ? 1 : train.threads;
   options.adamw = {.beta1 = train.beta1,
                    .beta2 = train.beta2,
                    .epsilon = 1e-8,
@@ -140,6 +141,7 @@ Result<TrainerOptions> TrainerOptionsOf(const Settings& settings) {
 
 TrainingNetwork::Options NetworkOptionsOf(const Settings& settings) {
   TrainingNetwork::Options options;
+  if (settings.policy.device == PolicyDevice::kCuda) options.device = at::kCUDA;
   options.compute_in_bf16 = settings.policy.compute == ComputeType::kBfloat16;
   options.recompute_layers = settings.train.recompute_layers;
   return options;

@@ -63,7 +63,7 @@ Result<LabResult> LabDriver::Run() {
   }
   result_.time = clock_.Now();
   result_.stopped_early = parts_.run->coordinator().version().step() < settings_.run.num_steps;
-  result_.weights = parts_.learner->Snapshot();
+  result_.weights = parts_.learner->HostSnapshot();
   return std::move(result_);
 }
 

@@ -1,10 +1,13 @@
 #include "runtime/runtime_driver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/check.h"
 #include "execution/engine_maker.h"
+#include "execution/gpu_plan.h"
+#include "model/devices.h"
 #include "runtime/affinity.h"
 
 namespace pace {
@@ -14,6 +17,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 // How often the driver looks up when nothing happens.
 constexpr std::chrono::milliseconds kLookUp(100);
+// Over about so long the shown speed is a mean.
+constexpr double kRateSeconds = 5;
 
 // Operations of the projection of scored rows, over those of the rebuilt rows.
 double HeadShare(const ModelConfig& config, const RolloutStats& stats) {
@@ -34,6 +39,7 @@ RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy,
       awaited_syncs_(static_cast<size_t>(settings.engine.count)) {}
 
 Status RuntimeDriver::Prepare() {
+  PACE_RETURN_IF_ERROR(PrepareGpu(settings_, policy_.config));
   Result<RunParts> parts = RunParts::Create(settings_, policy_, clock_, options_.writer);
   if (!parts.ok()) return parts.status();
   parts_ = std::move(parts).value();
@@ -78,7 +84,12 @@ Result<TrainingResult> RuntimeDriver::Run() {
   PACE_RETURN_IF_ERROR(FinishSaves());
   result_.steps_done = parts_.run->coordinator().version().step();
   result_.stopped_early = result_.steps_done < settings_.run.num_steps;
-  result_.weights = newest_weights_;
+  // A step that was under way is not part of the result.
+  const bool as_served = newest_weights_.residence() == Residence::kHost || batch_.has_value();
+  Result<WeightSet> weights =
+      as_served ? ToHost(policy_.config, newest_weights_) : parts_.learner->HostSnapshot();
+  if (!weights.ok()) return weights.status();
+  result_.weights = std::move(weights).value();
   return std::move(result_);
 }
 
@@ -248,6 +259,9 @@ Status RuntimeDriver::Execute(const SyncWeights& command) {
 Status RuntimeDriver::Execute(const TrainBatch& command) {
   batch_ = command;
   step_clock_.Set(StepPart::kTrain, clock_.Now());
+  // What engines rescored while the trainer waited for this batch, it waited for.
+  step_clock_.BlameRescoring((RescoreTime() - rescored_before_) /
+                             static_cast<double>(engines_.size()));
   training_thread_->Post([this, step = command.step, data = parts_.run->BatchOf(command)] {
     Result<MetricList> metrics = parts_.learner->Train(step, data);
     std::optional<WeightSet> weights;
@@ -299,7 +313,10 @@ void RuntimeDriver::Pulse() {
   RunPulse pulse;
   pulse.time = clock_.Now();
   pulse.occupancy = parts_.run->journal().occupancy();
-  pulse.tokens_per_second = static_cast<double>(tokens - pulse_tokens_) / seconds;
+  // Engines that rest at the supply bound for a moment have not stopped.
+  const double rate = static_cast<double>(tokens - pulse_tokens_) / seconds;
+  pulse_rate_ += (rate - pulse_rate_) * (1 - std::exp(-seconds / kRateSeconds));
+  pulse.tokens_per_second = pulse_rate_;
   if (!batch_.has_value() && !stopped_) pulse.waiting = parts_.run->coordinator().WhyWaiting();
   options_.observer->OnPulse(pulse);
   last_pulse_ = now;

@@ -126,6 +126,7 @@ class RuntimeDriver {
 
   std::chrono::steady_clock::time_point last_event_, last_pulse_, last_stall_note_;
   int64_t pulse_tokens_ = 0;
+  double pulse_rate_ = 0;  // tokens per second
   TrainingResult result_;
 
   Mailbox<Message> mailbox_;

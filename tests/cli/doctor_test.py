@@ -1,11 +1,13 @@
 """pace doctor: what there is and what is not; and devices that are not there."""
 
 import json
+import pathlib
+import tempfile
 import unittest
 
 import pace_process
 
-PARTS = ["build", "cpu", "gpu", "determinism", "sandbox", "train on a gpu"]
+PARTS = ["build", "cpu", "gpu", "determinism", "training", "sandbox"]
 
 
 class DoctorTest(unittest.TestCase):
@@ -31,10 +33,18 @@ class DoctorTest(unittest.TestCase):
         gpu = json.loads(pace_process.run("doctor", "--json").stdout)["gpu"]
         if gpu["what"] != "none":
             self.skipTest("there is a GPU")
-        done = pace_process.run("bench", "decode", "--device", "cuda", "--no-python")
-        self.assertEqual(done.returncode, 2)
-        self.assertEqual(done.stderr, f"pace: {gpu['lacks']}\n")
         self.assertIn("device = cuda: ", gpu["lacks"])
+        with tempfile.TemporaryDirectory() as folder:
+            for command in (["bench", "decode", "--device", "cuda", "--no-python"],
+                            ["bench", "train", "--device", "cuda", "--no-python"],
+                            ["bench", "methods", "--device", "cuda"],
+                            ["train", "tiny", "device=cuda", "--out", f"{folder}/run"],
+                            ["eval", "tiny", "device=cuda"]):
+                with self.subTest(command=command[:2]):
+                    done = pace_process.run(*command)
+                    self.assertEqual(done.returncode, 2)
+                    self.assertEqual(done.stderr, f"pace: {gpu['lacks']}\n")
+            self.assertFalse((pathlib.Path(folder) / "run").exists())
 
     def test_decoding_is_measured_on_the_cpu_too(self):
         done = pace_process.run("bench", "decode", "--no-python", "--repetitions", "1",

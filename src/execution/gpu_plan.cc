@@ -1,0 +1,138 @@
+#include "execution/gpu_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "execution/learner_options.h"
+#include "model/cuda/cuda_decoder.h"
+#include "model/cuda/training_functions.h"
+
+namespace pace {
+namespace {
+
+constexpr int64_t kGibibyte = int64_t{1} << 30;
+constexpr int64_t kMebibyte = int64_t{1} << 20;
+// CUDA's context, its libraries and their workspaces.
+constexpr int64_t kContextBytes = 1536 * kMebibyte;
+// Blocks of LibTorch's allocator that fit nothing.
+constexpr double kFragments = 1.06;
+// As train/token_logprobs.cc cuts them.
+constexpr int64_t kChunkElements = int64_t{1} << 28;
+
+std::string Gibibytes(int64_t num_bytes) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f", static_cast<double>(num_bytes) / kGibibyte);
+  return text;
+}
+
+int64_t SumOf(const std::vector<GpuPlan::Part>& parts) {
+  int64_t sum = 0;
+  for (const GpuPlan::Part& part : parts) sum += part.num_bytes;
+  return sum;
+}
+
+// Activations of one layer that its backward pass reads, per token, in elements.
+int64_t LayerElements(const ModelConfig& config) {
+  const int64_t qkv = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim;
+  const int64_t mlp = config.moe ? config.moe->num_experts_per_token *
+                                       (3 * config.moe->intermediate_size + 2 * config.hidden_size)
+                                 : 3 * config.intermediate_size;
+  // Two norms and two sums; heads as they come, turned and attended; gates and ups.
+  return 4 * config.hidden_size + 3 * qkv + mlp;
+}
+
+GpuPlan::Part Activations(const Settings& settings, const ModelConfig& config, int64_t width) {
+  const int64_t tokens = settings.train.token_budget;
+  // The layer at work also has its gradients.
+  int64_t elements = 2 * LayerElements(config);
+  elements += settings.train.recompute_layers ? config.num_layers * config.hidden_size
+                                              : config.num_layers * LayerElements(config);
+  const int64_t rows = std::min(tokens, kChunkElements / config.vocab_size + 16);
+  // A chunk of logits in float32 and its gradient; the head rounded, and its gradient.
+  const int64_t logits =
+      rows * config.vocab_size * (4 + width) + config.vocab_size * config.hidden_size * (4 + width);
+  // Without computing again, every layer keeps its weights as it used them.
+  const int64_t rounded =
+      settings.train.recompute_layers || width == 4 ? 0 : width * config.num_parameters();
+  return {"activations", tokens * elements * width + logits + rounded,
+          settings.train.recompute_layers ? "train.token_budget" : "train.recompute_layers=true"};
+}
+
+}  // namespace
+
+int64_t GpuPlan::TrainingBytes() const {
+  return training_bound > 0 ? training_bound : SumOf(training);
+}
+
+int64_t GpuPlan::OtherBytes() const {
+  return SumOf(rollouts) + SumOf(others);
+}
+
+Status GpuPlan::Check(int64_t memory_bytes) const {
+  const bool bound_fits = training_bound == 0 || SumOf(training) <= training_bound;
+  if (TotalBytes() <= memory_bytes && bound_fits) return Status::Ok();
+  std::string text;
+  std::vector<std::string> hints;
+  for (const std::vector<Part>* parts : {&training, &rollouts, &others}) {
+    for (const Part& part : *parts) {
+      if (part.num_bytes == 0) continue;
+      text += Concat(text.empty() ? "" : ", ", part.name, " ", Gibibytes(part.num_bytes));
+      if (!part.hint.empty() && std::ranges::find(hints, part.hint) == hints.end()) {
+        hints.push_back(part.hint);
+      }
+    }
+  }
+  std::string advice;
+  for (const std::string& hint : hints) advice += Concat(advice.empty() ? "" : ", ", hint);
+  if (!bound_fits) {
+    return InvalidArgument("train.memory_gib = ", Gibibytes(training_bound), ": training needs ",
+                           Gibibytes(SumOf(training)), " GiB (", text, "; see ", advice, ")");
+  }
+  return InvalidArgument("policy.device = cuda: the run needs ", Gibibytes(TotalBytes()),
+                         " GiB, the GPU has ", Gibibytes(memory_bytes), " (", text, "; see ",
+                         advice, ")");
+}
+
+int64_t GpuPlan::TrainingLimit(int64_t memory_bytes) const {
+  return training_bound > 0 ? training_bound : memory_bytes - OtherBytes();
+}
+
+GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines) {
+  const bool in_bf16 = settings.policy.compute == ComputeType::kBfloat16;
+  const int64_t width = in_bf16 ? 2 : 4;
+  const int64_t count = config.num_parameters();
+  GpuPlan plan;
+  plan.training_bound = static_cast<int64_t>(settings.train.memory_gib * kGibibyte);
+  plan.training = {{"master weights", 4 * count},
+                   {"moments", 8 * count},
+                   {"gradients", 4 * count},
+                   Activations(settings, config, width),
+                   {"snapshot for engines", width * count}};
+  if (settings.train.kl_coef > 0 || settings.train.kl_reward_coef > 0) {
+    plan.training.push_back({"initial policy", 4 * count, "train.kl_coef"});
+  }
+  plan.training.push_back(
+      {"fragments",
+       static_cast<int64_t>((kFragments - 1) * static_cast<double>(SumOf(plan.training)))});
+  const bool evaluates = settings.run.evaluate_every > 0;
+  const int64_t decoders = num_engines + (evaluates ? 1 : 0);
+  // A pass: rows of activations, and logits of the rows that ask for tokens.
+  const int64_t rows = std::max(settings.engine.pass_tokens, settings.engine.slots);
+  const int64_t pass = rows * (LayerElements(config) + config.vocab_size) * 4;
+  plan.rollouts = {{"engines' weights", decoders * width * count, "engine.count"},
+                   {"KV caches", decoders * settings.engine.kv_mib * kMebibyte, "engine.kv_mib"},
+                   {"passes", decoders * pass, "engine.pass_tokens"}};
+  plan.others = {{"CUDA", kContextBytes}};
+  return plan;
+}
+
+Status PrepareGpu(const Settings& settings, const ModelConfig& config) {
+  if (settings.policy.device != PolicyDevice::kCuda) return Status::Ok();
+  const Result<CudaDevice> device = FindCudaDevice();
+  if (!device.ok()) return device.status();
+  const GpuPlan plan = PlanGpu(settings, config, settings.engine.count);
+  PACE_RETURN_IF_ERROR(plan.Check(device->memory_bytes));
+  return LimitTrainingMemory(plan.TrainingLimit(device->memory_bytes));
+}
+
+}  // namespace pace

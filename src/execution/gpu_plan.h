@@ -1,0 +1,56 @@
+// GpuPlan: what a run needs of one GPU that rollouts and training share, from its
+// settings alone.
+//
+//   const GpuPlan plan = PlanGpu(settings, policy.config, 1);
+//   PACE_RETURN_IF_ERROR(plan.Check(device.memory_bytes));
+//   PACE_RETURN_IF_ERROR(LimitTrainingMemory(plan.TrainingLimit(device.memory_bytes)));
+//
+// Engines allocate their weights and caches once, when they are made. Training
+// grows with its batch; it is held to what the engines leave, or to
+// train.memory_gib.
+// Thread-safety: plain data.
+#ifndef PACE_EXECUTION_GPU_PLAN_H_
+#define PACE_EXECUTION_GPU_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "core/status.h"
+#include "model/model_config.h"
+
+namespace pace {
+
+struct GpuPlan {
+  struct Part {
+    std::string name;
+    int64_t num_bytes = 0;
+    std::string hint = {};  // the key that makes it smaller, if one does
+  };
+  std::vector<Part> training;
+  std::vector<Part> rollouts;
+  std::vector<Part> others;
+  int64_t training_bound = 0;  // train.memory_gib; 0 = what is left
+
+  int64_t TrainingBytes() const;
+  int64_t OtherBytes() const;  // of rollouts and the rest
+  int64_t TotalBytes() const { return TrainingBytes() + OtherBytes(); }
+
+  // An error with the numbers where it does not fit.
+  [[nodiscard]] Status Check(int64_t memory_bytes) const;
+  // What LibTorch may hold. REQUIRES: Check is Ok
+  int64_t TrainingLimit(int64_t memory_bytes) const;
+};
+
+// With `num_engines` engines and one more that evaluates, where there are
+// benchmarks.
+GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines);
+
+// For a run with policy.device = cuda: finds the GPU, checks the plan and sets the
+// limit. Does nothing for the CPU.
+Status PrepareGpu(const Settings& settings, const ModelConfig& config);
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_GPU_PLAN_H_
