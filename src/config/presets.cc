@@ -183,7 +183,40 @@ train: {learning_rate: 1e-3, warmup_updates: 100, beta2: 0.98, weight_decay: 0.0
 sft: {num_steps: 500, batch_size: 64}
 )";
 
-constexpr std::array<Preset, 13> kPresets = {{
+// A pretrained model: scripts/get_smollm2 makes its folder. One worked example in the
+// prompt shows the form of an answer. At temperature 1 a model this small often leaves
+// the subject, so it is sampled, and trained, at 0.7. It is measured by its likeliest
+// responses, so that a gain is not merely less chance.
+constexpr std::string_view kSmollm2Words = R"(
+run: {num_steps: 200, evaluate_every: 20, checkpoint_every: 50}
+batch: {num_groups: 32, group_size: 16}
+supply: {threshold: 8}
+admission: {window: 512}
+prefix: {min_tokens: 16, max_tokens: 128}
+model: {num_layers: 30, hidden: 576, num_heads: 9, num_kv_heads: 3, head_dim: 64, ffn: 1536,
+        vocab: 49152}
+policy: {model: models/smollm2, compute: bf16}
+task: {kind: word_problems, min_steps: 1, max_steps: 2, largest_number: 20,
+       held_out_problems: 500, verifier: gsm8k,
+       prompt_template: "Ben has 3 boxes with 4 pens in each. He gives 5 pens away. How many pens are left?\nBen has 3 * 4 = 12 pens.\nAfter he gives 5 pens away, 12 - 5 = 7 pens are left.\n#### 7\nThe answer is: 7\n\n{problem}"}
+prompt: {max_tokens: 256}
+generation: {temperature: 0.7, max_tokens: 200}
+engine: {slots: 512, kv_mib: 4096}
+train: {loss_settings: [clip_low=0.2, clip_high=0.28, dual_clip=10], learning_rate: 3e-6,
+        warmup_updates: 10, weight_decay: 0, token_budget: 8192}
+evaluation: {num_responses: 1, temperature: 0}
+)";
+
+// The same on the problems of a file: task.file=gsm8k_train.jsonl, and
+// task.benchmarks=[gsm8k_test.jsonl] to be measured on.
+constexpr std::string_view kSmollm2Gsm8k = R"(
+preset: smollm2-words
+task: {kind: dataset, file: gsm8k_train.jsonl}
+prompt: {max_tokens: 512, too_long: skip}
+generation: {max_tokens: 320}
+)";
+
+constexpr std::array<Preset, 15> kPresets = {{
     {"tiny", "The model inside pace learns to add lists of numbers; two cores, minutes.", kTiny},
     {"tiny-cluster", "tiny at the pace of Qwen3-8B on 12 rollout and 4 trainer GPUs; lab.",
      kTinyCluster},
@@ -193,6 +226,10 @@ constexpr std::array<Preset, 13> kPresets = {{
      "tiny-retool at the pace of Qwen3-4B on 4 rollout and 2 trainer GPUs; "
      "lab.",
      kTinyRetoolCluster},
+    {"smollm2-words", "SmolLM2-135M-Instruct learns to solve generated word problems.",
+     kSmollm2Words},
+    {"smollm2-gsm8k", "SmolLM2-135M-Instruct learns from the problems of task.file, such as GSM8K.",
+     kSmollm2Gsm8k},
     {"tiny-base", "How `pace sft` made the model inside pace.", kTinyBase},
     {"tiny-retool-base", "How `pace sft` made the model of tiny-retool.", kTinyRetoolBase},
     {"math-4b", "Qwen3-4B, single-turn mathematics, 4 rollout and 2 trainer GPUs.", kMath4b},
