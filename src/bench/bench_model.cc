@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/printable.h"
+
 namespace pace {
 namespace {
 
@@ -29,6 +31,38 @@ ModelConfig BenchShape() {
   config.tied = true;
   config.qk_norm = true;
   return config;
+}
+
+Result<ModelConfig> NamedShape(const std::string& name) {
+  ModelConfig config = BenchShape();
+  if (name == "tiny") return config;
+  if (name != "qwen3-4b" && name != "qwen3-0.6b") {
+    return InvalidArgument("shape = ", Printable(name), ": must be qwen3-4b, qwen3-0.6b or tiny");
+  }
+  const bool is_large = name == "qwen3-4b";
+  config.vocab_size = 151936;
+  config.hidden_size = is_large ? 2560 : 1024;
+  config.intermediate_size = is_large ? 9728 : 3072;
+  config.num_layers = is_large ? 36 : 28;
+  config.num_heads = is_large ? 32 : 16;
+  config.num_kv_heads = 8;
+  config.head_dim = 128;
+  config.max_positions = 40960;
+  return config;
+}
+
+void WritePeerConfig(const ModelConfig& config, JsonWriter& json) {
+  json.BeginObject();
+  json.Put("vocab_size", config.vocab_size);
+  json.Put("hidden_size", config.hidden_size);
+  json.Put("intermediate_size", config.intermediate_size);
+  json.Put("num_hidden_layers", config.num_layers);
+  json.Put("num_attention_heads", config.num_heads);
+  json.Put("num_key_value_heads", config.num_kv_heads);
+  json.Put("head_dim", config.head_dim);
+  json.Put("max_position_embeddings", config.max_positions);
+  json.Put("tie_word_embeddings", config.tied);
+  json.EndObject();
 }
 
 Result<std::unique_ptr<BenchModel>> BenchModel::Load(const std::string& folder) {

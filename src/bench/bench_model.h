@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/json_writer.h"
 #include "core/status.h"
 #include "model/model_config.h"
 #include "model/weight_set.h"
@@ -16,6 +17,11 @@ namespace pace {
 
 // A Qwen3 of about 15 M parameters.
 ModelConfig BenchShape();
+
+// qwen3-4b, qwen3-0.6b, or tiny, which is BenchShape().
+Result<ModelConfig> NamedShape(const std::string& name);
+// The same as the arguments of transformers' Qwen3Config.
+void WritePeerConfig(const ModelConfig& config, JsonWriter& json);
 
 // Owns the folder where it made one: that goes when it goes.
 struct BenchModel {

@@ -11,8 +11,8 @@
 #include "bench/measurement.h"
 #include "bench/peer_process.h"
 #include "bench/scripts.h"
+#include "bench/step_profile.h"
 #include "core/json_scanner.h"
-#include "core/printable.h"
 #include "model/cuda/cuda_decoder.h"
 
 namespace pace {
@@ -21,24 +21,6 @@ namespace {
 // Fewer tokens for the peer, which is slow.
 constexpr int64_t kPeerTokens = 16;
 constexpr Seconds kPeerTimeout(300);
-
-Result<ModelConfig> ShapeOf(const std::string& name) {
-  ModelConfig config = BenchShape();
-  if (name == "tiny") return config;
-  if (name != "qwen3-4b" && name != "qwen3-0.6b") {
-    return InvalidArgument("shape = ", Printable(name), ": must be qwen3-4b, qwen3-0.6b or tiny");
-  }
-  const bool is_large = name == "qwen3-4b";
-  config.vocab_size = 151936;
-  config.hidden_size = is_large ? 2560 : 1024;
-  config.intermediate_size = is_large ? 9728 : 3072;
-  config.num_layers = is_large ? 36 : 28;
-  config.num_heads = is_large ? 32 : 16;
-  config.num_kv_heads = 8;
-  config.head_dim = 128;
-  config.max_positions = 40960;
-  return config;
-}
 
 // Tokens per second that this project asks of itself on an H200.
 std::optional<double> RequiredSpeed(const std::string& shape, int64_t batch, DeviceKind device) {
@@ -61,17 +43,7 @@ std::string PeerConfig(const ModelConfig& config, const DecodeBenchOptions& opti
   json.Put("device", DeviceName(options.device));
   json.Put("threads", options.num_threads);
   json.Key("config");
-  json.BeginObject();
-  json.Put("vocab_size", config.vocab_size);
-  json.Put("hidden_size", config.hidden_size);
-  json.Put("intermediate_size", config.intermediate_size);
-  json.Put("num_hidden_layers", config.num_layers);
-  json.Put("num_attention_heads", config.num_heads);
-  json.Put("num_key_value_heads", config.num_kv_heads);
-  json.Put("head_dim", config.head_dim);
-  json.Put("max_position_embeddings", config.max_positions);
-  json.Put("tie_word_embeddings", config.tied);
-  json.EndObject();
+  WritePeerConfig(config, json);
   json.EndObject();
   return text;
 }
@@ -129,7 +101,7 @@ class DecodeBench {
     }
     if (options_.python) peer_ = DecodePeer::Start();
     for (const std::string& shape : options_.shapes) {
-      const Result<ModelConfig> config = ShapeOf(shape);
+      const Result<ModelConfig> config = NamedShape(shape);
       if (!config.ok()) return config.status();
       PACE_RETURN_IF_ERROR(MeasureOurs(shape, *config));
       if (peer_.ok()) {
@@ -148,6 +120,7 @@ class DecodeBench {
           json.Put("command", Command());
           json.Put("peer", version_.empty() ? peer_.status().message() : version_);
           if (device_) WriteDevice(json);
+          if (device_) WriteProfiles(profiles_, json);
         });
   }
 
@@ -194,6 +167,17 @@ class DecodeBench {
       const double per_step = *seconds / static_cast<double>(options_.new_tokens);
       speed.repetitions.push_back(static_cast<double>(batch) / per_step);
       share.repetitions.push_back(StepBytes(config, batch) / per_step / bandwidth_);
+    }
+    if (device_) {
+      const Result<std::vector<DecodePart>> parts = loop.Profile(batch, options_.context);
+      if (!parts.ok()) return parts.status();
+      StepProfile profile{
+          .shape = name, .step_seconds = static_cast<double>(batch) / speed.Median(), .parts = {}};
+      for (const DecodePart& part : *parts) {
+        profile.parts.push_back(
+            {part.name, part.seconds, static_cast<double>(part.num_bytes) / bandwidth_});
+      }
+      profiles_.push_back(std::move(profile));
     }
     measurements_.push_back(std::move(speed));
     if (device_) measurements_.push_back(std::move(share));
@@ -262,6 +246,7 @@ class DecodeBench {
   Result<std::unique_ptr<DecodePeer>> peer_ = Unavailable("not asked for");
   std::string version_;
   std::vector<Measurement> measurements_;
+  std::vector<StepProfile> profiles_;
 };
 
 }  // namespace
@@ -275,7 +260,7 @@ Status DecodeBenchOptions::Validate() const {
     if (batch < 1) return InvalidArgument("batch = ", batch, ": must be >= 1");
   }
   for (const std::string& shape : shapes) {
-    const Result<ModelConfig> config = ShapeOf(shape);
+    const Result<ModelConfig> config = NamedShape(shape);
     if (!config.ok()) return config.status();
   }
   return Status::Ok();

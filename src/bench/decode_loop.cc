@@ -75,7 +75,7 @@ Result<double> DecodeLoop::Prefill(int64_t batch, int64_t context) {
   return clock.Now().count();
 }
 
-Result<double> DecodeLoop::Decode(int64_t batch, int64_t context, int64_t new_tokens) {
+Pass DecodeLoop::MakePass(int64_t batch, int64_t context) const {
   Pass pass;
   pass.tokens.assign(static_cast<size_t>(batch), 1);
   for (int64_t s = 0; s < batch; ++s) {
@@ -85,6 +85,15 @@ Result<double> DecodeLoop::Decode(int64_t batch, int64_t context, int64_t new_to
                             .options = {.temperature = 1.0},
                             .key = {.seed = kSeed, .prompt = s, .response = 0, .token = 0}});
   }
+  return pass;
+}
+
+Result<std::vector<DecodePart>> DecodeLoop::Profile(int64_t batch, int64_t context) {
+  return ProfileCudaDecode(*decoder_, MakePass(batch, context));
+}
+
+Result<double> DecodeLoop::Decode(int64_t batch, int64_t context, int64_t new_tokens) {
+  Pass pass = MakePass(batch, context);
   const WallClock clock;
   for (int64_t token = 0; token < new_tokens; ++token) {
     const Result<PassResult> result = decoder_->Run(pass);

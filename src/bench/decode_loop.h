@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "model/cuda/cuda_decoder.h"
 #include "model/decoder.h"
 #include "model/devices.h"
 
@@ -23,11 +24,15 @@ class DecodeLoop {
   Result<double> Prefill(int64_t batch, int64_t context);
   // Decodes new_tokens behind the context, again and again from there; seconds.
   Result<double> Decode(int64_t batch, int64_t context, int64_t new_tokens);
+  // The parts of one such pass, each alone. REQUIRES: on a GPU
+  Result<std::vector<DecodePart>> Profile(int64_t batch, int64_t context);
   // Seconds that installing the weights once more takes.
   double Install();
 
  private:
   DecodeLoop() = default;
+  // One new token of each sequence behind the context.
+  Pass MakePass(int64_t batch, int64_t context) const;
 
   std::unique_ptr<Decoder> decoder_;
   std::shared_ptr<const DecoderWeights> weights_;

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -13,17 +12,14 @@
 #include "bench/bench_report.h"
 #include "bench/machine_costs.h"
 #include "bench/measurement.h"
+#include "bench/method_runs.h"
 #include "config/methods.h"
 #include "lab/lab.h"
 #include "runtime/affinity.h"
-#include "runtime/runtime.h"
 
 namespace pace {
 namespace {
 
-constexpr std::array<const char*, 3> kMethods = {"sync", "async", "effective"};
-// Of a run, while the pool fills.
-constexpr int64_t kWarmUpSteps = 5;
 // The limits that this project sets itself.
 constexpr double kMaxOverAsync = 1.03;
 constexpr double kMaxOverAsyncInLab = 1.02;
@@ -47,12 +43,6 @@ class ScratchFile {
   const std::string path_;
 };
 
-double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view name) {
-  double sum = 0;
-  for (size_t i = kWarmUpSteps; i < rows.size(); ++i) sum += Find(rows[i], name).value_or(0);
-  return sum / static_cast<double>(rows.size() - kWarmUpSteps);
-}
-
 Result<double> LabSeconds(const Settings& settings, const Policy& policy, const char* method,
                           std::string_view part) {
   const Result<Settings> bundled = ApplyMethod(settings, method);
@@ -60,34 +50,6 @@ Result<double> LabSeconds(const Settings& settings, const Policy& policy, const 
   const Result<LabResult> run = RunLab(*bundled, policy, {.num_threads = 2});
   if (!run.ok()) return run.status();
   return MeanAfterWarmUp(run->rows, part);
-}
-
-// Time per step of whole runs, by method, and what Sync spent in training.
-struct Timings {
-  std::map<std::string, Measurement> steps;
-  std::vector<double> sync_training;
-};
-
-Result<Timings> TimeRuns(const Settings& settings, const Policy& policy, int64_t repetitions) {
-  Timings out;
-  for (const char* method : kMethods) {
-    out.steps[method] = {.name = Concat("step_", method), .unit = "s", .limit = std::nullopt};
-  }
-  for (int64_t round = 0; round < repetitions; ++round) {
-    for (size_t i = 0; i < kMethods.size(); ++i) {
-      // Each in each place in turn.
-      const char* method = kMethods[(i + static_cast<size_t>(round)) % kMethods.size()];
-      const Result<Settings> bundled = ApplyMethod(settings, method);
-      if (!bundled.ok()) return bundled.status();
-      const Result<TrainingResult> run = RunTraining(*bundled, policy, {});
-      if (!run.ok()) return run.status();
-      out.steps[method].repetitions.push_back(MeanAfterWarmUp(run->rows, "time/step"));
-      if (std::string_view(method) == "sync") {
-        out.sync_training.push_back(MeanAfterWarmUp(run->rows, "time/train"));
-      }
-    }
-  }
-  return out;
 }
 
 Measurement One(std::string name, std::string unit, double value,
@@ -113,7 +75,8 @@ Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
     return MeasureRolloutCosts(*settings, *policy);
   }();
   if (!costs.ok()) return costs.status();
-  Result<Timings> timings = TimeRuns(*settings, *policy, options.repetitions);
+  Result<MethodTimings> timings =
+      TimeMethods(*settings, *policy, options.repetitions, options.repetitions);
   if (!timings.ok()) return timings.status();
 
   // In the lab, Sync computes the same updates to the bit: its training time at
@@ -124,12 +87,12 @@ Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
   lab.gpu.train_mfu = 1;
   const Result<double> ideal = LabSeconds(lab, *policy, "sync", "time/train");
   if (!ideal.ok()) return ideal.status();
-  const double efficiency = *ideal / MedianOf(timings->sync_training);
+  const double efficiency = *ideal / MedianOf(timings->parts["sync/time/train"]);
   lab.gpu.peak_tflops *= std::max(1.0, efficiency);  // a share above 1 is no share
   lab.gpu.prefill_mfu /= std::max(1.0, efficiency);
   lab.gpu.train_mfu = std::min(1.0, efficiency);
   std::map<std::string, double> predicted;
-  for (const char* method : kMethods) {
+  for (const char* method : kTimedMethods) {
     const Result<double> seconds = LabSeconds(lab, *policy, method, "time/step");
     if (!seconds.ok()) return seconds.status();
     predicted[method] = *seconds;
@@ -143,10 +106,10 @@ Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
   speedup.limit = std::nullopt;
   const double lab_speedup = predicted["sync"] / predicted["async"];
   std::vector<Measurement> all;
-  for (const char* method : kMethods) all.push_back(timings->steps[method]);
+  for (const char* method : kTimedMethods) all.push_back(timings->steps[method]);
   all.push_back(over_async);
   all.push_back(speedup);
-  for (const char* method : kMethods) {
+  for (const char* method : kTimedMethods) {
     all.push_back(One(Concat("lab_step_", method), "s", predicted[method]));
   }
   all.push_back(One("lab_effective_over_async", "ratio",

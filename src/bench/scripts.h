@@ -7,6 +7,7 @@
 namespace pace {
 
 std::string_view DecodePeerSource();        // decode_peer.py
+std::string_view GpuTrainPeerSource();      // gpu_train_peer.py
 std::string_view NaiveControllerSource();   // naive_controller.py
 std::string_view TransformersPeerSource();  // transformers_peer.py
 std::string_view TokenizersPeerSource();    // tokenizers_peer.py

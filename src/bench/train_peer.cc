@@ -90,11 +90,15 @@ Status TrainPeer::ReadLoaded() {
       scan.Text(version_);
       continue;
     }
+    size_t count = 0;
     scan.EnterArray();
-    for (const PeerOrder order : kPeerOrders) {
-      if (scan.NextItem()) scan.Real(0, 1, "", padding_[order]);
+    while (scan.NextItem()) {
+      if (count == kPeerOrders.size()) {
+        scan.Fail("more than it was asked for");
+      } else {
+        scan.Real(0, 1, "", padding_[kPeerOrders[count++]]);
+      }
     }
-    if (scan.NextItem()) scan.Fail("more than it was asked for");
   }
   return scan.ok() ? Status::Ok() : scan.status().At("train_peer.py");
 }

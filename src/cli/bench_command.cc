@@ -4,6 +4,8 @@
 
 #include "bench/controller_bench.h"
 #include "bench/decode_bench.h"
+#include "bench/gpu_method_bench.h"
+#include "bench/gpu_train_bench.h"
 #include "bench/method_bench.h"
 #include "bench/rollout_bench.h"
 #include "bench/sandbox_bench.h"
@@ -32,6 +34,14 @@ Result<std::string> RunDecode(const BenchArguments& arguments) {
 Result<std::string> Run(const BenchArguments& arguments) {
   const bool python = !arguments.no_python;
   if (arguments.what == "decode") return RunDecode(arguments);
+  if (arguments.what == "methods" && arguments.device == "cuda") {
+    GpuMethodBenchOptions options{.repetitions = arguments.repetitions};
+    options.listener = [](const std::string& run) {
+      std::fprintf(stderr, "methods: %s\n", run.c_str());
+    };
+    if (!arguments.shapes.empty()) options.tasks = arguments.shapes;
+    return RunGpuMethodBench(options);
+  }
   if (arguments.what == "methods") {
     return RunMethodBench({.repetitions = std::max<int64_t>(arguments.repetitions, 10)});
   }
@@ -40,6 +50,11 @@ Result<std::string> Run(const BenchArguments& arguments) {
                             .repetitions = arguments.repetitions,
                             .python = python,
                             .num_threads = arguments.num_threads});
+  }
+  if (arguments.what == "train" && arguments.device == "cuda") {
+    GpuTrainBenchOptions options{.repetitions = arguments.repetitions, .python = python};
+    if (!arguments.shapes.empty()) options.shapes = arguments.shapes;
+    return RunGpuTrainBench(options);
   }
   if (arguments.what == "train") {
     return RunTrainBench({.model = arguments.model,

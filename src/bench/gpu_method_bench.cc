@@ -1,0 +1,164 @@
+#include "bench/gpu_method_bench.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "bench/bench_model.h"
+#include "bench/bench_report.h"
+#include "bench/method_runs.h"
+#include "core/printable.h"
+#include "execution/policy.h"
+#include "model/cuda/cuda_decoder.h"
+#include "model/training_network.h"
+
+namespace pace {
+namespace {
+
+// The limit that this project sets itself.
+constexpr double kMaxOverAsync = 1.02;
+constexpr uint64_t kSeed = 11;
+constexpr double kDeviation = 0.02;  // of random weights
+// Sync waits for the longest response of every step: few runs say enough.
+constexpr int64_t kLargeSyncRuns = 2;
+constexpr int64_t kLargeSteps = 12;
+// Tokens of a response of the second task, without its budget.
+constexpr int64_t kMeanTokens = 512;
+
+const std::vector<std::string> kEverywhere = {"device=cuda", "run.evaluate_every=0",
+                                              "run.checkpoint_every=0", "record.level=metrics"};
+
+// A few dozen long responses a step; the trainer reads 16,384 tokens at once.
+const std::vector<std::string> kLarge = {
+    "policy.compute=bf16",        "batch.num_groups=4",      "batch.group_size=8",
+    "generation.max_tokens=2048", "prefix.min_tokens=32",    "prefix.max_tokens=1024",
+    "engine.slots=320",           "engine.pass_tokens=8192", "engine.kv_mib=40000",
+    "train.token_budget=16384",   "train.learning_rate=1e-6"};
+
+// Random weights hardly prefer any token: with one in kMeanTokens of them ending a
+// response, lengths are geometric.
+Result<Policy> LargePolicy() {
+  // For its tokenizer: the network is another.
+  Result<Policy> policy = LoadPolicy({.model = "tiny"});
+  if (!policy.ok()) return policy.status();
+  Result<ModelConfig> config = NamedShape("qwen3-0.6b");
+  if (!config.ok()) return config.status();
+  for (int64_t id = kMeanTokens; id < config->vocab_size; id += kMeanTokens) {
+    config->eos.push_back(static_cast<TokenId>(id));
+  }
+  const Result<TrainingNetwork> network =
+      TrainingNetwork::CreateRandom(*config, kSeed, kDeviation, {});
+  if (!network.ok()) return network.status();
+  policy->weights = network->Weights();
+  policy->config = std::move(*config);
+  return policy;
+}
+
+struct Task {
+  Settings settings;
+  Policy policy;
+  int64_t sync_repetitions = 0;
+};
+
+Result<Task> MakeTask(const std::string& name, int64_t num_steps) {
+  std::vector<std::string> overrides = kEverywhere;
+  const bool is_tiny = name == "tiny";
+  overrides.push_back(
+      Concat("run.num_steps=", is_tiny ? num_steps : std::min(num_steps, kLargeSteps)));
+  if (!is_tiny) overrides.insert(overrides.end(), kLarge.begin(), kLarge.end());
+  Result<Settings> settings = LoadSettings("tiny", overrides);
+  if (!settings.ok()) return settings.status();
+  Result<Policy> policy = is_tiny ? LoadPolicy(settings->policy) : LargePolicy();
+  if (!policy.ok()) return policy.status();
+  return Task{std::move(*settings), std::move(*policy), is_tiny ? INT64_MAX : kLargeSyncRuns};
+}
+
+void AddMeasurements(const std::string& task, MethodTimings timings,
+                     std::vector<Measurement>& all) {
+  Measurement over_async = RatioOf(timings.steps["effective"], timings.steps["async"],
+                                   task + "_effective_over_async", kMaxOverAsync);
+  Measurement paired = timings.steps["async"];
+  paired.repetitions.resize(timings.steps["sync"].repetitions.size());
+  Measurement speedup = RatioOf(timings.steps["sync"], paired, task + "_sync_over_async", 0);
+  speedup.limit = std::nullopt;
+  for (const char* method : kTimedMethods) {
+    Measurement step = timings.steps[method];
+    step.name = Concat(task, "_step_", method);
+    all.push_back(std::move(step));
+  }
+  all.push_back(std::move(over_async));
+  all.push_back(std::move(speedup));
+  for (const auto& [name, values] : timings.parts) {
+    std::string plain = name;
+    std::ranges::replace(plain, '/', '_');
+    all.push_back({.name = Concat(task, "_", plain),
+                   .unit = "s",
+                   .limit = std::nullopt,
+                   .repetitions = values});
+  }
+}
+
+}  // namespace
+
+Status GpuMethodBenchOptions::Validate() const {
+  if (repetitions < 1) return InvalidArgument("repetitions = ", repetitions, ": must be >= 1");
+  if (num_steps <= kWarmUpSteps) {
+    return InvalidArgument("steps = ", num_steps, ": must be above ", kWarmUpSteps);
+  }
+  for (const std::string& task : tasks) {
+    if (task == "tiny" || task == "qwen3-0.6b") continue;
+    return InvalidArgument("shape = ", Printable(task), ": must be tiny or qwen3-0.6b");
+  }
+  return Status::Ok();
+}
+
+Result<std::string> RunGpuMethodBench(const GpuMethodBenchOptions& options) {
+  PACE_RETURN_IF_ERROR(options.Validate());
+  const Result<CudaDevice> device = FindCudaDevice();
+  if (!device.ok()) return device.status();
+  std::vector<Measurement> all;
+  std::string command =
+      Concat("pace bench methods --device cuda --repetitions ", options.repetitions, " --shape");
+  for (const std::string& name : options.tasks) {
+    const Result<Task> task = MakeTask(name, options.num_steps);
+    if (!task.ok()) return task.status();
+    Result<MethodTimings> timings = TimeMethods(
+        task->settings, task->policy, options.repetitions,
+        std::min(options.repetitions, task->sync_repetitions), [&](const std::string& run) {
+          if (options.listener) options.listener(Concat(name, ", ", run));
+        });
+    if (!timings.ok()) return timings.status();
+    AddMeasurements(name, std::move(*timings), all);
+    command += " " + name;
+  }
+  return BenchReport(
+      "methods", all,
+      [&](JsonWriter& json) {
+        json.BeginObject();
+        json.Put("device", "cuda");
+        json.Put("steps", options.num_steps);
+        json.Put("warm_up_steps", kWarmUpSteps);
+        json.Put("runs_of_each", options.repetitions);
+        json.EndObject();
+      },
+      [&](JsonWriter& json) {
+        json.Put("command", command);
+        json.Key("gpu");
+        json.BeginObject();
+        json.Put("name", device->name);
+        json.Put("driver_cuda", device->driver);
+        json.Put("runtime_cuda", device->runtime);
+        json.EndObject();
+        for (const Measurement& measured : all) {
+          if (!measured.name.ends_with("_effective_over_async")) continue;
+          const auto [low, high] = MedianIntervalOf(measured.repetitions);
+          json.Key(measured.name + "_95");
+          json.BeginArray();
+          json.Value(low);
+          json.Value(high);
+          json.EndArray();
+        }
+      });
+}
+
+}  // namespace pace

@@ -1,0 +1,47 @@
+// Whole runs of methods, one after the other and again and again: the time of a
+// step and of its parts.
+#ifndef PACE_BENCH_METHOD_RUNS_H_
+#define PACE_BENCH_METHOD_RUNS_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/measurement.h"
+#include "config/settings.h"
+#include "core/status.h"
+#include "execution/policy.h"
+#include "record/step_metrics.h"
+
+namespace pace {
+
+inline constexpr std::array<const char*, 3> kTimedMethods = {"sync", "async", "effective"};
+// Of a run, while the pool fills.
+inline constexpr int64_t kWarmUpSteps = 5;
+
+// The mean of a metric over the steps behind the warm-up.
+double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view name);
+
+struct MethodTimings {
+  // By method, one repetition per run: seconds per step.
+  std::map<std::string, Measurement> steps;
+  // By method and metric, as "async/time/train".
+  std::map<std::string, std::vector<double>> parts;
+};
+
+// Told after each run: "async, round 2 of 5: 0.52 s a step".
+using RunListener = std::function<void(const std::string&)>;
+
+// `settings` are those of all methods. Each method stands in each place in turn; Sync
+// is left out of the rounds behind the first `sync_repetitions`.
+Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy,
+                                  int64_t repetitions, int64_t sync_repetitions,
+                                  const RunListener& listener = {});
+
+}  // namespace pace
+
+#endif  // PACE_BENCH_METHOD_RUNS_H_
