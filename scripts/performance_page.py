@@ -56,8 +56,134 @@ def other_rows(report):
         yield f"| {shape} | {found[name]:,.0f} | {found[f'{shape}_install']:.2f} |"
 
 
+DECODE_PARTS = """
+### Where a decode step goes
+
+Each part of all layers as a graph of its own, timed on the device; the limit is the time of
+reading its weights or its part of the cache once. What the parts do not sum to is the host's:
+tables up, ids down, one launch.
+"""
+
+TRAIN = """
+## Training on a GPU
+
+Whole steps of the trainer on {num_sequences} sequences of {length:,} tokens: random weights, float32
+masters and moments, bf16 computation, layers computed again in the backward pass, clipped
+gradients, AdamW. Weights and cache ({kv_gib} GiB) of a rollout engine lie beside it. A sync is the
+trainer's copy for the engine and its conversion there; the engine pauses for the second
+alone. Of the limit: what the step must compute, against large products in the same run.
+`transformers` trains pure bf16 weights, with checkpointing and fused AdamW.
+"""
+
+PARTS = """
+### Where a training step goes
+
+Each part alone, times how often a step runs it, on {shape}; the limit is that of large
+products ({flops:.0f} TFLOP/s) or of copies ({bandwidth:.2f} TB/s). A part alone includes waits for the host
+that a step hides, so the parts may sum to more than the step.
+"""
+
+TRAIN_NEXT = """
+What would be next: attention (FlashAttention 2), the part furthest from the limit of products;
+then the head, where logits are written and read in float32.
+"""
+
+METHODS = """
+## Methods where rollouts and training share a GPU
+
+Whole runs of {steps} steps, methods in turn, {runs} runs of each; seconds per step behind the
+first {warm}. `tiny` is the default task; `qwen3-0.6b`, where it is in the table, has random weights
+and responses whose lengths have an exponential tail up to 2,048 tokens. Rescoring is visible where
+the trainer waits for it and hidden where it runs beside training; commits before a8932f8 did not tell
+the visible part apart and report 0.
+"""
+
+
+def load(name):
+    return json.loads((RESULTS / name).read_text(encoding="utf-8"))
+
+
+def machine_lines(report):
+    gpu = report["gpu"]
+    peer = f"peer: {report['peer']}; " if "peer" in report else ""
+    return [f"{gpu['name']}, CUDA {gpu['runtime_cuda']}; {peer}commit {report['commit']};",
+            f"`{report['command']}`.", ""]
+
+
+def part_lines(profile):
+    """The parts of one step, as a table."""
+    lines = ["", "| part | ms | of the step | of its limit |", "|---|---|---|---|"]
+    step = profile["step_s"]
+    for part in profile["parts"]:
+        lines.append(f"| {part['name']} | {1e3 * part['seconds']:{places(step)}} | "
+                     f"{100 * part['seconds'] / step:.0f} % | "
+                     f"{100 * part['limit_s'] / part['seconds']:.0f} % |")
+    return [*lines, f"| the step as a whole | {1e3 * step:{places(step)}} | | |"]
+
+
+def places(step):
+    return ".1f" if step > 0.1 else ".3f"
+
+
+def decode_part_lines(report):
+    lines = []
+    for profile in report.get("parts", []):
+        shape, batch = profile["shape"].split("_batch_")
+        if batch not in ("1", "128"):
+            continue
+        if not lines:
+            lines = [DECODE_PARTS.rstrip()]
+        lines += [f"\n{shape}, sequences at a time: {batch}", *part_lines(profile)]
+    return lines
+
+
+def train_lines(report):
+    found = values(report)
+    lines = [TRAIN.format(**report["settings"]).rstrip(), "", *machine_lines(report),
+             "| shape | tokens/s | of the limit | transformers | times | memory, GiB "
+             "| sync, ms | pause, ms |", "|---|---|---|---|---|---|---|---|"]
+    for name in found:
+        if not name.endswith("_train"):
+            continue
+        shape = name.removesuffix("_train")
+        peer = found.get(f"{name}_transformers")
+        beside = " | " if peer is None else f"{peer:,.0f} | {found[name] / peer:.2f}"
+        lines.append(f"| {shape} | {found[name]:,.0f} | "
+                     f"{100 * found[f'{shape}_share_of_gemm_limit']:.0f} % | {beside} | "
+                     f"{found[f'{shape}_memory']:.1f} | {found[f'{shape}_sync']:.1f} | "
+                     f"{found[f'{shape}_sync_pause']:.1f} |")
+    gpu = report["gpu"]
+    head = PARTS.format(shape=report["parts"][0]["shape"], flops=gpu["gemm_flops_per_s"] / 1e12,
+                        bandwidth=gpu["bandwidth_bytes_per_s"] / 1e12).rstrip()
+    for profile in report["parts"]:
+        lines += [head, *part_lines(profile)]
+        head = "\nThe same on " + report["parts"][-1]["shape"] + ":"
+    return [*lines, TRAIN_NEXT.rstrip()]
+
+
+def method_lines(report):
+    found = values(report)
+    settings = report["settings"]
+    lines = [METHODS.format(steps=settings["steps"], runs=settings["runs_of_each"],
+                            warm=settings["warm_up_steps"]).rstrip(), "", *machine_lines(report),
+             "| task | Sync | Async | PACE | PACE / Async (95 %) | Sync / Async "
+             "| rescoring visible | hidden |", "|---|---|---|---|---|---|---|---|"]
+    for name in found:
+        if not name.endswith("_effective_over_async"):
+            continue
+        task = name.removesuffix("_effective_over_async")
+        low, high = report[f"{name}_95"]
+        lines.append(f"| {task} | {found[f'{task}_step_sync']:.3f} | "
+                     f"{found[f'{task}_step_async']:.3f} | {found[f'{task}_step_effective']:.3f} | "
+                     f"{found[name]:.3f} ({low:.3f} to {high:.3f}) | "
+                     f"{found[f'{task}_sync_over_async']:.2f} | "
+                     f"{found[f'{task}_effective_time_rescore_visible']:.4f} | "
+                     f"{found[f'{task}_effective_time_rescore_hidden']:.4f} |")
+    return lines
+
+
 def page():
-    report = json.loads((RESULTS / "decode_h200.json").read_text(encoding="utf-8"))
+    report = load("decode_h200.json")
     settings = report["settings"]
     gpu = report["gpu"]
     lines = [
@@ -74,7 +200,10 @@ def page():
         "| shape | prefill, tokens/s | installing weights, ms |",
         "|---|---|---|",
         *other_rows(report),
+        *decode_part_lines(report),
         NEXT.rstrip(),
+        *train_lines(load("train_h200.json")),
+        *method_lines(load("methods_h200.json")),
     ]
     return "\n".join(lines) + "\n"
 
