@@ -94,8 +94,8 @@ METHODS = """
 Whole runs of {steps} steps, methods in turn, {runs} runs of each; seconds per step behind the
 first {warm}. `tiny` is the default task; `qwen3-0.6b`, where it is in the table, has random weights
 and responses whose lengths have an exponential tail up to 2,048 tokens. Rescoring is visible where
-the trainer waits for it and hidden where it runs beside training; commits before a8932f8 did not tell
-the visible part apart and report 0.
+the trainer waits for it and hidden where it runs beside training; it is zero where no response
+was in flight when weights changed, as where training is the slower side and engines rest.
 """
 
 
