@@ -49,7 +49,7 @@ class PartsOfAStep {
         limits_(limits),
         rows_(batch.num_sequences * batch.length) {}
 
-  std::vector<StepPart> Measure() {
+  std::vector<ProfilePart> Measure() {
     MeasureProducts();
     MeasureAttention();
     MeasureRows();
@@ -64,7 +64,7 @@ class PartsOfAStep {
     return 2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n);
   }
   void Add(const std::string& name, double times, double seconds, double limit) {
-    for (StepPart& part : parts_) {
+    for (ProfilePart& part : parts_) {
       if (part.name != name) continue;
       part.seconds += times * seconds;
       part.limit += times * limit;
@@ -146,10 +146,10 @@ class PartsOfAStep {
     const auto width = static_cast<double>(h);
     const auto ffn = static_cast<double>(f);
     measure(
-        "norms", 2 * layers(), [&](const at::Tensor& in) { return CudaRmsNorm(in, weight, 1e-6); },
+        "norms", 2 * layers(), [&](const at::Tensor& in) { return RmsNormRows(in, weight, 1e-6); },
         x, g, width, width);
     measure(
-        "gates", layers(), [&](const at::Tensor& in) { return CudaGate(in); }, gate_up, gated,
+        "gates", layers(), [&](const at::Tensor& in) { return GatedRows(in); }, gate_up, gated,
         2 * ffn, ffn);
   }
 
@@ -191,7 +191,7 @@ class PartsOfAStep {
   const PartsBatch batch_;
   const GpuLimits limits_;
   const int64_t rows_;
-  std::vector<StepPart> parts_;
+  std::vector<ProfilePart> parts_;
 };
 
 }  // namespace
@@ -204,8 +204,8 @@ double MeasureGpuFlops() {
   return 2.0 * size * size * size / SecondsOf([&] { at::mm(a, b.t()); });
 }
 
-std::vector<StepPart> MeasureStepParts(const ModelConfig& config, const PartsBatch& batch,
-                                       const GpuLimits& limits) {
+std::vector<ProfilePart> MeasureStepParts(const ModelConfig& config, const PartsBatch& batch,
+                                          const GpuLimits& limits) {
   return PartsOfAStep(config, batch, limits).Measure();
 }
 

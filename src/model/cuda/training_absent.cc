@@ -31,10 +31,20 @@ bool HasCudaAttention(const ModelConfig& /*config*/, at::ScalarType /*dtype*/,
 bool HasCudaLogits(const at::Tensor& /*logits*/) {
   return false;
 }
-at::Tensor CudaRmsNorm(const at::Tensor& /*x*/, const at::Tensor& /*weight*/, double /*epsilon*/) {
+void CudaNorm(const at::Tensor& /*x*/, const at::Tensor& /*weight*/, double /*epsilon*/,
+              const at::Tensor& /*y*/) {
   NeverCalled();
 }
-at::Tensor CudaGate(const at::Tensor& /*gate_up*/) {
+at::Tensor CudaNormGradient(const at::Tensor& /*g*/, const at::Tensor& /*x*/,
+                            const at::Tensor& /*weight*/, double /*epsilon*/,
+                            const at::Tensor& /*dx*/) {
+  NeverCalled();
+}
+void CudaGate(const at::Tensor& /*gate_up*/, const at::Tensor& /*y*/) {
+  NeverCalled();
+}
+void CudaGateGradient(const at::Tensor& /*g*/, const at::Tensor& /*gate_up*/,
+                      const at::Tensor& /*d_gate_up*/) {
   NeverCalled();
 }
 at::Tensor CudaLinear(const at::Tensor& /*x*/, const CudaProduct& /*product*/) {

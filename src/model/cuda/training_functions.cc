@@ -59,32 +59,6 @@ cuda::TrainingNorm NormOf(const at::Tensor& x, const at::Tensor& weight, double 
           .element = ElementOf(x)};
 }
 
-class NormFunction : public torch::autograd::Function<NormFunction> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& given,
-                            const at::Tensor& given_weight, double epsilon) {
-    const at::Tensor x = given.contiguous();
-    const at::Tensor weight = given_weight.contiguous();
-    const at::Tensor y = at::empty_like(x);
-    cuda::NormForward(NormOf(x, weight, epsilon), y.data_ptr(), Stream());
-    CheckLaunch();
-    context->save_for_backward({x, weight});
-    context->saved_data["epsilon"] = epsilon;
-    return y;
-  }
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor g = gradients[0].contiguous();
-    const at::Tensor& x = saved[0];
-    const cuda::TrainingNorm norm = NormOf(x, saved[1], context->saved_data["epsilon"].toDouble());
-    const at::Tensor dx = at::empty_like(x);
-    const at::Tensor partials = Partials(x, norm.num_rows, {norm.width});
-    cuda::NormBackward(norm, g.data_ptr(), dx.data_ptr(), Floats(partials), Stream());
-    CheckLaunch();
-    return {dx, partials.sum(0), at::Tensor()};
-  }
-};
-
 cuda::TrainingGate GateOf(const at::Tensor& gate_up) {
   const int64_t width = gate_up.size(-1) / 2;
   return {.gate_up = gate_up.data_ptr(),
@@ -92,28 +66,6 @@ cuda::TrainingGate GateOf(const at::Tensor& gate_up) {
           .width = width,
           .element = ElementOf(gate_up)};
 }
-
-class GateFunction : public torch::autograd::Function<GateFunction> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& given) {
-    const at::Tensor gate_up = given.contiguous();
-    std::vector<int64_t> sizes = gate_up.sizes().vec();
-    sizes.back() /= 2;
-    const at::Tensor y = at::empty(sizes, gate_up.options());
-    cuda::GateForward(GateOf(gate_up), y.data_ptr(), Stream());
-    CheckLaunch();
-    context->save_for_backward({gate_up});
-    return y;
-  }
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const at::Tensor gate_up = context->get_saved_variables().front();
-    const at::Tensor g = gradients[0].contiguous();
-    const at::Tensor d = at::empty_like(gate_up);
-    cuda::GateBackward(GateOf(gate_up), g.data_ptr(), d.data_ptr(), Stream());
-    CheckLaunch();
-    return {d};
-  }
-};
 
 // One below the other, in bf16.
 at::Tensor Stacked(at::TensorList parts) {
@@ -270,12 +222,28 @@ bool HasCudaGate(const at::Tensor& gate_up) {
          gate_up.size(-1) % (2 * cuda::kRowVector) == 0;
 }
 
-at::Tensor CudaRmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-  return NormFunction::apply(x, weight.to(at::kFloat), epsilon);
+void CudaNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon, const at::Tensor& y) {
+  cuda::NormForward(NormOf(x, weight, epsilon), y.data_ptr(), Stream());
+  CheckLaunch();
 }
 
-at::Tensor CudaGate(const at::Tensor& gate_up) {
-  return GateFunction::apply(gate_up);
+at::Tensor CudaNormGradient(const at::Tensor& g, const at::Tensor& x, const at::Tensor& weight,
+                            double epsilon, const at::Tensor& dx) {
+  const cuda::TrainingNorm norm = NormOf(x, weight, epsilon);
+  const at::Tensor partials = Partials(x, norm.num_rows, {norm.width});
+  cuda::NormBackward(norm, g.data_ptr(), dx.data_ptr(), Floats(partials), Stream());
+  CheckLaunch();
+  return partials.sum(0);
+}
+
+void CudaGate(const at::Tensor& gate_up, const at::Tensor& y) {
+  cuda::GateForward(GateOf(gate_up), y.data_ptr(), Stream());
+  CheckLaunch();
+}
+
+void CudaGateGradient(const at::Tensor& g, const at::Tensor& gate_up, const at::Tensor& d_gate_up) {
+  cuda::GateBackward(GateOf(gate_up), g.data_ptr(), d_gate_up.data_ptr(), Stream());
+  CheckLaunch();
 }
 
 bool HasCudaProducts(const at::Tensor& x) {

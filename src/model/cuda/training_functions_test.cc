@@ -70,7 +70,7 @@ TEST_F(CudaTrainingTest, TheNormAndItsGradientsAreThoseOfTheComposition) {
         const Inputs inputs = {Wave({num_rows, width}, 0.2, dtype), Wave({width}, 1.4) + 1.5};
         ASSERT_TRUE(HasCudaNorm(inputs[0]));
         const auto ours =
-            Differentiate([](const Inputs& in) { return CudaRmsNorm(in[0], in[1], 1e-6); }, inputs);
+            Differentiate([](const Inputs& in) { return RmsNormRows(in[0], in[1], 1e-6); }, inputs);
         const auto exact = Differentiate(
             [](const Inputs& in) { return ComposedRmsNorm(in[0], in[1], 1e-6); }, Exact(inputs));
         ExpectNear(ours, exact, dtype == at::kFloat ? 1e-5 : 2e-2,
@@ -85,7 +85,7 @@ TEST_F(CudaTrainingTest, TheGateAndItsGradientAreThoseOfTheComposition) {
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
       const Inputs inputs = {3 * Wave({33, 2 * width}, 0.2, dtype)};
       ASSERT_TRUE(HasCudaGate(inputs[0]));
-      const auto ours = Differentiate([](const Inputs& in) { return CudaGate(in[0]); }, inputs);
+      const auto ours = Differentiate([](const Inputs& in) { return GatedRows(in[0]); }, inputs);
       const auto exact =
           Differentiate([](const Inputs& in) { return ComposedGate(in[0]); }, Exact(inputs));
       ExpectNear(ours, exact, dtype == at::kFloat ? 1e-5 : 1e-2, Concat("width ", width));
