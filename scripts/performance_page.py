@@ -91,8 +91,8 @@ then the head, where logits are written and read in float32.
 METHODS = """
 ## Methods where rollouts and training share a GPU
 
-Whole runs of {steps} steps, methods in turn, {runs} runs of each; seconds per step behind the
-first {warm}. `tiny` is the default task; `qwen3-0.6b`, where it is in the table, has random weights
+Whole runs, methods in turn, {runs} of each, of so many steps; seconds per step behind the
+first {warm}{sync}. `tiny` is the default task; `qwen3-0.6b`, where it is in the table, has random weights
 and responses whose lengths have an exponential tail up to 2,048 tokens. Rescoring is visible where
 the trainer waits for it and hidden where it runs beside training; it is zero where no response
 was in flight when weights changed, as where training is the slower side and engines rest.
@@ -164,16 +164,21 @@ def train_lines(report):
 def method_lines(report):
     found = values(report)
     settings = report["settings"]
-    lines = [METHODS.format(steps=settings["steps"], runs=settings["runs_of_each"],
-                            warm=settings["warm_up_steps"]).rstrip(), "", *machine_lines(report),
-             "| task | Sync | Async | PACE | PACE / Async (95 %) | Sync / Async "
-             "| rescoring visible | hidden |", "|---|---|---|---|---|---|---|---|"]
+    sync = (f", of Sync's shorter ones behind {settings['sync_warm_up_steps']}"
+            if any(key.endswith("_sync_steps") for key in settings) else "")
+    lines = [METHODS.format(runs=settings["runs_of_each"], warm=settings["warm_up_steps"],
+                            sync=sync).rstrip(), "", *machine_lines(report),
+             "| task | steps | Sync | Async | PACE | PACE / Async (95 %) | Sync / Async "
+             "| rescoring visible | hidden |", "|---|---|---|---|---|---|---|---|---|"]
     for name in found:
         if not name.endswith("_effective_over_async"):
             continue
         task = name.removesuffix("_effective_over_async")
         low, high = report[f"{name}_95"]
-        lines.append(f"| {task} | {found[f'{task}_step_sync']:.3f} | "
+        steps = str(settings.get(f"{task}_steps") or settings["steps"])
+        if f"{task}_sync_steps" in settings:
+            steps += f" (Sync {settings[f'{task}_sync_steps']})"
+        lines.append(f"| {task} | {steps} | {found[f'{task}_step_sync']:.3f} | "
                      f"{found[f'{task}_step_async']:.3f} | {found[f'{task}_step_effective']:.3f} | "
                      f"{found[name]:.3f} ({low:.3f} to {high:.3f}) | "
                      f"{found[f'{task}_sync_over_async']:.2f} | "

@@ -51,6 +51,11 @@ Result<ModelConfig> NamedShape(const std::string& name) {
   return config;
 }
 
+Status CheckShapes(const std::vector<std::string>& names) {
+  for (const std::string& name : names) PACE_RETURN_IF_ERROR(NamedShape(name).status());
+  return Status::Ok();
+}
+
 void WritePeerConfig(const ModelConfig& config, JsonWriter& json) {
   json.BeginObject();
   json.Put("vocab_size", config.vocab_size);

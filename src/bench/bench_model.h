@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/json_writer.h"
 #include "core/status.h"
@@ -20,6 +21,8 @@ ModelConfig BenchShape();
 
 // qwen3-4b, qwen3-0.6b, or tiny, which is BenchShape().
 Result<ModelConfig> NamedShape(const std::string& name);
+// Whether all have such names.
+Status CheckShapes(const std::vector<std::string>& names);
 // The same as the arguments of transformers' Qwen3Config.
 void WritePeerConfig(const ModelConfig& config, JsonWriter& json);
 

@@ -8,6 +8,7 @@
 #include "bench/bench_model.h"
 #include "bench/bench_report.h"
 #include "bench/decode_loop.h"
+#include "bench/machine.h"
 #include "bench/measurement.h"
 #include "bench/peer_process.h"
 #include "bench/scripts.h"
@@ -119,7 +120,7 @@ class DecodeBench {
         [&](JsonWriter& json) {
           json.Put("command", Command());
           json.Put("peer", version_.empty() ? peer_.status().message() : version_);
-          if (device_) WriteDevice(json);
+          if (device_) WriteGpu(*device_, {{"bandwidth_bytes_per_s", bandwidth_}}, json);
           if (device_) WriteProfiles(profiles_, json);
         });
   }
@@ -229,17 +230,6 @@ class DecodeBench {
     json.EndObject();
   }
 
-  void WriteDevice(JsonWriter& json) const {
-    json.Key("gpu");
-    json.BeginObject();
-    json.Put("name", device_->name);
-    json.Put("driver_cuda", device_->driver);
-    json.Put("runtime_cuda", device_->runtime);
-    json.Put("memory_bytes", device_->memory_bytes);
-    json.Put("bandwidth_bytes_per_s", bandwidth_);
-    json.EndObject();
-  }
-
   const DecodeBenchOptions options_;
   std::optional<CudaDevice> device_;
   double bandwidth_ = 1;
@@ -259,11 +249,7 @@ Status DecodeBenchOptions::Validate() const {
   for (const int64_t batch : batches) {
     if (batch < 1) return InvalidArgument("batch = ", batch, ": must be >= 1");
   }
-  for (const std::string& shape : shapes) {
-    const Result<ModelConfig> config = NamedShape(shape);
-    if (!config.ok()) return config.status();
-  }
-  return Status::Ok();
+  return CheckShapes(shapes);
 }
 
 Result<std::string> RunDecodeBench(const DecodeBenchOptions& options) {

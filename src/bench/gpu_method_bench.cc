@@ -1,11 +1,13 @@
 #include "bench/gpu_method_bench.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "bench/bench_model.h"
 #include "bench/bench_report.h"
+#include "bench/machine.h"
 #include "bench/method_runs.h"
 #include "core/printable.h"
 #include "execution/policy.h"
@@ -19,9 +21,9 @@ namespace {
 constexpr double kMaxOverAsync = 1.02;
 constexpr uint64_t kSeed = 11;
 constexpr double kDeviation = 0.02;  // of random weights
-// Sync waits for the longest response of every step: few runs say enough.
-constexpr int64_t kLargeSyncRuns = 2;
+// Of the second task, where Sync waits for the longest response of every step.
 constexpr int64_t kLargeSteps = 12;
+constexpr int64_t kLargeSyncSteps = 5;
 // Tokens of a response of the second task, without its budget.
 constexpr int64_t kMeanTokens = 512;
 
@@ -57,7 +59,7 @@ Result<Policy> LargePolicy() {
 struct Task {
   Settings settings;
   Policy policy;
-  int64_t sync_repetitions = 0;
+  int64_t sync_steps = 0;  // TimingPlan's
 };
 
 Result<Task> MakeTask(const std::string& name, int64_t num_steps) {
@@ -70,16 +72,15 @@ Result<Task> MakeTask(const std::string& name, int64_t num_steps) {
   if (!settings.ok()) return settings.status();
   Result<Policy> policy = is_tiny ? LoadPolicy(settings->policy) : LargePolicy();
   if (!policy.ok()) return policy.status();
-  return Task{std::move(*settings), std::move(*policy), is_tiny ? INT64_MAX : kLargeSyncRuns};
+  return Task{std::move(*settings), std::move(*policy), is_tiny ? 0 : kLargeSyncSteps};
 }
 
 void AddMeasurements(const std::string& task, MethodTimings timings,
                      std::vector<Measurement>& all) {
   Measurement over_async = RatioOf(timings.steps["effective"], timings.steps["async"],
                                    task + "_effective_over_async", kMaxOverAsync);
-  Measurement paired = timings.steps["async"];
-  paired.repetitions.resize(timings.steps["sync"].repetitions.size());
-  Measurement speedup = RatioOf(timings.steps["sync"], paired, task + "_sync_over_async", 0);
+  Measurement speedup =
+      RatioOf(timings.steps["sync"], timings.steps["async"], task + "_sync_over_async", 0);
   speedup.limit = std::nullopt;
   for (const char* method : kTimedMethods) {
     Measurement step = timings.steps[method];
@@ -117,18 +118,21 @@ Result<std::string> RunGpuMethodBench(const GpuMethodBenchOptions& options) {
   const Result<CudaDevice> device = FindCudaDevice();
   if (!device.ok()) return device.status();
   std::vector<Measurement> all;
+  std::map<std::string, Task> tasks;
   std::string command =
       Concat("pace bench methods --device cuda --repetitions ", options.repetitions, " --shape");
   for (const std::string& name : options.tasks) {
-    const Result<Task> task = MakeTask(name, options.num_steps);
+    Result<Task> task = MakeTask(name, options.num_steps);
     if (!task.ok()) return task.status();
-    Result<MethodTimings> timings = TimeMethods(
-        task->settings, task->policy, options.repetitions,
-        std::min(options.repetitions, task->sync_repetitions), [&](const std::string& run) {
-          if (options.listener) options.listener(Concat(name, ", ", run));
-        });
+    Result<MethodTimings> timings =
+        TimeMethods(task->settings, task->policy,
+                    {.repetitions = options.repetitions, .sync_steps = task->sync_steps},
+                    [&](const std::string& run) {
+                      if (options.listener) options.listener(Concat(name, ", ", run));
+                    });
     if (!timings.ok()) return timings.status();
     AddMeasurements(name, std::move(*timings), all);
+    tasks.emplace(name, std::move(*task));
     command += " " + name;
   }
   return BenchReport(
@@ -136,19 +140,18 @@ Result<std::string> RunGpuMethodBench(const GpuMethodBenchOptions& options) {
       [&](JsonWriter& json) {
         json.BeginObject();
         json.Put("device", "cuda");
-        json.Put("steps", options.num_steps);
         json.Put("warm_up_steps", kWarmUpSteps);
+        json.Put("sync_warm_up_steps", kSyncWarmUpSteps);
         json.Put("runs_of_each", options.repetitions);
+        for (const auto& [name, task] : tasks) {
+          json.Put(name + "_steps", task.settings.run.num_steps);
+          if (task.sync_steps > 0) json.Put(name + "_sync_steps", task.sync_steps);
+        }
         json.EndObject();
       },
       [&](JsonWriter& json) {
         json.Put("command", command);
-        json.Key("gpu");
-        json.BeginObject();
-        json.Put("name", device->name);
-        json.Put("driver_cuda", device->driver);
-        json.Put("runtime_cuda", device->runtime);
-        json.EndObject();
+        WriteGpu(*device, {}, json);
         for (const Measurement& measured : all) {
           if (!measured.name.ends_with("_effective_over_async")) continue;
           const auto [low, high] = MedianIntervalOf(measured.repetitions);

@@ -7,6 +7,7 @@
 #include "bench/bench_model.h"
 #include "bench/bench_report.h"
 #include "bench/gpu_train_parts.h"
+#include "bench/machine.h"
 #include "bench/measurement.h"
 #include "bench/peer_process.h"
 #include "bench/scripts.h"
@@ -146,7 +147,9 @@ class GpuTrainBench {
         [&](JsonWriter& json) {
           json.Put("command", Command());
           json.Put("peer", peer_);
-          WriteDevice(json);
+          WriteGpu(*device_,
+                   {{"bandwidth_bytes_per_s", limits_.bytes}, {"gemm_flops_per_s", limits_.flops}},
+                   json);
           WriteProfiles(profiles_, json);
         });
   }
@@ -308,18 +311,6 @@ class GpuTrainBench {
     json.EndObject();
   }
 
-  void WriteDevice(JsonWriter& json) const {
-    json.Key("gpu");
-    json.BeginObject();
-    json.Put("name", device_->name);
-    json.Put("driver_cuda", device_->driver);
-    json.Put("runtime_cuda", device_->runtime);
-    json.Put("memory_bytes", device_->memory_bytes);
-    json.Put("bandwidth_bytes_per_s", limits_.bytes);
-    json.Put("gemm_flops_per_s", limits_.flops);
-    json.EndObject();
-  }
-
   const GpuTrainBenchOptions options_;
   std::optional<CudaDevice> device_;
   GpuLimits limits_;
@@ -335,11 +326,7 @@ Status GpuTrainBenchOptions::Validate() const {
   if (repetitions < 1 || num_sequences < 2 || num_sequences % 2 != 0 || length < 64) {
     return InvalidArgument("repetitions must be at least 1, sequences even, their length 64");
   }
-  for (const std::string& shape : shapes) {
-    const Result<ModelConfig> config = NamedShape(shape);
-    if (!config.ok()) return config.status();
-  }
-  return Status::Ok();
+  return CheckShapes(shapes);
 }
 
 Result<std::string> RunGpuTrainBench(const GpuTrainBenchOptions& options) {

@@ -24,8 +24,8 @@ struct PartsBatch {
   int64_t length = 0;
 };
 // One forward pass over the batch with layers computed again, and one update.
-std::vector<StepPart> MeasureStepParts(const ModelConfig& config, const PartsBatch& batch,
-                                       const GpuLimits& limits);
+std::vector<ProfilePart> MeasureStepParts(const ModelConfig& config, const PartsBatch& batch,
+                                          const GpuLimits& limits);
 
 }  // namespace pace
 

@@ -42,4 +42,15 @@ void WriteMachine(JsonWriter& json) {
   json.EndObject();
 }
 
+void WriteGpu(const CudaDevice& device, const MeasuredLimits& limits, JsonWriter& json) {
+  json.Key("gpu");
+  json.BeginObject();
+  json.Put("name", device.name);
+  json.Put("driver_cuda", device.driver);
+  json.Put("runtime_cuda", device.runtime);
+  json.Put("memory_bytes", device.memory_bytes);
+  for (const auto& [name, value] : limits) json.Put(name, value);
+  json.EndObject();
+}
+
 }  // namespace pace

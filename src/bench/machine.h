@@ -3,8 +3,12 @@
 #define PACE_BENCH_MACHINE_H_
 
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/json_writer.h"
+#include "model/cuda/cuda_decoder.h"
 
 namespace pace {
 
@@ -14,6 +18,11 @@ int64_t AllocatedBytes();
 
 // An object: cpu, cores, load, memory, compiler, build type.
 void WriteMachine(JsonWriter& json);
+
+// The key "gpu" and an object: name, versions of CUDA, memory, and what was measured
+// of it.
+using MeasuredLimits = std::vector<std::pair<std::string, double>>;
+void WriteGpu(const CudaDevice& device, const MeasuredLimits& limits, JsonWriter& json);
 
 }  // namespace pace
 

@@ -61,7 +61,8 @@ GroupRequest RequestOf(int64_t group, const Settings& settings, const Policy& po
   request.prompt = PromptIndex(group);
   request.seed = 1;
   for (int64_t i = 0; i < 8 + group % 9; ++i) {
-    request.prompt_tokens.push_back(static_cast<TokenId>((7 * i + group) % policy.config.vocab_size));
+    request.prompt_tokens.push_back(
+        static_cast<TokenId>((7 * i + group) % policy.config.vocab_size));
   }
   request.num_responses = settings.batch.group_size;
   // Lengths differ, so that passes of every size occur.

@@ -49,7 +49,7 @@ Result<double> LabSeconds(const Settings& settings, const Policy& policy, const 
   if (!bundled.ok()) return bundled.status();
   const Result<LabResult> run = RunLab(*bundled, policy, {.num_threads = 2});
   if (!run.ok()) return run.status();
-  return MeanAfterWarmUp(run->rows, part);
+  return MeanBehind(run->rows, part);
 }
 
 Measurement One(std::string name, std::string unit, double value,
@@ -76,7 +76,7 @@ Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
   }();
   if (!costs.ok()) return costs.status();
   Result<MethodTimings> timings =
-      TimeMethods(*settings, *policy, options.repetitions, options.repetitions);
+      TimeMethods(*settings, *policy, {.repetitions = options.repetitions});
   if (!timings.ok()) return timings.status();
 
   // In the lab, Sync computes the same updates to the bit: its training time at

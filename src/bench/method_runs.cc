@@ -1,6 +1,7 @@
 #include "bench/method_runs.h"
 
 #include "config/methods.h"
+#include "core/check.h"
 #include "runtime/runtime.h"
 
 namespace pace {
@@ -12,34 +13,39 @@ constexpr std::array<const char*, 6> kParts = {
 
 }  // namespace
 
-double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view name) {
+double MeanBehind(const std::vector<MetricsRow>& rows, std::string_view name,
+                  int64_t warm_up_steps) {
+  PACE_CHECK(std::ssize(rows) > warm_up_steps, rows.size(), " steps");
   double sum = 0;
-  for (size_t i = kWarmUpSteps; i < rows.size(); ++i) sum += Find(rows[i], name).value_or(0);
-  return sum / static_cast<double>(rows.size() - kWarmUpSteps);
+  for (auto row = rows.begin() + warm_up_steps; row != rows.end(); ++row) {
+    sum += Find(*row, name).value_or(0);
+  }
+  return sum / static_cast<double>(std::ssize(rows) - warm_up_steps);
 }
 
 Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy,
-                                  int64_t repetitions, int64_t sync_repetitions,
-                                  const RunListener& listener) {
+                                  const TimingPlan& plan, const RunListener& listener) {
   MethodTimings out;
   for (const char* method : kTimedMethods) {
     out.steps[method] = {.name = Concat("step_", method), .unit = "s", .limit = std::nullopt};
   }
-  for (int64_t round = 0; round < repetitions; ++round) {
+  for (int64_t round = 0; round < plan.repetitions; ++round) {
     for (size_t i = 0; i < kTimedMethods.size(); ++i) {
       const char* method = kTimedMethods[(i + static_cast<size_t>(round)) % kTimedMethods.size()];
-      if (round >= sync_repetitions && std::string_view(method) == "sync") continue;
-      const Result<Settings> bundled = ApplyMethod(settings, method);
+      Result<Settings> bundled = ApplyMethod(settings, method);
       if (!bundled.ok()) return bundled.status();
+      const bool is_short = plan.sync_steps > 0 && std::string_view(method) == "sync";
+      if (is_short) bundled->run.num_steps = plan.sync_steps;
       const Result<TrainingResult> run = RunTraining(*bundled, policy, {});
       if (!run.ok()) return run.status();
-      out.steps[method].repetitions.push_back(MeanAfterWarmUp(run->rows, "time/step"));
+      const auto mean = [&](const char* name) {
+        return MeanBehind(run->rows, name, is_short ? kSyncWarmUpSteps : kWarmUpSteps);
+      };
+      out.steps[method].repetitions.push_back(mean("time/step"));
+      for (const char* part : kParts) out.parts[Concat(method, "/", part)].push_back(mean(part));
       if (listener) {
-        listener(Concat(method, ", round ", round + 1, " of ", repetitions, ": ",
+        listener(Concat(method, ", round ", round + 1, " of ", plan.repetitions, ": ",
                         out.steps[method].repetitions.back(), " s a step"));
-      }
-      for (const char* part : kParts) {
-        out.parts[Concat(method, "/", part)].push_back(MeanAfterWarmUp(run->rows, part));
       }
     }
   }

@@ -23,8 +23,17 @@ inline constexpr std::array<const char*, 3> kTimedMethods = {"sync", "async", "e
 // Of a run, while the pool fills.
 inline constexpr int64_t kWarmUpSteps = 5;
 
-// The mean of a metric over the steps behind the warm-up.
-double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view name);
+// The mean of a metric over the steps behind the first ones.
+double MeanBehind(const std::vector<MetricsRow>& rows, std::string_view name,
+                  int64_t warm_up_steps = kWarmUpSteps);
+
+struct TimingPlan {
+  int64_t repetitions = 5;  // runs of each method
+  // Where Sync's steps are long: the length of its runs, of which the first
+  // kSyncWarmUpSteps warm up, since it has no pool to fill. 0 = as all runs.
+  int64_t sync_steps = 0;
+};
+inline constexpr int64_t kSyncWarmUpSteps = 2;
 
 struct MethodTimings {
   // By method, one repetition per run: seconds per step.
@@ -36,11 +45,10 @@ struct MethodTimings {
 // Told after each run: "async, round 2 of 5: 0.52 s a step".
 using RunListener = std::function<void(const std::string&)>;
 
-// `settings` are those of all methods. Each method stands in each place in turn; Sync
-// is left out of the rounds behind the first `sync_repetitions`.
+// `settings` are those of all methods. Each method stands in each place in turn.
+// REQUIRES: more steps than warm up
 Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy,
-                                  int64_t repetitions, int64_t sync_repetitions,
-                                  const RunListener& listener = {});
+                                  const TimingPlan& plan, const RunListener& listener = {});
 
 }  // namespace pace
 

@@ -11,7 +11,7 @@ void WriteProfiles(const std::vector<StepProfile>& profiles, JsonWriter& json) {
     json.Put("step_s", profile.step_seconds);
     json.Key("parts");
     json.BeginArray();
-    for (const StepPart& part : profile.parts) {
+    for (const ProfilePart& part : profile.parts) {
       json.BeginObject();
       json.Put("name", part.name);
       json.Put("seconds", part.seconds);

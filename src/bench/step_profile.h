@@ -10,7 +10,7 @@
 
 namespace pace {
 
-struct StepPart {
+struct ProfilePart {
   std::string name;
   double seconds = 0;  // of all its runs in a step
   double limit = 0;    // seconds that they would take at the limit
@@ -19,7 +19,7 @@ struct StepPart {
 struct StepProfile {
   std::string shape;
   double step_seconds = 0;  // of the step as a whole
-  std::vector<StepPart> parts;
+  std::vector<ProfilePart> parts;
 };
 
 // Writes the key "parts" and its value.
