@@ -10,6 +10,7 @@
 #include "cli/open_policy.h"
 #include "config/settings.h"
 #include "execution/evaluator.h"
+#include "execution/gpu_plan.h"
 #include "execution/policy.h"
 #include "execution/supervised.h"
 
@@ -85,6 +86,7 @@ Status RunSft(const SftArguments& arguments) {
                                                                       : CharacterSet::kArithmetic)
                       : OpenPolicy(settings->policy);
   if (!policy.ok()) return policy.status();
+  PACE_RETURN_IF_ERROR(PrepareGpu(*settings, policy->config));
   const Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings->tools);
   if (!desk.ok()) return desk.status();
   const Result<ExampleSource> examples = SupervisedExamples(*settings, *policy, *desk);

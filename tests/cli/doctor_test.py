@@ -39,6 +39,8 @@ class DoctorTest(unittest.TestCase):
                             ["bench", "train", "--device", "cuda", "--no-python"],
                             ["bench", "methods", "--device", "cuda"],
                             ["train", "tiny", "device=cuda", "--out", f"{folder}/run"],
+                            ["sft", "tiny-base", "device=cuda", "--fresh", "--out",
+                             f"{folder}/model"],
                             ["eval", "tiny", "device=cuda"]):
                 with self.subTest(command=command[:2]):
                     done = pace_process.run(*command)
