@@ -79,16 +79,25 @@ class CudaCommandTest(unittest.TestCase):
                 self.assertIn(word, done.stderr)
                 self.assertFalse(run.exists())
 
+    def answers(self, command, device, lines, *arguments):
+        done = pace_process.run(command, "--model", pace_process.SOURCE / "models" / "tiny",
+                                "--device", device, *arguments, lines=lines)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return pace_process.json_lines(done.stdout)
+
     def test_texts_and_scores_are_those_of_the_cpu(self):
-        model = pace_process.SOURCE / "models" / "tiny"
         prompts = [{"text": "12+34+5="}, {"text": "7+8="}]
-        made = {device: pace_process.run("generate", "--model", model, "--device", device,
-                                         "--greedy", lines=prompts).stdout
-                for device in ("cpu", "cuda")}
-        texts = {device: [line.get("text") for line in pace_process.json_lines(out)]
-                 for device, out in made.items()}
-        self.assertTrue(texts["cpu"])
-        self.assertEqual(texts["cuda"], texts["cpu"])
+        cpu, gpu = ([answer["text"]
+                     for answer in self.answers("generate", device, prompts, "--greedy")]
+                    for device in ("cpu", "cuda"))
+        self.assertTrue(all(cpu))
+        self.assertEqual(gpu, cpu)
+        lines = [{"text": prompt["text"] + text} for prompt, text in zip(prompts, cpu, strict=True)]
+        cpu, gpu = ([answer["logprobs"] for answer in self.answers("score", device, lines)]
+                    for device in ("cpu", "cuda"))
+        for ours, theirs in zip(gpu, cpu, strict=True):
+            for x, y in zip(ours, theirs, strict=True):
+                self.assertAlmostEqual(x, y, delta=1e-3)
 
     def test_supervised_training_runs_there(self):
         done = subprocess.run(

@@ -1,6 +1,8 @@
-// Engines on a GPU that take the weights of a network on the same GPU.
+// Engines that take the weights of a network on the same device, in bf16: on the CPU,
+// and on a GPU where there is one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -18,11 +20,36 @@ constexpr int64_t kResponses = 5;
 constexpr int64_t kTokens = 60;
 constexpr size_t kBefore = 21;  // tokens of each when the weights change
 
-class CudaRolloutTest : public testing::Test {
+class DeviceSyncTest : public testing::TestWithParam<DeviceKind> {
  protected:
   void SetUp() override {
+    if (GetParam() == DeviceKind::kCpu) return;
     const Result<CudaDevice> device = FindCudaDevice();
     if (!device.ok()) GTEST_SKIP() << device.status().message();
+  }
+
+  static bool on_gpu() { return GetParam() == DeviceKind::kCuda; }
+
+  static TrainingNetwork Network(const ModelConfig& config, uint64_t seed) {
+    Result<TrainingNetwork> network = TrainingNetwork::CreateRandom(
+        config, seed, 0.15, {.device = on_gpu() ? at::kCUDA : at::kCPU, .compute_in_bf16 = true});
+    EXPECT_TRUE(network.ok()) << network.status().message();
+    return std::move(*network);
+  }
+
+  static std::unique_ptr<EngineCore> Core(const ModelConfig& config) {
+    Result<std::unique_ptr<Decoder>> decoder =
+        CreateDecoder(GetParam(), config, {.dtype = Dtype::kBF16, .num_blocks = 64});
+    EXPECT_TRUE(decoder.ok()) << decoder.status().message();
+    return std::make_unique<EngineCore>(std::move(*decoder), std::nullopt,
+                                        RolloutOptions{.min_scored = 4, .max_pass_tokens = 64});
+  }
+
+  static void SyncTo(EngineCore& core, int64_t version, const TrainingNetwork& network) {
+    const auto prepared =
+        core.decoder().Prepare(on_gpu() ? network.DeviceWeights(Dtype::kBF16) : network.Weights());
+    ASSERT_TRUE(prepared.ok()) << prepared.status().message();
+    ASSERT_TRUE(core.Sync(PolicyVersion(version), *prepared).ok());
   }
 };
 
@@ -35,27 +62,6 @@ ModelConfig Wide() {
   return config;
 }
 
-TrainingNetwork Network(const ModelConfig& config, uint64_t seed) {
-  Result<TrainingNetwork> network = TrainingNetwork::CreateRandom(
-      config, seed, 0.15, {.device = at::kCUDA, .compute_in_bf16 = true});
-  EXPECT_TRUE(network.ok()) << network.status().message();
-  return std::move(*network);
-}
-
-std::unique_ptr<EngineCore> Core(const ModelConfig& config) {
-  Result<std::unique_ptr<Decoder>> decoder =
-      CreateDecoder(DeviceKind::kCuda, config, {.dtype = Dtype::kBF16, .num_blocks = 64});
-  EXPECT_TRUE(decoder.ok()) << decoder.status().message();
-  return std::make_unique<EngineCore>(std::move(*decoder), std::nullopt,
-                                      RolloutOptions{.min_scored = 4, .max_pass_tokens = 64});
-}
-
-void SyncTo(EngineCore& core, int64_t version, const TrainingNetwork& network) {
-  const auto prepared = core.decoder().Prepare(network.DeviceWeights(Dtype::kBF16));
-  ASSERT_TRUE(prepared.ok()) << prepared.status().message();
-  ASSERT_TRUE(core.Sync(PolicyVersion(version), *prepared).ok());
-}
-
 GroupRequest Request() {
   GroupRequest request;
   request.group = GroupId(3);
@@ -66,9 +72,24 @@ GroupRequest Request() {
   return request;
 }
 
+std::vector<PartialResponse> ResponsesOf(const EngineCore& core) {
+  std::vector<PartialResponse> all;
+  for (int64_t member = 0; member < kResponses; ++member) {
+    const PartialResponse* response = core.Peek({GroupId(3), member});
+    EXPECT_NE(response, nullptr);
+    if (response != nullptr) all.push_back(*response);
+  }
+  return all;
+}
+
 // Steps until every response has kBefore tokens.
 void Begin(EngineCore& core) {
-  for (size_t i = 0; i < kBefore; ++i) ASSERT_TRUE(core.Step().ok());
+  const auto lacks = [](const PartialResponse& response) {
+    return response.tokens.size() < kBefore;
+  };
+  do {
+    ASSERT_TRUE(core.Step().ok());
+  } while (std::ranges::any_of(ResponsesOf(core), lacks));
 }
 
 std::map<int64_t, PartialResponse> Finish(EngineCore& core) {
@@ -103,29 +124,18 @@ void ExpectWhole(const std::map<int64_t, PartialResponse>& finished,
   }
 }
 
-std::vector<PartialResponse> ResponsesOf(const EngineCore& core) {
-  std::vector<PartialResponse> all;
-  for (int64_t member = 0; member < kResponses; ++member) {
-    const PartialResponse* response = core.Peek({GroupId(3), member});
-    EXPECT_NE(response, nullptr);
-    if (response != nullptr) all.push_back(*response);
-  }
-  return all;
-}
-
-TEST_F(CudaRolloutTest, AnInterruptedResponseKeepsEveryToken) {
+TEST_P(DeviceSyncTest, AnInterruptedResponseKeepsEveryToken) {
   const ModelConfig config = Wide();
   const auto core = Core(config);
   SyncTo(*core, 0, Network(config, 1));
   ASSERT_TRUE(core->Submit(Request()).ok());
   Begin(*core);
   const std::vector<PartialResponse> before = ResponsesOf(*core);
-  for (const PartialResponse& response : before) EXPECT_EQ(response.tokens.size(), kBefore);
   SyncTo(*core, 1, Network(config, 2));
   ExpectWhole(Finish(*core), before);
 }
 
-TEST_F(CudaRolloutTest, AResponseThatMovesToAnotherEngineKeepsEveryToken) {
+TEST_P(DeviceSyncTest, AResponseThatMovesToAnotherEngineKeepsEveryToken) {
   const ModelConfig config = Wide();
   const auto first = Core(config);
   SyncTo(*first, 0, Network(config, 1));
@@ -142,7 +152,7 @@ TEST_F(CudaRolloutTest, AResponseThatMovesToAnotherEngineKeepsEveryToken) {
 }
 
 // What a trainer's network says of the tokens is what the engine recorded.
-TEST_F(CudaRolloutTest, RecordedLogProbsAreThoseOfTheNetwork) {
+TEST_P(DeviceSyncTest, RecordedLogProbsAreThoseOfTheNetwork) {
   const ModelConfig config = Wide();
   const TrainingNetwork network = Network(config, 5);
   const auto core = Core(config);
@@ -165,6 +175,10 @@ TEST_F(CudaRolloutTest, RecordedLogProbsAreThoseOfTheNetwork) {
     EXPECT_LT(sum / kTokens, 0.05) << member;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceSyncTest,
+                         testing::Values(DeviceKind::kCpu, DeviceKind::kCuda),
+                         [](const auto& device) { return std::string(DeviceName(device.param)); });
 
 }  // namespace
 }  // namespace pace
