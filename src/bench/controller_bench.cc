@@ -63,7 +63,7 @@ enum Index : size_t {
 };
 
 template <typename Loop>
-Benchmark Of(Measurement measurement, Loop& loop) {
+MeasuredLoop Of(Measurement measurement, Loop& loop) {
   return {std::move(measurement), [&loop](double seconds) { return loop.Run(seconds); }};
 }
 
@@ -75,12 +75,12 @@ Measurement Rate(std::string name, std::string unit, std::optional<double> limit
 }
 
 // In the order of Index.
-std::vector<Benchmark> MakeBenchmarks(Loops& loops, const BenchOptions& options) {
+std::vector<MeasuredLoop> MakeBenchmarks(Loops& loops, const BenchOptions& options) {
   const std::string small = Concat("_at_", options.small_pool);
   const std::string large = Concat("_at_", options.large_pool);
   const std::string responses = "response events/s";
   const std::string pairs = "put and draw pairs/s";
-  std::vector<Benchmark> benchmarks;
+  std::vector<MeasuredLoop> benchmarks;
   benchmarks.push_back(
       Of({.name = "verdict", .unit = "ns", .limit = kMaxVerdictNanoseconds}, loops.verdict));
   benchmarks.push_back(Of({.name = "begin_step", .unit = "us", .limit = kMaxBeginStepMicroseconds},
@@ -141,7 +141,7 @@ void WritePeerRow(JsonWriter& json, const Measurement& ours, const Peer& peer,
   json.EndObject();
 }
 
-void WritePeer(JsonWriter& json, const std::vector<Benchmark>& benchmarks, const Peer& peer) {
+void WritePeer(JsonWriter& json, const std::vector<MeasuredLoop>& benchmarks, const Peer& peer) {
   json.BeginObject();
   json.Put("implementation", "naive_controller.py");
   json.Put("measured", !peer.rounds.empty());
@@ -202,9 +202,9 @@ Status Check(const BenchOptions& options) {
   return Status::Ok();
 }
 
-std::vector<Measurement> Derive(const std::vector<Benchmark>& benchmarks, const Loops& loops) {
+std::vector<Measurement> Derive(const std::vector<MeasuredLoop>& benchmarks, const Loops& loops) {
   std::vector<Measurement> all;
-  for (const Benchmark& benchmark : benchmarks) all.push_back(benchmark.measurement);
+  for (const MeasuredLoop& benchmark : benchmarks) all.push_back(benchmark.measurement);
   // Rates the other way round are costs.
   all.push_back(RatioOf(benchmarks[kSmallCoordinator].measurement,
                         benchmarks[kLargeCoordinator].measurement,
@@ -228,7 +228,7 @@ std::vector<Measurement> Derive(const std::vector<Benchmark>& benchmarks, const 
 Result<std::string> RunControllerBench(const BenchOptions& options) {
   PACE_RETURN_IF_ERROR(Check(options));
   Loops loops(options);
-  std::vector<Benchmark> benchmarks = MakeBenchmarks(loops, options);
+  std::vector<MeasuredLoop> benchmarks = MakeBenchmarks(loops, options);
   Peer peer;
   for (int64_t round = 0; round < options.repetitions; ++round) {
     RunRound(benchmarks, options.seconds_per_measurement);

@@ -87,8 +87,8 @@ void Measurement::Write(JsonWriter& json) const {
   json.EndObject();
 }
 
-void RunRound(std::vector<Benchmark>& benchmarks, double seconds) {
-  for (Benchmark& benchmark : benchmarks) {
+void RunRound(std::vector<MeasuredLoop>& benchmarks, double seconds) {
+  for (MeasuredLoop& benchmark : benchmarks) {
     const WallClock clock;
     const Seconds cpu_before = CpuTime();
     benchmark.measurement.repetitions.push_back(benchmark.run(seconds));

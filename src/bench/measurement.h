@@ -45,14 +45,14 @@ struct Measurement {
 };
 
 // What to measure: `run` works for at least that many seconds.
-struct Benchmark {
+struct MeasuredLoop {
   Measurement measurement;
   std::function<double(double seconds)> run;
 };
 
 // One more repetition of each, in order. REQUIRES: what they run neither sleeps
 // nor waits.
-void RunRound(std::vector<Benchmark>& benchmarks, double seconds);
+void RunRound(std::vector<MeasuredLoop>& benchmarks, double seconds);
 
 // a / b, repetition by repetition.
 Measurement RatioOf(const Measurement& a, const Measurement& b, std::string name, double limit);

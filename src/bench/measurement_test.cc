@@ -43,12 +43,12 @@ TEST(MeasurementTest, RatiosAreTakenWithinARound) {
 TEST(MeasurementTest, RoundsVisitEveryBenchmarkOnce) {
   std::vector<char> order;
   const auto named = [&order](char name) {
-    return Benchmark{{.name = {name}, .unit = "u", .limit = {}}, [&order, name](double seconds) {
-                       order.push_back(name);
-                       return seconds;
-                     }};
+    return MeasuredLoop{{.name = {name}, .unit = "u", .limit = {}}, [&order, name](double seconds) {
+                          order.push_back(name);
+                          return seconds;
+                        }};
   };
-  std::vector<Benchmark> benchmarks = {named('a'), named('b')};
+  std::vector<MeasuredLoop> benchmarks = {named('a'), named('b')};
   RunRound(benchmarks, 0.5);
   RunRound(benchmarks, 0.25);
   EXPECT_EQ(order, (std::vector<char>{'a', 'b', 'a', 'b'}));

@@ -16,17 +16,17 @@
 
 #include "cluster/cost_model.h"
 #include "cluster/event_queue.h"
+#include "cluster/tool_pool.h"
 #include "config/settings.h"
 #include "coordinator/coordinator.h"
 #include "core/clock.h"
 #include "core/random.h"
+#include "record/step_clock.h"
 #include "sim/engine.h"
 #include "sim/group_store.h"
 #include "sim/recorder.h"
 #include "sim/simulation.h"
-#include "record/step_clock.h"
 #include "sim/timer.h"
-#include "cluster/tool_pool.h"
 #include "sim/workload.h"
 
 namespace pace {

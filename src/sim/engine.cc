@@ -15,7 +15,7 @@ constexpr double kWatermark = 0.99;
 
 }  // namespace
 
-Engine::Engine(const CostModel& costs, const EngineOptions& options, ResponseTable& table,
+Engine::Engine(const CostModel& costs, const EngineOptions& options, SimResponses& table,
                Seconds now)
     : clock_(now), next_time_(kNever), costs_(costs), options_(options), table_(table) {}
 

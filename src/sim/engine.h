@@ -35,7 +35,7 @@ namespace pace {
 class Engine {
  public:
   // Costs, options and table outlive the engine, which is ready at `now`.
-  Engine(const CostModel& costs, const EngineOptions& options, ResponseTable& table, Seconds now);
+  Engine(const CostModel& costs, const EngineOptions& options, SimResponses& table, Seconds now);
 
   // Commands; `now` never falls.
   void Enqueue(Seconds now, ResponseIndex response);
@@ -132,7 +132,7 @@ class Engine {
   std::vector<SyncPoint> syncs_;
   const CostModel& costs_;
   const EngineOptions& options_;
-  ResponseTable& table_;
+  SimResponses& table_;
   std::deque<ResponseIndex> queue_;
   PolicyVersion version_, wanted_version_;
 

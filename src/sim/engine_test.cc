@@ -90,7 +90,7 @@ struct Outcome {
 };
 
 Outcome RunClosedForm(const Scenario& setup) {
-  ResponseTable table;
+  SimResponses table;
   table.Resize(setup.responses.size());
   table.keep_runs = true;
   for (size_t i = 0; i < setup.responses.size(); ++i) {
@@ -167,7 +167,7 @@ class EngineAloneTest : public testing::Test {
   }
   std::optional<CostModel> costs_;
   EngineOptions options_;
-  ResponseTable table_;
+  SimResponses table_;
 };
 
 TEST_F(EngineAloneTest, ACommandTakesEffectAtTheEndOfTheIteration) {

@@ -77,7 +77,7 @@ class GroupStore {
   // What training on the group computes. REQUIRES: the group has finished.
   PassSize TrainingPass(size_t slot) const;
 
-  ResponseTable& table() { return table_; }
+  SimResponses& table() { return table_; }
 
  private:
   struct KeptResponse {
@@ -87,7 +87,7 @@ class GroupStore {
 
   const Workload& workload_;
   const size_t group_size_;
-  ResponseTable table_;
+  SimResponses table_;
   std::vector<GroupSlot> slots_;
   std::vector<size_t> free_;
   std::unordered_map<int64_t, size_t> slots_of_;

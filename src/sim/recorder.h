@@ -8,10 +8,10 @@
 
 #include "coordinator/coordinator.h"
 #include "core/clock.h"
+#include "record/pool_meter.h"
 #include "record/run_writer.h"
 #include "record/step_metrics.h"
 #include "sim/group_store.h"
-#include "record/pool_meter.h"
 #include "sim/simulation.h"
 #include "sim/workload.h"
 

@@ -31,7 +31,7 @@ struct alignas(64) Response {
   PolicyVersion completed;    // the trainer's when it finished
   bool correct = false;
   bool left_engine = false;  // a tool call or a preemption took it out
-  bool has_runs = false;     // its versions stand in ResponseTable::runs
+  bool has_runs = false;     // its versions stand in SimResponses::runs
   ResponseState state = ResponseState::kUnused;
 
   // Policy tokens at which the current turn ends; turns are of equal length.
@@ -46,7 +46,7 @@ inline int64_t ResponseBytes(const Response& response) {
   return 4 * int64_t{response.context} + 4 * int64_t{response.num_tokens};
 }
 
-struct ResponseTable {
+struct SimResponses {
   std::vector<Response> responses;
   std::vector<VersionRuns> runs;  // versions of the stretches that ended
   // Unless they are to be kept, the versions of a response that ended in its

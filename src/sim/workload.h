@@ -67,8 +67,7 @@ class Workload {
   double log_mean_ = 0;
   double prompt_weight_ = 0, member_weight_ = 0;
   double logit_pass_ = 0;
-  CounterRandom difficulty_, prompt_length_, length_, pass_, turns_, prompt_drift_,
-      member_drift_;
+  CounterRandom difficulty_, prompt_length_, length_, pass_, turns_, prompt_drift_, member_drift_;
   uint64_t seed_ = 0;
 };
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "record/step_clock.h"
 #include "cluster/tool_pool.h"
+#include "record/step_clock.h"
 
 namespace pace {
 namespace {

@@ -69,14 +69,14 @@ CpuOps::Rows CpuOps::Norm(const Rows& x, const Vector& weight) {
 
 void CpuOps::Multiply(const Activations& x, const PackedMatrix& matrix, Epilogue epilogue,
                       Activations& out) {
-  const Product product = {.matrix = &matrix,
-                           .x = x.data(),
-                           .x_stride = x.stride(),
-                           .num_rows = num_rows_,
-                           .epilogue = epilogue,
-                           .out_is_bf16 = out.is_bf16(),
-                           .out = out.data(),
-                           .out_stride = out.stride()};
+  const GemmProduct product = {.matrix = &matrix,
+                               .x = x.data(),
+                               .x_stride = x.stride(),
+                               .num_rows = num_rows_,
+                               .epilogue = epilogue,
+                               .out_is_bf16 = out.is_bf16(),
+                               .out = out.data(),
+                               .out_stride = out.stride()};
   gemm_.Run({&product, 1});
 }
 

@@ -46,12 +46,12 @@ Experts::Experts(const ModelConfig& config, bool is_bf16, const Kernels& kernels
 const RoutingTable& Experts::Route(const Activations& x, int64_t num_rows,
                                    const PackedMatrix& router, Gemm& gemm) {
   logits_.Reserve(num_rows);
-  const Product product = {.matrix = &router,
-                           .x = x.data(),
-                           .x_stride = x.stride(),
-                           .num_rows = num_rows,
-                           .out = logits_.data(),
-                           .out_stride = logits_.stride()};
+  const GemmProduct product = {.matrix = &router,
+                               .x = x.data(),
+                               .x_stride = x.stride(),
+                               .num_rows = num_rows,
+                               .out = logits_.data(),
+                               .out_stride = logits_.stride()};
   gemm.Run({&product, 1});
   const int64_t num_chosen = routing_.num_chosen;
   routing_.num_rows = num_rows;

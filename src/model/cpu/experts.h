@@ -65,7 +65,7 @@ class Experts {
   std::vector<int64_t> first_slots_;  // of each expert, and the end
   std::vector<int64_t> slots_;        // of each (row, choice)
   std::vector<int64_t> next_slots_;
-  std::vector<Product> products_;
+  std::vector<GemmProduct> products_;
 };
 
 }  // namespace pace

@@ -34,9 +34,9 @@ double SecondsPerPanel(const PackedMatrix& matrix, int64_t num_rows) {
 
 }  // namespace
 
-void Gemm::Divide(std::span<const Product> products) {
+void Gemm::Divide(std::span<const GemmProduct> products) {
   double total = 0;
-  for (const Product& product : products) {
+  for (const GemmProduct& product : products) {
     total += SecondsPerPanel(*product.matrix, product.num_rows) *
              static_cast<double>(product.matrix->num_panels);
   }
@@ -44,7 +44,7 @@ void Gemm::Divide(std::span<const Product> products) {
   const double wanted = std::max(kLeastSeconds, total / shares);
   is_small_ = total < kLeastSeconds;
   shares_.clear();
-  for (int64_t p = 0; const Product& product : products) {
+  for (int64_t p = 0; const GemmProduct& product : products) {
     const PackedMatrix& matrix = *product.matrix;
     const int64_t row_block = RowBlock(matrix, product.num_rows);
     for (int64_t row = 0; row < product.num_rows; row += row_block) {
@@ -64,7 +64,7 @@ void Gemm::Divide(std::span<const Product> products) {
   }
 }
 
-void Gemm::Run(std::span<const Product> products) {
+void Gemm::Run(std::span<const GemmProduct> products) {
   Divide(products);
   if (is_small_) {
     for (const Share& share : shares_) RunShare(products, share);
@@ -75,8 +75,8 @@ void Gemm::Run(std::span<const Product> products) {
   });
 }
 
-void Gemm::RunShare(std::span<const Product> products, const Share& share) const {
-  const Product& product = products[static_cast<size_t>(share.product)];
+void Gemm::RunShare(std::span<const GemmProduct> products, const Share& share) const {
+  const GemmProduct& product = products[static_cast<size_t>(share.product)];
   const PackedMatrix& matrix = *product.matrix;
   const int64_t panel_width = product.epilogue == Epilogue::kGated ? kLanes : kPanelWidth;
   const int64_t in_bytes = matrix.is_bf16 ? 2 : 4;

@@ -16,7 +16,7 @@
 namespace pace {
 
 // Rows times one matrix. See GemmTask for the meaning of the fields.
-struct Product {
+struct GemmProduct {
   const PackedMatrix* matrix = nullptr;
   const void* x = nullptr;  // of the matrix's element type
   int64_t x_stride = 0;
@@ -32,7 +32,7 @@ class Gemm {
   Gemm(const Kernels& kernels, ThreadTeam& team) : kernels_(kernels), team_(team) {}
 
   // Products write to different memory.
-  void Run(std::span<const Product> products);
+  void Run(std::span<const GemmProduct> products);
 
  private:
   // Consecutive panels of one block of rows.
@@ -44,8 +44,8 @@ class Gemm {
     int64_t num_panels = 0;
   };
 
-  void Divide(std::span<const Product> products);
-  void RunShare(std::span<const Product> products, const Share& share) const;
+  void Divide(std::span<const GemmProduct> products);
+  void RunShare(std::span<const GemmProduct> products, const Share& share) const;
 
   const Kernels& kernels_;
   ThreadTeam& team_;

@@ -85,14 +85,14 @@ std::vector<float> RunRows(const Problem& problem, Isa isa, int64_t num_threads,
     const float* const before = problem.before.data() + (first + row) * problem.out_width();
     std::copy(before, before + problem.out_width(), out.floats(row));
   }
-  const Product product = {.matrix = &matrix,
-                           .x = x.data(),
-                           .x_stride = x.stride(),
-                           .num_rows = num_rows,
-                           .epilogue = problem.epilogue,
-                           .out_is_bf16 = false,
-                           .out = out.data(),
-                           .out_stride = out.stride()};
+  const GemmProduct product = {.matrix = &matrix,
+                               .x = x.data(),
+                               .x_stride = x.stride(),
+                               .num_rows = num_rows,
+                               .epilogue = problem.epilogue,
+                               .out_is_bf16 = false,
+                               .out = out.data(),
+                               .out_stride = out.stride()};
   Gemm(kernels, team).Run({&product, 1});
   std::vector<float> result;
   for (int64_t row = 0; row < num_rows; ++row) {
@@ -204,7 +204,7 @@ TEST_P(GemmTest, SeveralProductsInOneLoopAreThoseOfEachAlone) {
       std::copy(from, from + 65, x.floats(row));
     }
   }
-  std::vector<Product> products;
+  std::vector<GemmProduct> products;
   for (const auto& [first, num_rows] : {std::pair{0, 1}, {1, 0}, {1, 20}, {21, 3}, {24, 24}}) {
     products.push_back({.matrix = &matrix,
                         .x = x.bytes(first),

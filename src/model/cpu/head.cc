@@ -51,12 +51,12 @@ void Head::ComputeLogits(const Activations& hidden, const PackedMatrix& matrix, 
     std::memcpy(asked_.bytes(i), hidden.bytes(rows_[begin + static_cast<size_t>(i)]),
                 static_cast<size_t>(hidden.row_bytes()));
   }
-  const Product product = {.matrix = &matrix,
-                           .x = asked_.data(),
-                           .x_stride = asked_.stride(),
-                           .num_rows = num_rows,
-                           .out = logits_.data(),
-                           .out_stride = logits_.stride()};
+  const GemmProduct product = {.matrix = &matrix,
+                               .x = asked_.data(),
+                               .x_stride = asked_.stride(),
+                               .num_rows = num_rows,
+                               .out = logits_.data(),
+                               .out_stride = logits_.stride()};
   gemm.Run({&product, 1});
 }
 
