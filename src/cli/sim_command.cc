@@ -11,10 +11,10 @@
 #include "config/methods.h"
 #include "config/settings.h"
 #include "core/json_writer.h"
+#include "core/parallel.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 #include "report/report.h"
-#include "core/parallel.h"
 #include "sim/simulation.h"
 #include "sim/sweep.h"
 
@@ -217,7 +217,8 @@ int RunSimCommand(const SimArguments& arguments) {
   if (!settings.ok()) return Fail(settings.status());
   if (!arguments.sweep.empty()) return RunSweepCommand(arguments, *settings);
 
-  const std::string out = arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;
+  const std::string out =
+      arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;
   Result<std::vector<SimRun>> runs = PlanRuns(arguments, *settings, out);
   if (!runs.ok()) return Fail(runs.status());
   if (runs->size() > kMaxReportRuns) {

@@ -38,8 +38,8 @@ void ChaosDriver::Deliver(const Event& event) {
 
 void ChaosDriver::Execute(const Command& command) {
   if (stopped_) Fail("a command after Stop");
-  const bool is_allowed = std::holds_alternative<DropGroup>(command) ||
-                          std::holds_alternative<SyncWeights>(command);
+  const bool is_allowed =
+      std::holds_alternative<DropGroup>(command) || std::holds_alternative<SyncWeights>(command);
   if (checkpoint_.has_value() && !is_allowed)
     Fail("a command during a checkpoint: " + CommandToJson(command));
   std::visit([this](const auto& typed) { ExecuteTyped(typed); }, command);

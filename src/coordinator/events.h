@@ -61,9 +61,9 @@ struct StopRequested {};
 // A run that was asked to stop goes on, from its checkpoint.
 struct RunResumed {};
 
-using Event = std::variant<WorkerJoined, WorkerLost, ResponseFinished, GroupFailed, WorkerSynced,
-                           StepFinished, EvaluationFinished, CheckpointFinished, StopRequested,
-                           RunResumed>;
+using Event =
+    std::variant<WorkerJoined, WorkerLost, ResponseFinished, GroupFailed, WorkerSynced,
+                 StepFinished, EvaluationFinished, CheckpointFinished, StopRequested, RunResumed>;
 
 // --- commands ---
 

@@ -27,10 +27,9 @@ class RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto held = c10::static_intrusive_pointer_cast<HeldBody>(
-        context->saved_data["body"].toCapsule());
-    const at::Tensor x =
-        context->get_saved_variables().front().detach().set_requires_grad(true);
+    const auto held =
+        c10::static_intrusive_pointer_cast<HeldBody>(context->saved_data["body"].toCapsule());
+    const at::Tensor x = context->get_saved_variables().front().detach().set_requires_grad(true);
     {
       const at::AutoGradMode with_gradients(true);
       torch::autograd::backward({held->body(x, /*again=*/true)}, {gradients.front()});

@@ -74,8 +74,7 @@ __global__ void __launch_bounds__(kTileWarps * 32)
 
 void TileAttention(const AttentionArguments& a, const QueryTile* tiles, int64_t num_tiles,
                    cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(num_tiles),
-                  static_cast<unsigned>(a.cache.num_kv_heads));
+  const dim3 grid(static_cast<unsigned>(num_tiles), static_cast<unsigned>(a.cache.num_kv_heads));
   const auto kernel = [&] {
     switch (PaddedHeadDim(a.cache.head_dim)) {
       case 16:
