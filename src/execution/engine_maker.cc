@@ -13,8 +13,13 @@ constexpr int64_t kMebibyte = int64_t{1} << 20;
 
 }  // namespace
 
+bool KeepsStates(const Settings& settings) {
+  const RolloutOptions options = RolloutOptionsOf(settings);
+  return options.score_prefixes && options.sync_mode == SyncMode::kRebuild;
+}
+
 Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const Policy& policy,
-                                               std::optional<int64_t> max_context) {
+                                               const EngineUse& use) {
   if (settings.generation.max_tokens >= policy.config.max_positions) {
     return InvalidArgument("generation.max_tokens = ", settings.generation.max_tokens,
                            ": the model has ", policy.config.max_positions,
@@ -32,23 +37,29 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
                            (needed * block_bytes + kMebibyte - 1) / kMebibyte,
                            " MiB (raise it, or lower generation.max_tokens or prompt.max_tokens)");
   }
-  if (max_context.has_value()) {
-    if (*max_context < longest) {
+  if (use.max_context.has_value()) {
+    if (*use.max_context < longest) {
       return InvalidArgument("gpu.memory_gib = ", settings.gpu.memory_gib, ": an engine has room ",
-                             "for ", *max_context, " tokens, one response with its prompt needs ",
-                             longest, " (lower cluster.token_scale or generation.max_tokens)");
+                             "for ", *use.max_context,
+                             " tokens, one response with its prompt needs ", longest,
+                             " (lower cluster.token_scale or generation.max_tokens)");
     }
     // Each response leaves half a block empty on average. Beside the thousands of
     // tokens that it stands for that is nothing, so it does not count.
-    num_blocks = std::min(num_blocks, *max_context / kBlockTokens + settings.engine.slots / 2 + 1);
+    num_blocks =
+        std::min(num_blocks, *use.max_context / kBlockTokens + settings.engine.slots / 2 + 1);
     num_blocks = std::max(num_blocks, needed);
   }
-  const RolloutOptions options = RolloutOptionsOf(settings);
+  RolloutOptions options = RolloutOptionsOf(settings);
+  options.score_moment = use.score_moment;
   PACE_RETURN_IF_ERROR(options.Validate().At("engine"));
   const bool on_gpu = settings.policy.device == PolicyDevice::kCuda;
   Result<std::unique_ptr<Decoder>> decoder = CreateDecoder(
       on_gpu ? DeviceKind::kCuda : DeviceKind::kCpu, policy.config,
-      {.dtype = dtype, .num_blocks = num_blocks, .num_threads = settings.engine.threads});
+      {.dtype = dtype,
+       .num_blocks = num_blocks,
+       .num_threads = settings.engine.threads,
+       .keep_states = use.score_moment == ScoreMoment::kEnd && KeepsStates(settings)});
   if (!decoder.ok()) return decoder.status();
   return std::make_unique<EngineCore>(std::move(decoder).value(), policy.tokenizer, options);
 }

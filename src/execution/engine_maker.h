@@ -14,10 +14,21 @@
 
 namespace pace {
 
-// Its cache holds engine.kv_mib, and of a modelled engine no more than
-// `max_context` tokens. An error where it cannot hold one prompt with its response.
+struct EngineUse {
+  // Of a modelled engine: tokens that its cache holds at most.
+  std::optional<int64_t> max_context = std::nullopt;
+  // Beside a trainer, at the end; a modelled engine pays for scores as the published
+  // system does, at every sync.
+  ScoreMoment score_moment = ScoreMoment::kRebuild;
+};
+
+// Its cache holds engine.kv_mib. An error where that is too little for one prompt with
+// its response.
 Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const Policy& policy,
-                                               std::optional<int64_t> max_context = std::nullopt);
+                                               const EngineUse& use = {});
+
+// Whether such an engine keeps states for scores at the end.
+bool KeepsStates(const Settings& settings);
 
 }  // namespace pace
 

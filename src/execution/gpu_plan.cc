@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "execution/engine_maker.h"
 #include "execution/learner_options.h"
 #include "model/cuda/cuda_decoder.h"
 #include "model/cuda/training_functions.h"
@@ -122,6 +123,14 @@ GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num
   plan.rollouts = {{"engines' weights", decoders * width * count, "engine.count"},
                    {"KV caches", decoders * settings.engine.kv_mib * kMebibyte, "engine.kv_mib"},
                    {"passes", decoders * pass, "engine.pass_tokens"}};
+  if (KeepsStates(settings)) {
+    // For each token of a cache, in as many bits.
+    const int64_t kv_elements = 2 * config.num_layers * config.kv_size();
+    plan.rollouts.push_back(
+        {"states for prefix scores",
+         num_engines * settings.engine.kv_mib * kMebibyte / kv_elements * config.hidden_size,
+         "engine.kv_mib"});
+  }
   plan.others = {{"CUDA", kContextBytes}};
   return plan;
 }

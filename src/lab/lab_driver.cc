@@ -33,7 +33,7 @@ LabDriver::~LabDriver() {
 }
 
 Result<std::unique_ptr<EngineCore>> LabDriver::MakeCore() const {
-  return MakeEngine(engine_settings_, policy_, costs_.KvCapacity());
+  return MakeEngine(engine_settings_, policy_, {.max_context = costs_.KvCapacity()});
 }
 
 int64_t LabDriver::MaxGroups() const {

@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/status.h"
 #include "core/token_id.h"
 #include "model/model_config.h"
@@ -98,7 +99,26 @@ class Decoder {
 
   // Copies whole blocks, all layers.
   virtual void CopyBlocks(std::span<const BlockCopy> copies) = 0;
+
+  // With DecoderOptions::keep_states a pass keeps the last state of every row that it
+  // does not sample from, at the row's place in the cache, until another row comes
+  // there. This is what Run answers for ScoreRequests of those rows, later: `row` is
+  // such a place. REQUIRES: keep_states; a state kept under the installed weights
+  Result<std::vector<float>> ScoreKept(std::span<const ScoreRequest> scores);
+  // How long all calls of ScoreKept took.
+  Seconds scoring_time() const { return scoring_time_; }
+
+ private:
+  virtual Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) = 0;
+
+  Seconds scoring_time_{0};
 };
+
+// The place of a token of a sequence whose blocks these are.
+inline int64_t PlaceOf(std::span<const BlockId> blocks, int64_t token) {
+  return int64_t{blocks[static_cast<size_t>(token / kBlockTokens)]} * kBlockTokens +
+         token % kBlockTokens;
+}
 
 struct DecoderOptions {
   // F32 or BF16: weights and cache; sums are float32 in both.
@@ -107,6 +127,8 @@ struct DecoderOptions {
   int64_t num_blocks = 0;
   // Threads that compute, the caller's included.
   int64_t num_threads = 1;
+  // For ScoreKept: hidden_size more elements for each token of the cache.
+  bool keep_states = false;
 
   [[nodiscard]] Status Validate() const;
 };

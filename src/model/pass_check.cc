@@ -35,6 +35,23 @@ void CheckPass(const Pass& pass, const ModelConfig& config, int64_t num_blocks) 
   }
 }
 
+void CheckKept(std::span<const ScoreRequest> scores, const ModelConfig& config,
+               int64_t num_blocks) {
+  for (const ScoreRequest& score : scores) {
+    PACE_CHECK(score.row >= 0 && score.row < num_blocks * kBlockTokens, "place ", score.row, " of ",
+               num_blocks, " blocks");
+    CheckToken(score.target, config);
+  }
+}
+
+Result<std::vector<float>> Decoder::ScoreKept(std::span<const ScoreRequest> scores) {
+  if (scores.empty()) return std::vector<float>();
+  const WallClock clock;
+  Result<std::vector<float>> logprobs = RunKept(scores);
+  scoring_time_ += clock.Now();
+  return logprobs;
+}
+
 Status DecoderOptions::Validate() const {
   if (dtype != Dtype::kF32 && dtype != Dtype::kBF16) {
     return InvalidArgument("dtype = ", DtypeName(dtype), ": must be F32 or BF16");

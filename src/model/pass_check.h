@@ -3,6 +3,7 @@
 #define PACE_MODEL_PASS_CHECK_H_
 
 #include <cstdint>
+#include <span>
 
 #include "model/decoder.h"
 
@@ -10,6 +11,8 @@ namespace pace {
 
 // Stops the process where a pass breaks what Decoder::Run requires.
 void CheckPass(const Pass& pass, const ModelConfig& config, int64_t num_blocks);
+// The same for Decoder::ScoreKept.
+void CheckKept(std::span<const ScoreRequest> scores, const ModelConfig& config, int64_t num_blocks);
 
 }  // namespace pace
 

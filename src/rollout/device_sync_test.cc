@@ -37,12 +37,15 @@ class DeviceSyncTest : public testing::TestWithParam<DeviceKind> {
     return std::move(*network);
   }
 
-  static std::unique_ptr<EngineCore> Core(const ModelConfig& config) {
-    Result<std::unique_ptr<Decoder>> decoder =
-        CreateDecoder(GetParam(), config, {.dtype = Dtype::kBF16, .num_blocks = 64});
+  static std::unique_ptr<EngineCore> Core(const ModelConfig& config,
+                                          ScoreMoment moment = ScoreMoment::kEnd) {
+    Result<std::unique_ptr<Decoder>> decoder = CreateDecoder(
+        GetParam(), config,
+        {.dtype = Dtype::kBF16, .num_blocks = 64, .num_threads = 1, .keep_states = true});
     EXPECT_TRUE(decoder.ok()) << decoder.status().message();
-    return std::make_unique<EngineCore>(std::move(*decoder), std::nullopt,
-                                        RolloutOptions{.min_scored = 4, .max_pass_tokens = 64});
+    return std::make_unique<EngineCore>(
+        std::move(*decoder), std::nullopt,
+        RolloutOptions{.min_scored = 4, .score_moment = moment, .max_pass_tokens = 64});
   }
 
   static void SyncTo(EngineCore& core, int64_t version, const TrainingNetwork& network) {
@@ -149,6 +152,28 @@ TEST_P(DeviceSyncTest, AResponseThatMovesToAnotherEngineKeepsEveryToken) {
   }
   SyncTo(*second, 1, Network(config, 2));
   ExpectWhole(Finish(*second), before);
+}
+
+TEST_P(DeviceSyncTest, AScoreIsTheSameAtEitherMoment) {
+  const ModelConfig config = Wide();
+  std::map<ScoreMoment, std::map<int64_t, PartialResponse>> finished;
+  for (const ScoreMoment moment : {ScoreMoment::kRebuild, ScoreMoment::kEnd}) {
+    const auto core = Core(config, moment);
+    SyncTo(*core, 0, Network(config, 1));
+    ASSERT_TRUE(core->Submit(Request()).ok());
+    Begin(*core);
+    SyncTo(*core, 1, Network(config, 2));
+    for (int i = 0; i < 9; ++i) ASSERT_TRUE(core->Step().ok());
+    SyncTo(*core, 2, Network(config, 3));
+    finished[moment] = Finish(*core);
+  }
+  for (const auto& [member, response] : finished[ScoreMoment::kRebuild]) {
+    const PartialResponse& other = finished[ScoreMoment::kEnd].at(member);
+    ASSERT_TRUE(response.prefix_score.has_value() && other.prefix_score.has_value());
+    EXPECT_EQ(other.num_interrupts, 2);
+    // On a GPU, bits may depend on what else is in a pass.
+    EXPECT_NEAR(*other.prefix_score, *response.prefix_score, on_gpu() ? 0.05 : 0);
+  }
 }
 
 // What a trainer's network says of the tokens is what the engine recorded.

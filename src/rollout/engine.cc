@@ -193,6 +193,7 @@ void RolloutEngine::State::Do(ResumeCommand&&) {
 
 void RolloutEngine::State::Step() {
   const auto start = SteadyClock::now();
+  const Seconds scoring_before = core->decoder().scoring_time();
   Result<StepReport> report = core->Step();
   if (!report.ok()) {
     paused = true;
@@ -206,7 +207,7 @@ void RolloutEngine::State::Step() {
   new_stats.num_scored_rows += report->num_scored_rows;
   new_stats.num_preemptions += report->num_preempted;
   new_stats.busy_time += time;
-  if (report->num_rebuilt_rows > 0) new_stats.rebuild_time += time;
+  new_stats.score_time += core->decoder().scoring_time() - scoring_before;
   if (report->synced) new_events.emplace_back(WeightsSynced{*report->synced});
   for (FinishedResponse& finished : report->finished) {
     new_events.emplace_back(std::move(finished));

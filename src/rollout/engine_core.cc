@@ -1,12 +1,12 @@
 #include "rollout/engine_core.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/check.h"
 #include "rollout/response_table.h"
 #include "rollout/scheduler.h"
+#include "rollout/score_batch.h"
 
 namespace pace {
 namespace {
@@ -31,10 +31,10 @@ struct EngineCore::State {
     PolicyVersion version;
     std::shared_ptr<const DecoderWeights> weights;
   };
-  // Scores asked of the present pass for one response.
-  struct ScoredPart {
+  // A chunk of the present pass that asks for a sample.
+  struct SampledChunk {
     MemberSlot slot = 0;
-    PrefixScorer::Range tokens;
+    std::span<const BlockId> blocks;
   };
 
   State(std::unique_ptr<Decoder> given_decoder, std::optional<Tokenizer> given_tokenizer,
@@ -53,8 +53,7 @@ struct EngineCore::State {
   void WantScore(LiveResponse& live) const;
   void BuildPass(const PassPlan& plan, StepReport& report);
   void AddChunk(const PlannedChunk& chunk, StepReport& report);
-  void AddScores(const PlannedChunk& chunk, int64_t first_row);
-  void TakeScores(const std::vector<float>& logprobs);
+  Status ScoreEnding(const std::vector<Sampled>& samples, StepReport& report);
   void TakeSamples(const std::vector<Sampled>& samples, StepReport& report);
 
   const std::unique_ptr<Decoder> decoder;
@@ -67,8 +66,8 @@ struct EngineCore::State {
 
   // Of one pass, kept for their memory.
   Pass pass;
-  std::vector<MemberSlot> sampled;
-  std::vector<ScoredPart> scored;
+  std::vector<SampledChunk> sampled;
+  ScoreBatch scores;
   std::vector<RowEnd> ends;
 };
 
@@ -123,14 +122,17 @@ void EngineCore::State::Interrupt(LiveResponse& live) const {
   if (is_scored) WantScore(live);
 }
 
+// Of what the last sync interrupted: the tokens before those of the present version.
 void EngineCore::State::WantScore(LiveResponse& live) const {
-  live.response.awaits_score = true;
   int64_t end = 0;
   int64_t num_scored = 0;
   for (; end < live.num_tokens() && num_scored < options.max_scored; ++end) {
-    if (!live.response.tokens[static_cast<size_t>(end)].given) ++num_scored;
+    const TokenRecord& token = live.response.tokens[static_cast<size_t>(end)];
+    if (token.version == *version) break;
+    if (!token.given) ++num_scored;
   }
-  live.scorer.Want(end, num_scored);
+  live.response.awaits_score = num_scored > 0;
+  if (num_scored > 0) live.scorer.Want(end, num_scored);
 }
 
 std::optional<PolicyVersion> EngineCore::version() const {
@@ -204,11 +206,15 @@ Result<StepReport> EngineCore::Step() {
   s.BuildPass(plan, report);
   if (!plan.copies.empty()) s.decoder->CopyBlocks(plan.copies);
   const Result<PassResult> result = s.decoder->Run(s.pass);
-  if (!result.ok()) {
-    s.scheduler.Abandon();
-    return result.status();
+  Status status = result.status();
+  if (status.ok()) {
+    s.scores.Answer(s.table, result->logprobs);
+    status = s.ScoreEnding(result->samples, report);
   }
-  s.TakeScores(result->logprobs);
+  if (!status.ok()) {
+    s.scheduler.Abandon();
+    return status;
+  }
   s.TakeSamples(result->samples, report);
   return report;
 }
@@ -217,11 +223,11 @@ void EngineCore::State::BuildPass(const PassPlan& plan, StepReport& report) {
   pass.tokens.clear();
   pass.chunks.clear();
   pass.samples.clear();
-  pass.scores.clear();
   sampled.clear();
-  scored.clear();
+  scores.Clear();
   for (const PlannedChunk& chunk : plan.chunks) AddChunk(chunk, report);
-  report.num_scored_rows = static_cast<int64_t>(pass.scores.size());
+  pass.scores = scores.requests();
+  report.num_scored_rows = std::ssize(pass.scores);
 }
 
 void EngineCore::State::AddChunk(const PlannedChunk& chunk, StepReport& report) {
@@ -240,7 +246,7 @@ void EngineCore::State::AddChunk(const PlannedChunk& chunk, StepReport& report) 
   if (decodes) report.num_decode_context_tokens += contexts;
   if (chunk.reaches_end) {
     const GroupRequest& request = live.group->request;
-    sampled.push_back(chunk.slot);
+    sampled.push_back({chunk.slot, chunk.blocks});
     pass.samples.push_back({.row = first_row + chunk.num_tokens - 1,
                             .options = request.SamplingOf(live.member),
                             .key = {.seed = request.seed,
@@ -248,41 +254,29 @@ void EngineCore::State::AddChunk(const PlannedChunk& chunk, StepReport& report) 
                                     .response = live.member,
                                     .token = live.num_tokens()}});
   }
-  if (!chunk.is_prefix && live.scorer.wanted()) AddScores(chunk, first_row);
-}
-
-void EngineCore::State::AddScores(const PlannedChunk& chunk, int64_t first_row) {
-  const LiveResponse& live = table.At(chunk.slot);
+  if (chunk.is_prefix || !live.scorer.wanted() || options.score_moment == ScoreMoment::kEnd) return;
   const int64_t num_prompt = live.num_prompt_tokens();
-  const PrefixScorer::Range tokens =
-      live.scorer.TokensIn(chunk.start, chunk.num_tokens, num_prompt);
-  if (tokens.size() == 0) return;
-  scored.push_back({chunk.slot, tokens});
-  const double scale = live.group->request.SamplingOf(live.member).scale();
-  for (int64_t t = tokens.begin; t < tokens.end; ++t) {
-    const TokenRecord& token = live.response.tokens[static_cast<size_t>(t)];
-    if (token.given) continue;
-    pass.scores.push_back(
-        {.row = first_row + num_prompt - 1 + t - chunk.start, .target = token.id, .scale = scale});
-  }
+  scores.Ask(chunk.slot, live, live.scorer.TokensIn(chunk.start, chunk.num_tokens, num_prompt),
+             [&](int64_t t) { return first_row + num_prompt - 1 + t - chunk.start; });
 }
 
-void EngineCore::State::TakeScores(const std::vector<float>& logprobs) {
-  PACE_CHECK(logprobs.size() == pass.scores.size(), logprobs.size(), " scores");
-  size_t next = 0;
-  for (const ScoredPart& part : scored) {
-    LiveResponse& live = table.At(part.slot);
-    for (int64_t t = part.tokens.begin; t < part.tokens.end; ++t) {
-      const TokenRecord& token = live.response.tokens[static_cast<size_t>(t)];
-      if (token.given) continue;
-      const double recorded = token.logprob;
-      const double difference = std::abs(static_cast<double>(logprobs[next++]) - recorded);
-      const std::optional<double> score = live.scorer.Add(t, difference);
-      if (!score) continue;
-      live.response.prefix_score = score;
-      live.response.awaits_score = false;
-    }
+// Before anything changes: a device that fails here loses no token.
+Status EngineCore::State::ScoreEnding(const std::vector<Sampled>& samples, StepReport& report) {
+  if (options.score_moment != ScoreMoment::kEnd) return Status::Ok();
+  scores.Clear();
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const LiveResponse& live = table.At(sampled[i].slot);
+    if (!live.scorer.wanted() || !StopMatcher(live.matcher).Feed(samples[i].token)) continue;
+    const int64_t num_prompt = live.num_prompt_tokens();
+    scores.Ask(sampled[i].slot, live,
+               live.scorer.TokensIn(0, num_prompt + live.num_tokens(), num_prompt),
+               [&](int64_t t) { return PlaceOf(sampled[i].blocks, num_prompt - 1 + t); });
   }
+  const Result<std::vector<float>> logprobs = decoder->ScoreKept(scores.requests());
+  if (!logprobs.ok()) return logprobs.status();
+  report.num_scored_rows += std::ssize(scores.requests());
+  scores.Answer(table, *logprobs);
+  return Status::Ok();
 }
 
 void EngineCore::State::TakeSamples(const std::vector<Sampled>& samples, StepReport& report) {
@@ -290,8 +284,9 @@ void EngineCore::State::TakeSamples(const std::vector<Sampled>& samples, StepRep
   ends.assign(samples.size(), RowEnd::kGrows);
   report.sampled.reserve(samples.size());
   for (size_t i = 0; i < samples.size(); ++i) {
-    LiveResponse& live = table.At(sampled[i]);
-    PACE_CHECK(!live.response.awaits_score, "a token is sampled before the prefix is scored");
+    LiveResponse& live = table.At(sampled[i].slot);
+    PACE_CHECK(!live.response.awaits_score || options.score_moment == ScoreMoment::kEnd,
+               "a token is sampled before the prefix is scored");
     live.response.tokens.push_back({.id = samples[i].token,
                                     .version = *version,
                                     .logprob = samples[i].logprob,
@@ -309,7 +304,7 @@ void EngineCore::State::TakeSamples(const std::vector<Sampled>& samples, StepRep
     }
     ends[i] = RowEnd::kEnds;
     report.finished.push_back({live.id(), std::move(live.response), *reason});
-    table.Remove(sampled[i]);
+    table.Remove(sampled[i].slot);
   }
   scheduler.Commit(ends);
 }

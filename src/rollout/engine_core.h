@@ -14,10 +14,13 @@
 // A sync happens between two passes, so at a token boundary of every response.
 // A response of at least min_scored tokens that it interrupts gets its prefix
 // score from the passes that rebuild its cache: the rows are there, only the
-// vocabulary projection of at most max_scored of them is added. The score is
-// complete before the response's next token is sampled, and always of one
-// version: a newer sync, or a preemption, begins it again. A later sync
-// replaces it; a response that is still too short keeps the one it has. The
+// vocabulary projection of at most max_scored of them is added. That happens either
+// before the response's next token is sampled (ScoreMoment::kRebuild) or when the
+// response ends or rests, from states that the rebuild kept (kEnd): a sync replaces
+// a score that is not read, so a response that many syncs interrupt is then scored
+// for the last one alone. The score is the same, and always of one version: a newer
+// sync, or a preemption, begins it again; a response that is still too short
+// keeps the one it has. The
 // oldest responses are rebuilt first and decode meanwhile; only syncs that leave
 // no time to rebuild even one would keep the engine from sampling.
 // A response whose rules say so rests at a stop: it leaves its place to others, is
@@ -47,6 +50,8 @@ enum class SyncMode {
   kDrain,    // finish what has begun, then swap; nothing is interrupted
 };
 
+enum class ScoreMoment { kRebuild, kEnd };
+
 struct RolloutOptions {
   SyncMode sync_mode = SyncMode::kRebuild;
   // Prefix score: off, or over the first max_scored policy tokens of responses
@@ -54,6 +59,8 @@ struct RolloutOptions {
   bool score_prefixes = true;
   int64_t min_scored = 32;
   int64_t max_scored = 1024;
+  // kEnd wants a decoder that keeps states.
+  ScoreMoment score_moment = ScoreMoment::kRebuild;
   // Rows of one pass. Three quarters as many responses can run at once.
   int64_t max_pass_tokens = 512;
   // Responses in the cache at once. 0 = as memory and max_pass_tokens allow.
@@ -70,7 +77,7 @@ struct StepReport {
   int64_t num_decode_rows = 0;            // rows that continue a cached sequence by one
   int64_t num_prefill_rows = 0;           // all others, rebuilds included
   int64_t num_rebuilt_rows = 0;           // rows in the cache when a sync emptied it
-  int64_t num_scored_rows = 0;            // rows that a prefix score read
+  int64_t num_scored_rows = 0;            // rows that a prefix score read, kept ones too
   int64_t num_context_tokens = 0;         // sum of context lengths over the rows
   int64_t num_decode_context_tokens = 0;  // of these, over the decode rows
   int64_t num_preempted = 0;

@@ -180,6 +180,30 @@ TEST(EngineCoreTest, AShortResponseKeepsTheScoreItHas) {
   EXPECT_EQ(f.engine->Peek({GroupId(1), 0})->num_interrupts, 3);
 }
 
+// Three syncs: with kEnd only the last one's score is computed, and it is the same.
+TEST(EngineCoreTest, AScoreMayWaitUntilTheResponseEnds) {
+  std::map<ScoreMoment, PartialResponse> finished;
+  std::map<ScoreMoment, int64_t> num_scored;
+  for (const ScoreMoment moment : {ScoreMoment::kRebuild, ScoreMoment::kEnd}) {
+    Fixture f({.min_scored = 4, .max_scored = 10, .score_moment = moment, .max_pass_tokens = 5});
+    f.Submit(Request(1, 40));
+    for (int64_t version = 1; version <= 3; ++version) {
+      while (f.NumTokens(1) < 8 * version) num_scored[moment] += f.Step().num_scored_rows;
+      f.Sync(version);
+    }
+    while (f.engine->busy()) {
+      const bool awaits = f.engine->Peek({GroupId(1), 0})->awaits_score;
+      EXPECT_TRUE(awaits || moment == ScoreMoment::kRebuild);
+      num_scored[moment] += f.Step().num_scored_rows;
+    }
+    finished[moment] = f.Finished(1);
+  }
+  EXPECT_EQ(finished[ScoreMoment::kEnd], finished[ScoreMoment::kRebuild]);
+  EXPECT_TRUE(finished[ScoreMoment::kEnd].prefix_score.has_value());
+  EXPECT_EQ(num_scored[ScoreMoment::kRebuild], 8 + 10 + 10);
+  EXPECT_EQ(num_scored[ScoreMoment::kEnd], 10);
+}
+
 TEST(EngineCoreTest, ScoringCanBeOff) {
   Fixture f({.score_prefixes = false, .min_scored = 1});
   f.Submit(Request(1, 10));

@@ -28,6 +28,7 @@ Result<PassResult> FakeDecoder::Run(const Pass& pass) {
     return Unavailable("the device failed");
   }
   PassResult result;
+  KeepStates(pass);
   for (const SampleRequest& sample : pass.samples) {
     result.samples.push_back(network_.Draw(hashes.at(static_cast<size_t>(sample.row)), weights_,
                                            sample.options, sample.key));
@@ -39,6 +40,31 @@ Result<PassResult> FakeDecoder::Run(const Pass& pass) {
   return result;
 }
 
+void FakeDecoder::KeepStates(const Pass& pass) {
+  std::set<int64_t> sampled;
+  for (const SampleRequest& sample : pass.samples) sampled.insert(sample.row);
+  int64_t row = 0;
+  for (const Chunk& chunk : pass.chunks) {
+    for (int64_t i = 0; i < chunk.num_tokens; ++i, ++row) {
+      At(chunk, chunk.start + i).is_kept = !sampled.contains(row);
+    }
+  }
+}
+
+Result<std::vector<float>> FakeDecoder::RunKept(std::span<const ScoreRequest> scores) {
+  if (std::exchange(fails_next_, false)) return Unavailable("the device failed");
+  std::vector<float> logprobs;
+  for (const ScoreRequest& score : scores) {
+    const Cell& cell = cells_.at(static_cast<size_t>(score.row));
+    if (!cell.is_kept || cell.weights != weights_) {
+      return Defect(Concat("place ", score.row, ": no state is kept there, or one of weights ",
+                           cell.weights, ", not ", weights_));
+    }
+    logprobs.push_back(FakeNetwork::LogProb(cell.hash, weights_, score.scale, score.target));
+  }
+  return logprobs;
+}
+
 void FakeDecoder::CopyBlocks(std::span<const BlockCopy> copies) {
   std::set<BlockId> targets;
   for (const BlockCopy& copy : copies) {
@@ -46,7 +72,10 @@ void FakeDecoder::CopyBlocks(std::span<const BlockCopy> copies) {
   }
   for (const BlockCopy& copy : copies) {
     PACE_CHECK(!targets.contains(copy.from), "block ", copy.from, " is source and target");
-    for (int64_t i = 0; i < kBlockTokens; ++i) At(copy.to, i) = At(copy.from, i);
+    for (int64_t i = 0; i < kBlockTokens; ++i) {
+      At(copy.to, i) = At(copy.from, i);
+      At(copy.to, i).is_kept = false;
+    }
   }
 }
 

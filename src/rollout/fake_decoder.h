@@ -5,7 +5,8 @@
 // its context back through the block table and refuses, with an error, what the
 // sequence did not put there itself: a wrong, stale or overwritten block, a copy
 // that came too early, a block that two sequences write. So a mistake of the
-// scheduler is either caught here or changes a token.
+// scheduler is either caught here or changes a token. States are kept of just the
+// rows of which Decoder promises it.
 // Thread-safety: as Decoder.
 #ifndef PACE_ROLLOUT_FAKE_DECODER_H_
 #define PACE_ROLLOUT_FAKE_DECODER_H_
@@ -71,6 +72,7 @@ class FakeDecoder final : public Decoder {
     TokenId token = 0;
     uint64_t hash = 0;
     uint64_t weights = 0;
+    bool is_kept = false;
   };
 
   struct Use {
@@ -85,6 +87,8 @@ class FakeDecoder final : public Decoder {
     return At(chunk.blocks[static_cast<size_t>(position / kBlockTokens)], position % kBlockTokens);
   }
 
+  Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) override;
+  void KeepStates(const Pass& pass);
   Status CheckWriters(const Pass& pass);
   Status RunChunk(const Pass& pass, const Chunk& chunk, std::vector<uint64_t>& hashes);
 

@@ -105,8 +105,11 @@ class ModelWorld final : public ScheduleWorld {
   };
 
   std::unique_ptr<Decoder> MakeCpuDecoder(int64_t num_tokens, int64_t num_threads) const {
-    Result<std::unique_ptr<Decoder>> decoder = CreateCpuDecoder(
-        config_, {.dtype = dtype_, .num_blocks = BlocksOf(num_tokens), .num_threads = num_threads});
+    Result<std::unique_ptr<Decoder>> decoder =
+        CreateCpuDecoder(config_, {.dtype = dtype_,
+                                   .num_blocks = BlocksOf(num_tokens),
+                                   .num_threads = num_threads,
+                                   .keep_states = true});
     EXPECT_TRUE(decoder.ok()) << decoder.status().message();
     return std::move(decoder).value();
   }

@@ -26,9 +26,10 @@ int64_t ScheduleDriver::Book::num_sampled() const {
                        [](const TokenRecord& token) { return !token.given; });
 }
 
-int64_t ScheduleDriver::Book::ScoredEnd(int64_t most) const {
+int64_t ScheduleDriver::Book::ScoredEnd(int64_t most, PolicyVersion version) const {
   int64_t num_sampled = 0;
   for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].version == version) return static_cast<int64_t>(i);
     if (tokens[i].given) continue;
     if (++num_sampled == most) return static_cast<int64_t>(i) + 1;
   }
@@ -69,12 +70,14 @@ void ScheduleDriver::Disturb() {
 void ScheduleDriver::NewEngine() {
   const int64_t least = BlocksOf(options_.max_prompt + options_.max_tokens) + 1;
   num_blocks_ = least + random_.Below(options_.max_spare_blocks + 1);
-  const RolloutOptions options{.sync_mode = options_.sync_mode,
-                               .score_prefixes = true,
-                               .min_scored = options_.min_scored,
-                               .max_scored = options_.max_scored,
-                               .max_pass_tokens = random_.Between(1, options_.max_pass_tokens),
-                               .max_running = random_.Chance(0.2) ? random_.Between(1, 4) : 0};
+  const RolloutOptions options{
+      .sync_mode = options_.sync_mode,
+      .score_prefixes = true,
+      .min_scored = options_.min_scored,
+      .max_scored = options_.max_scored,
+      .score_moment = random_.Chance(0.5) ? ScoreMoment::kEnd : ScoreMoment::kRebuild,
+      .max_pass_tokens = random_.Between(1, options_.max_pass_tokens),
+      .max_running = random_.Chance(0.2) ? random_.Between(1, 4) : 0};
   engine_ = std::make_unique<EngineCore>(world_.MakeDecoder(num_blocks_, options_.sync_mode),
                                          options_.tokenizer, options);
   const Status status = engine_->Sync(version_, world_.Weights(version_));
@@ -123,7 +126,8 @@ void ScheduleDriver::Submit(GroupRequest request) {
   for (int64_t i = 0; i < request.num_members(); ++i) {
     Book& book = books_[{request.group, request.member(i)}];
     if (is_first || !request.resumed[static_cast<size_t>(i)].awaits_score) continue;
-    book.due = {*engine_->version(), book.ScoredEnd(options_.max_scored)};
+    const PolicyVersion version = *engine_->version();
+    book.due = {version, book.ScoredEnd(options_.max_scored, version)};
   }
   const Status status = engine_->Submit(std::move(request));
   if (!status.ok()) Fail(status.message());
@@ -144,7 +148,7 @@ void ScheduleDriver::OnSynced(PolicyVersion version) {
     ++num_interrupted_;
     const bool too_short = book.num_sampled() < options_.min_scored;
     if (options_.sync_mode == SyncMode::kKeep || too_short) continue;
-    book.due = {version, book.ScoredEnd(options_.max_scored)};
+    book.due = {version, book.ScoredEnd(options_.max_scored, version)};
   }
 }
 

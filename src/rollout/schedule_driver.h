@@ -3,7 +3,7 @@
 // Groups arrive, weights are synced, groups and members are cancelled (and
 // perhaps come back), the engine is torn down and its unfinished responses go
 // on in another of a different size, the device fails, responses rest and are given
-// tokens or ended. Invariants are checked
+// tokens or ended; engines score prefixes at either moment. Invariants are checked
 // after every call. Beside the engine the driver keeps its own books: each
 // step's tokens, interrupts and scores that are due. A finished response must
 // agree with them, and with the reference of the world, which knows no cache,
@@ -100,14 +100,14 @@ class ScheduleDriver {
   struct Book {
     std::vector<TokenRecord> tokens;
     int64_t num_interrupts = 0;
-    std::optional<DueScore> due;    // complete before the next token is sampled
-    std::optional<DueScore> score;  // as it was then
+    std::optional<DueScore> due;    // of the tokens that a sync interrupted
+    std::optional<DueScore> score;  // what was due when a token was sampled last
     bool rests = false;
     std::vector<size_t> turns;  // numbers of tokens at which it rested
 
     int64_t num_sampled() const;
-    // Where the first `most` sampled tokens end.
-    int64_t ScoredEnd(int64_t most) const;
+    // Where the first `most` sampled tokens end, or those before this version.
+    int64_t ScoredEnd(int64_t most, PolicyVersion version) const;
   };
 
   void Fail(const std::string& what);

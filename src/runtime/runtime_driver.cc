@@ -20,15 +20,6 @@ constexpr std::chrono::milliseconds kLookUp(100);
 // Over about so long the shown speed is a mean.
 constexpr double kRateSeconds = 5;
 
-// Operations of the projection of scored rows, over those of the rebuilt rows.
-double HeadShare(const ModelConfig& config, const RolloutStats& stats) {
-  const auto head = static_cast<double>(config.vocab_size * config.hidden_size);
-  const double body = static_cast<double>(config.num_parameters()) - head;
-  const double scored = static_cast<double>(stats.num_scored_rows) * head;
-  const double rebuilt = static_cast<double>(stats.num_rebuilt_rows) * std::max(body, 1.0);
-  return scored > 0 ? scored / (scored + rebuilt) : 0;
-}
-
 }  // namespace
 
 RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy,
@@ -62,7 +53,8 @@ Status RuntimeDriver::MakeEngines() {
   for (int64_t i = 0; i < settings_.engine.count; ++i) {
     const int64_t threads = settings_.engine.threads;
     const ScopedAffinity cores(settings_.runtime.pin_threads, i * threads, threads);
-    Result<std::unique_ptr<EngineCore>> core = MakeEngine(settings_, policy_);
+    Result<std::unique_ptr<EngineCore>> core =
+        MakeEngine(settings_, policy_, {.score_moment = ScoreMoment::kEnd});
     if (!core.ok()) return core.status();
     const auto index = static_cast<size_t>(i);
     engines_.push_back(std::make_unique<RolloutEngine>(
@@ -297,10 +289,7 @@ Status RuntimeDriver::Execute(const Stop& /*command*/) {
 
 Seconds RuntimeDriver::RescoreTime() const {
   Seconds total{0};
-  for (const auto& engine : engines_) {
-    const RolloutStats stats = engine->stats();
-    total += stats.rebuild_time * HeadShare(policy_.config, stats);
-  }
+  for (const auto& engine : engines_) total += engine->stats().score_time;
   return total;
 }
 

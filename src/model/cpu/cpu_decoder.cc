@@ -1,5 +1,6 @@
 #include "model/cpu/cpu_decoder.h"
 
+#include <cstring>
 #include <utility>
 
 #include "core/check.h"
@@ -23,7 +24,11 @@ class CpuDecoder : public Decoder {
         cache_(std::move(cache)),
         team_(options.num_threads),
         ops_(config_, is_bf16_, kernels_, team_),
-        head_(config_, is_bf16_, kernels_, team_) {}
+        head_(config_, is_bf16_, kernels_, team_),
+        keeps_states_(options.keep_states),
+        states_(config.hidden_size, is_bf16_) {
+    if (keeps_states_) states_.Reserve(cache_.num_blocks() * kBlockTokens);
+  }
 
   const ModelConfig& config() const override { return config_; }
   int64_t num_blocks() const override { return cache_.num_blocks(); }
@@ -47,12 +52,31 @@ class CpuDecoder : public Decoder {
     if (pass.tokens.empty()) return PassResult{};
     ops_.Begin(pass, cache_);
     const CpuOps::Rows hidden = RunNetwork(weights_->network, ops_);
+    if (keeps_states_) KeepStates(pass, *hidden.at);
     return head_.Run(pass, *hidden.at, weights_->network.head.panels, ops_.gemm());
   }
 
   void CopyBlocks(std::span<const BlockCopy> copies) override { cache_.Copy(copies); }
 
  private:
+  Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) override {
+    PACE_CHECK(weights_ != nullptr && keeps_states_, "states that were kept");
+    CheckKept(scores, config_, num_blocks());
+    Pass pass;
+    pass.scores.assign(scores.begin(), scores.end());
+    return head_.Run(pass, states_, weights_->network.head.panels, ops_.gemm()).logprobs;
+  }
+
+  void KeepStates(const Pass& pass, const Activations& hidden) {
+    int64_t row = 0;
+    for (const Chunk& chunk : pass.chunks) {
+      for (int64_t i = 0; i < chunk.num_tokens; ++i, ++row) {
+        std::memcpy(states_.bytes(PlaceOf(chunk.blocks, chunk.start + i)), hidden.bytes(row),
+                    static_cast<size_t>(hidden.row_bytes()));
+      }
+    }
+  }
+
   const ModelConfig config_;
   const bool is_bf16_;
   const Kernels& kernels_;
@@ -60,6 +84,8 @@ class CpuDecoder : public Decoder {
   ThreadTeam team_;
   CpuOps ops_;
   Head head_;
+  const bool keeps_states_;
+  Activations states_;  // by place in the cache
   std::shared_ptr<const CpuWeights> weights_;
 };
 

@@ -237,6 +237,22 @@ TEST(CpuDecoderTest, SamplesAndScoresOfOneRowAgree) {
   }
 }
 
+TEST(CpuDecoderTest, KeptStatesScoreAsThePassesDid) {
+  for (const TinyConfig& tiny : TinyConfigs()) {
+    const WeightSet weights = RandomWeights(tiny.config, 3, 0.3);
+    for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
+      DecoderDriver driver(tiny.config, weights,
+                           {.dtype = dtype, .reversed_blocks = true, .keep_states = true});
+      for (const int64_t chunk : {1, 7, 200}) {
+        const auto [passes, kept] =
+            driver.ScoreTwice(RandomTokens(150, tiny.config.vocab_size, 1), chunk);
+        EXPECT_EQ(passes, kept) << tiny.name << ", chunks of " << chunk;
+      }
+      EXPECT_GT(driver.decoder().scoring_time(), Seconds(0));
+    }
+  }
+}
+
 TEST(CpuDecoderTest, NewWeightsTakeEffectAndTheCacheKeepsWhatTheOldOnesComputed) {
   const ModelConfig config = TinyModel(Architecture::kQwen3);
   const WeightSet old_weights = RandomWeights(config, 10, 0.3);

@@ -19,6 +19,7 @@ struct DriverOptions {
   Isa isa = BestIsa();
   int64_t num_blocks = 64;
   bool reversed_blocks = false;  // hand out the last block first
+  bool keep_states = false;
 };
 
 class DecoderDriver {
@@ -27,7 +28,8 @@ class DecoderDriver {
       : DecoderDriver(std::move(CreateCpuDecoderWith(config,
                                                      {.dtype = options.dtype,
                                                       .num_blocks = options.num_blocks,
-                                                      .num_threads = options.num_threads},
+                                                      .num_threads = options.num_threads,
+                                                      .keep_states = options.keep_states},
                                                      options.isa))
                           .value(),
                       weights, options) {}
@@ -76,6 +78,26 @@ class DecoderDriver {
     }
     Release(sequence);
     return sequence.logprobs;
+  }
+
+  // The same, twice: as the passes say, and afterwards from the states they kept.
+  std::pair<std::vector<float>, std::vector<float>> ScoreTwice(const std::vector<TokenId>& tokens,
+                                                               int64_t chunk) {
+    Sequence sequence{.tokens = tokens};
+    const auto length = static_cast<int64_t>(tokens.size());
+    while (sequence.num_cached < length) {
+      const int64_t some = std::min(chunk, length - sequence.num_cached);
+      Sequence* const only = &sequence;
+      Advance({&only, 1}, {&some, 1});
+    }
+    std::vector<ScoreRequest> kept;
+    for (int64_t i = 0; i + 1 < length; ++i) {
+      kept.push_back(
+          {.row = PlaceOf(sequence.blocks, i), .target = tokens[static_cast<size_t>(i) + 1]});
+    }
+    std::vector<float> logprobs = decoder_->ScoreKept(kept).value();
+    Release(sequence);
+    return {std::move(sequence.logprobs), std::move(logprobs)};
   }
 
   // Samples num_tokens behind a prompt; the tokens.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
-#include <mutex>
 #include <shared_mutex>
 #include <thread>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "model/cuda/capture_gate.h"
 #include "model/cuda/cuda_ops.h"
 #include "model/cuda/device_memory.h"
+#include "model/cuda/pass_graphs.h"
 #include "model/cuda/pass_profile.h"
 #include "model/cuda/pass_tables.h"
 #include "model/cuda/weight_layout.h"
@@ -26,8 +25,14 @@ namespace {
 
 constexpr int kLeastCapability = 90;
 constexpr int kLaunchAttempts = 8;
-// Longer than other decoders' passes take to launch.
-constexpr std::chrono::microseconds kCapturePatience(500);
+// Kept states that are scored at once.
+constexpr int64_t kKeptAtOnce = 1024;
+
+enum class Work {
+  kDecode,  // a pass that may be a graph
+  kPass,
+  kKept,  // scores from kept states
+};
 
 Status CheckConfig(const ModelConfig& config) {
   if (config.head_dim > kMaxHeadDim || config.head_dim % 2 != 0) {
@@ -57,7 +62,7 @@ class CudaDecoder : public Decoder {
   static Result<std::unique_ptr<CudaDecoder>> Create(const ModelConfig& config,
                                                      const DecoderOptions& options);
   ~CudaDecoder() override {
-    DropGraphs();
+    graphs_.Drop();
     if (stream_ != nullptr) {
       (void)cudaStreamSynchronize(stream_);
       (void)cudaStreamDestroy(stream_);
@@ -81,35 +86,40 @@ class CudaDecoder : public Decoder {
       : config_(config),
         element_(options.dtype == Dtype::kBF16 ? Element::kHalf : Element::kFloat),
         num_blocks_(options.num_blocks),
+        keeps_states_(options.keep_states),
         layout_(config_, element_),
         // One block beyond those of the caller.
         tables_(static_cast<BlockId>(options.num_blocks), config.num_heads / config.num_kv_heads) {}
 
   int64_t layer_bytes() const { return (num_blocks_ + 1) * CacheBlockBytes(config_, element_); }
+  Status AllocateStates();
   Result<std::shared_ptr<CudaWeights>> AllocateWeights() const;
-  void LaunchPass();
-  Status Launch(bool is_decode_only);
-  Status LaunchPatiently(bool is_decode_only);
+  Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) override;
+  // Builds the tables, with room for what they name, and runs.
+  Result<PassResult> RunWork(const Pass& pass, int64_t padded_rows, Work work);
+  void LaunchWork(Work work);
+  Status Launch(Work work);
+  Status LaunchPatiently(Work work);
   Status Excuse(const Status& status) const;
-  Status Capture();
   Result<PassResult> Collect(const Pass& pass);
-  void DropGraphs();
   void Copy(const std::vector<int32_t>& pairs);
 
   const ModelConfig config_;
   const Element element_;
   const int64_t num_blocks_;
+  const bool keeps_states_;
   const WeightLayout layout_;
   PassTables tables_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<CudaOps> ops_;
   DeviceMemory cache_;
+  DeviceMemory states_;  // by place in the cache
   DeviceMemory weights_;
   NetworkWeights<CudaOps> network_;
   bool is_installed_ = false;
   DeviceMemory copies_;
   PinnedMemory answers_;
-  std::map<PassShape, cudaGraphExec_t> graphs_;
+  PassGraphs graphs_;
   // Of what returns nothing; the next pass reports it.
   Status status_;
 };
@@ -144,8 +154,19 @@ Result<std::unique_ptr<CudaDecoder>> CudaDecoder::Create(const ModelConfig& conf
       CudaOps::Create(decoder->config_, decoder->element_, decoder->stream_);
   if (!ops.ok()) return ops.status();
   decoder->ops_ = std::move(*ops);
+  if (options.keep_states) PACE_RETURN_IF_ERROR(decoder->AllocateStates());
   decoder->network_ = decoder->layout_.At(decoder->weights_.at());
   return decoder;
+}
+
+Status CudaDecoder::AllocateStates() {
+  const int64_t state_bytes = StrideOf(config_.hidden_size) * BytesOf(element_);
+  Result<DeviceMemory> states =
+      DeviceMemory::Allocate((num_blocks_ + 1) * kBlockTokens * state_bytes, "states");
+  if (!states.ok()) return states.status();
+  states_ = std::move(*states);
+  // Once and for all: workspaces that move take the graphs with them.
+  return ops_->Reserve(0, kKeptAtOnce).status();
 }
 
 Result<std::shared_ptr<CudaWeights>> CudaDecoder::AllocateWeights() const {
@@ -195,46 +216,21 @@ void CudaDecoder::Install(std::shared_ptr<const DecoderWeights> weights) {
   is_installed_ = true;
 }
 
-void CudaDecoder::DropGraphs() {
-  for (const auto& [shape, graph] : graphs_) (void)cudaGraphExecDestroy(graph);
-  graphs_.clear();
-}
-
-void CudaDecoder::LaunchPass() {
+void CudaDecoder::LaunchWork(Work work) {
   ops_->Begin(tables_, cache_.at(), layer_bytes());
+  if (work == Work::kKept) return ops_->AskKept(states_.at(), network_.head);
   const CudaOps::Rows hidden = RunNetwork(network_, *ops_);
+  if (work == Work::kPass && keeps_states_) ops_->KeepStates(hidden, states_.at());
   ops_->Ask(hidden, network_.head);
 }
 
-Status CudaDecoder::Capture() {
-  const std::unique_lock gate(CaptureGate(), kCapturePatience);
-  if (!gate.owns_lock()) return Status::Ok();
-  PACE_RETURN_IF_ERROR(
-      ToStatus(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture"));
-  LaunchPass();
-  cudaGraph_t graph = nullptr;
-  const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
-  Status status = ops_->TakeStatus();
-  if (status.ok()) status = ToStatus(ended, "capture");
-  if (!status.ok()) {
-    if (graph != nullptr) (void)cudaGraphDestroy(graph);
-    return status;
-  }
-  cudaGraphExec_t ready = nullptr;
-  const cudaError_t made = cudaGraphInstantiate(&ready, graph, 0);
-  (void)cudaGraphDestroy(graph);
-  PACE_RETURN_IF_ERROR(ToStatus(made, "graph"));
-  graphs_[tables_.shape()] = ready;
-  return Status::Ok();
-}
-
-Status CudaDecoder::Launch(bool is_decode_only) {
+Status CudaDecoder::Launch(Work work) {
   PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
   PACE_RETURN_IF_ERROR(tables_.Upload(stream_));
-  const auto graph = is_decode_only ? graphs_.find(tables_.shape()) : graphs_.end();
-  if (graph != graphs_.end()) return ToStatus(cudaGraphLaunch(graph->second, stream_), "graph");
+  cudaGraphExec_t graph = work == Work::kDecode ? graphs_.Find(tables_.shape()) : nullptr;
+  if (graph != nullptr) return ToStatus(cudaGraphLaunch(graph, stream_), "graph");
   const std::shared_lock gate(CaptureGate());
-  LaunchPass();
+  LaunchWork(work);
   return ops_->TakeStatus();
 }
 
@@ -249,10 +245,10 @@ Status CudaDecoder::Excuse(const Status& status) const {
 }
 
 // A pass that was queued in part may be queued again: it writes what it wrote.
-Status CudaDecoder::LaunchPatiently(bool is_decode_only) {
+Status CudaDecoder::LaunchPatiently(Work work) {
   Status status;
   for (int attempt = 0; attempt < kLaunchAttempts; ++attempt) {
-    status = Launch(is_decode_only);
+    status = Launch(work);
     if (status.ok()) return status;
     PACE_RETURN_IF_ERROR(Excuse(status));
     std::this_thread::sleep_for(std::chrono::milliseconds(1 << attempt));
@@ -285,24 +281,47 @@ Result<PassResult> CudaDecoder::Collect(const Pass& pass) {
   return result;
 }
 
+Result<PassResult> CudaDecoder::RunWork(const Pass& pass, int64_t padded_rows, Work work) {
+  const Result<bool> tables_moved = tables_.Build(pass, padded_rows);
+  if (!tables_moved.ok()) return tables_moved.status();
+  const PassShape& shape = tables_.shape();
+  const Result<bool> rows_moved = ops_->Reserve(shape.num_rows, shape.num_questions);
+  if (!rows_moved.ok()) return rows_moved.status();
+  if (*tables_moved || *rows_moved) graphs_.Drop();
+  PACE_RETURN_IF_ERROR(LaunchPatiently(work));
+  return Collect(pass);
+}
+
 Result<PassResult> CudaDecoder::Run(const Pass& pass) {
   PACE_CHECK(is_installed_, "Install first");
   CheckPass(pass, config_, num_blocks_);
   if (pass.tokens.empty()) return PassResult{};
   const int64_t padded = IsDecodeOnly(pass) ? PaddedRows(std::ssize(pass.tokens)) : 0;
-  const Result<bool> tables_moved = tables_.Build(pass, padded);
-  if (!tables_moved.ok()) return tables_moved.status();
-  const PassShape& shape = tables_.shape();
-  const Result<bool> rows_moved = ops_->Reserve(shape.num_rows, shape.num_questions);
-  if (!rows_moved.ok()) return rows_moved.status();
-  if (*tables_moved || *rows_moved) DropGraphs();
-  PACE_RETURN_IF_ERROR(LaunchPatiently(padded > 0));
-  Result<PassResult> result = Collect(pass);
-  if (!result.ok()) return result;
+  Result<PassResult> result = RunWork(pass, padded, padded > 0 ? Work::kDecode : Work::kPass);
+  if (!result.ok() || padded == 0 || graphs_.Find(tables_.shape()) != nullptr) return result;
   // What ran once is loaded, and its products are planned: now it can be captured.
   // Where that fails, another pass of this shape will try again.
-  if (padded > 0 && !graphs_.contains(shape)) PACE_RETURN_IF_ERROR(Excuse(Capture()));
+  PACE_RETURN_IF_ERROR(Excuse(graphs_.Capture(tables_.shape(), stream_, [this] {
+    LaunchWork(Work::kDecode);
+    return ops_->TakeStatus();
+  })));
   return result;
+}
+
+Result<std::vector<float>> CudaDecoder::RunKept(std::span<const ScoreRequest> scores) {
+  PACE_CHECK(is_installed_ && keeps_states_, "states that were kept");
+  CheckKept(scores, config_, num_blocks_);
+  std::vector<float> logprobs;
+  for (size_t begin = 0; begin < scores.size(); begin += kKeptAtOnce) {
+    const std::span<const ScoreRequest> some =
+        scores.subspan(begin, std::min<size_t>(kKeptAtOnce, scores.size() - begin));
+    Pass pass;
+    pass.scores.assign(some.begin(), some.end());
+    const Result<PassResult> result = RunWork(pass, 0, Work::kKept);
+    if (!result.ok()) return result.status();
+    logprobs.insert(logprobs.end(), result->logprobs.begin(), result->logprobs.end());
+  }
+  return logprobs;
 }
 
 Result<std::vector<DecodePart>> CudaDecoder::Profile(const Pass& pass) {

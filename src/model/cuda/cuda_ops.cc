@@ -370,31 +370,4 @@ void CudaOps::AddExperts(Rows& x, const Rows& /*h*/, const Routing& /*routing*/,
                  stream_);
 }
 
-void CudaOps::Ask(const Rows& x, const Matrix& head) {
-  const PassShape& shape = tables_->shape();
-  for (int64_t begin = 0; begin < shape.num_questions; begin += kQuestionsAtOnce) {
-    const int64_t count = std::min(kQuestionsAtOnce, shape.num_questions - begin);
-    cuda::Norm({.x = static_cast<const float*>(x.at),
-                .rows = tables_->asked() + begin,
-                .weight = x.norm,
-                .epsilon = static_cast<float>(config_.norm_epsilon),
-                .num_rows = count,
-                .width = config_.hidden_size,
-                .stride = hidden_stride_,
-                .out = asked_,
-                .element = element_},
-               stream_);
-    Multiply({.at = asked_}, head, count, false, logits_, logit_stride_);
-    AnswerQuestions({.logits = logits_,
-                     .stride = logit_stride_,
-                     .vocab_size = config_.vocab_size,
-                     .questions = tables_->questions() + begin,
-                     .num_questions = count,
-                     .any_truncated = shape.any_truncated,
-                     .pieces = pieces_,
-                     .answers = answers_ + begin},
-                    stream_);
-  }
-}
-
 }  // namespace pace::cuda

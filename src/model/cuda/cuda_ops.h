@@ -64,6 +64,10 @@ class CudaOps {
 
   // Answers the pass's questions into answers().
   void Ask(const Rows& x, const Matrix& head);
+  // Puts each row, normed, into `states`, at its place in the cache; StrideOf(hidden
+  // size) elements a place. AskKept is Ask about such places.
+  void KeepStates(const Rows& x, void* states);
+  void AskKept(const void* states, const Matrix& head);
   const Answer* answers() const { return answers_; }
 
   // The first error since it was last asked.
@@ -79,6 +83,8 @@ class CudaOps {
   // out = or += x matrix^T. `x`: rows of StrideOf(inputs), or floats with a norm.
   void Multiply(const Rows& x, const Matrix& matrix, int64_t num_rows, bool add, void* out,
                 int64_t out_stride);
+  // Logits and answers of `count` questions whose rows are in asked_.
+  void AnswerAsked(const Matrix& head, int64_t begin, int64_t count);
   void Keep(const Status& status);
   template <typename T>
   T* Part(int64_t offset) const {

@@ -56,10 +56,12 @@ struct EmbedArguments {
 };
 void Embed(const EmbedArguments& arguments, cudaStream_t stream);
 
-// out[i] = x[rows[i]] / rms(x[rows[i]]) * weight; without `rows`, of row i.
+// out[i] = x[rows[i]] / rms(x[rows[i]]) * weight; without `rows`, of row i. With
+// `places`, row i of `out` is the row's place in the cache.
 struct NormArguments {
   const float* x = nullptr;
   const int32_t* rows = nullptr;
+  RowTables places{};
   const float* weight = nullptr;
   float epsilon = 0;
   int64_t num_rows = 0;
@@ -69,6 +71,17 @@ struct NormArguments {
   Element element = Element::kFloat;
 };
 void Norm(const NormArguments& arguments, cudaStream_t stream);
+
+// out[i] = x[rows[i]], whole strides. Waits for everything before it.
+struct GatherArguments {
+  const void* x = nullptr;
+  const int32_t* rows = nullptr;
+  int64_t num_rows = 0;
+  int64_t stride = 0;
+  void* out = nullptr;
+  Element element = Element::kFloat;
+};
+void Gather(const GatherArguments& arguments, cudaStream_t stream);
 
 // Adds the bias to q, k and v; norms heads of q and k where there are norms;
 // turns them by their positions; writes k and v into the cache and q to

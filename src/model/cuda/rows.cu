@@ -19,6 +19,12 @@ __global__ void EmbedKernel(EmbedArguments a) {
   }
 }
 
+__device__ int64_t PlaceOf(const RowTables& rows, int64_t row) {
+  const int32_t position = rows.positions[row];
+  const int64_t block = rows.blocks[rows.tables[row] + position / kPageTokens];
+  return block * kPageTokens + position % kPageTokens;
+}
+
 template <typename T>
 __global__ void NormKernel(NormArguments a) {
   __shared__ float scratch[kWarp];
@@ -30,9 +36,18 @@ __global__ void NormKernel(NormArguments a) {
   for (int64_t i = threadIdx.x; i < a.width; i += blockDim.x) squares += x[i] * x[i];
   const float mean = BlockSum(squares, scratch) / static_cast<float>(a.width);
   const float factor = rsqrtf(mean + a.epsilon);
-  T* const out = static_cast<T*>(a.out) + row * a.stride;
+  const int64_t place = a.places.positions == nullptr ? row : PlaceOf(a.places, row);
+  T* const out = static_cast<T*>(a.out) + place * a.stride;
   for (int64_t i = threadIdx.x; i < a.width; i += blockDim.x) {
     out[i] = FromFloat<T>(x[i] * factor * a.weight[i]);
+  }
+}
+
+__global__ void GatherKernel(const uint4* x, const int32_t* rows, int64_t vectors, uint4* out) {
+  ReleaseSuccessor();
+  const uint4* const from = x + rows[blockIdx.x] * vectors;
+  for (int64_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+    out[blockIdx.x * vectors + i] = from[i];
   }
 }
 
@@ -99,6 +114,12 @@ void Norm(const NormArguments& a, cudaStream_t stream) {
   const bool is_half = a.element == Element::kHalf;
   Launch(is_half ? NormKernel<Half> : NormKernel<float>, Count(a.num_rows), kRowThreads, 0, stream,
          a);
+}
+
+void Gather(const GatherArguments& a, cudaStream_t stream) {
+  const int64_t vectors = a.stride * BytesOf(a.element) / static_cast<int64_t>(sizeof(uint4));
+  GatherKernel<<<Count(a.num_rows), kRowThreads, 0, stream>>>(
+      static_cast<const uint4*>(a.x), a.rows, vectors, static_cast<uint4*>(a.out));
 }
 
 void Rotate(const RotateArguments& a, cudaStream_t stream) {
