@@ -93,7 +93,8 @@ METHODS = """
 
 Whole runs, methods in turn, {runs} of each, of so many steps; seconds per step behind the
 first {warm}{sync}. `tiny` is the default task; `qwen3-0.6b`, where it is in the table, has random weights
-and responses whose lengths have an exponential tail up to 2,048 tokens. Rescoring is visible where
+and responses whose lengths have an exponential tail up to 2,048 tokens; prefix scores read 256 of
+them at most, as large a share as the published 1,024 of 8,192. Rescoring is visible where
 the trainer waits for it and hidden where it runs beside training; it is zero where no response
 was in flight when weights changed, as where training is the slower side and engines rest.
 """
