@@ -175,8 +175,12 @@ class GpuTrainBench {
     if (!trainer.ok()) return trainer.status();
     const double num_blocks = static_cast<double>(options_.kv_gib) * kGibibyte /
                               static_cast<double>(BlockBytes(config, Dtype::kBF16));
-    Result<std::unique_ptr<Decoder>> decoder = CreateCudaDecoder(
-        config, {.dtype = Dtype::kBF16, .num_blocks = static_cast<int64_t>(num_blocks)});
+    // As beside PACE, which scores prefixes.
+    Result<std::unique_ptr<Decoder>> decoder =
+        CreateCudaDecoder(config, {.dtype = Dtype::kBF16,
+                                   .num_blocks = static_cast<int64_t>(num_blocks),
+                                   .num_threads = 1,
+                                   .keep_states = true});
     if (!decoder.ok()) return decoder.status();
     return Pair{std::move(*trainer), std::move(*decoder)};
   }
@@ -226,11 +230,11 @@ class GpuTrainBench {
       pause.repetitions.push_back(1e3 * round->installed);
     }
     step_seconds_ = MedianOf(seconds);
-    MeasureCudnn(shape, *pair, sequences);
     Measurement memory =
         Begin(shape + "_memory", "GiB",
               shape == "qwen3-4b" ? std::optional<double>(kMaxGib) : std::nullopt, Limit::kAtMost);
     memory.repetitions = {UsedGib()};
+    MeasureCudnn(shape, *pair, sequences);
     for (Measurement* measured : {&speed, &share, &sync, &pause, &memory}) {
       measurements_.push_back(std::move(*measured));
     }

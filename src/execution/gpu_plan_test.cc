@@ -80,6 +80,10 @@ TEST(GpuPlanTest, EveryPartGrowsWithItsSetting) {
   EXPECT_GT(with([](Settings& s) { s.run.evaluate_every = 5; }), base);
   EXPECT_GT(with([](Settings& s) { s.policy.compute = ComputeType::kFloat32; }), base);
   EXPECT_GT(PlanGpu(Large(), Qwen4b(), 2).TotalBytes(), base);
+  // Without a rebuild no states are kept for prefix scores.
+  const auto states =
+      static_cast<double>(base - with([](Settings& s) { s.engine.sync = SyncRule::kKeep; }));
+  EXPECT_NEAR(states / kGibibyte, 20.0 * 2560 / (2 * 36 * 8 * 128), 1e-3);
 }
 
 TEST(GpuPlanTest, TheCpuNeedsNoPlan) {

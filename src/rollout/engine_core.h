@@ -19,10 +19,9 @@
 // response ends or rests, from states that the rebuild kept (kEnd): a sync replaces
 // a score that is not read, so a response that many syncs interrupt is then scored
 // for the last one alone. The score is the same, and always of one version: a newer
-// sync, or a preemption, begins it again; a response that is still too short
-// keeps the one it has. The
-// oldest responses are rebuilt first and decode meanwhile; only syncs that leave
-// no time to rebuild even one would keep the engine from sampling.
+// sync, or a preemption, begins it again; a response that is still too short keeps
+// the one it has. The oldest responses are rebuilt first and decode meanwhile; only
+// syncs that leave no time to rebuild even one would keep the engine from sampling.
 // A response whose rules say so rests at a stop: it leaves its place to others, is
 // interrupted by syncs like the rest, and goes on with tokens that Continue gives it
 // (what a tool said), or ends with EndRest.
