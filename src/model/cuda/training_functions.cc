@@ -50,6 +50,13 @@ at::Tensor Partials(const at::Tensor& like, int64_t num_rows, at::IntArrayRef si
   return at::empty(shape, like.options().dtype(at::kFloat));
 }
 
+at::Tensor SumOf(const at::Tensor& partials) {
+  const at::Tensor sums = at::empty(partials.sizes().slice(1), partials.options());
+  cuda::AddPartials(Floats(partials), partials.size(0), sums.numel(), Floats(sums), Stream());
+  CheckLaunch();
+  return sums;
+}
+
 cuda::TrainingNorm NormOf(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
   return {.x = x.data_ptr(),
           .weight = weight.data_ptr<float>(),
@@ -185,7 +192,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
                        d_qkv.data_ptr(), has_norms ? Floats(partials) : nullptr, Stream());
     CheckLaunch();
     if (!has_norms) return {d_qkv, at::Tensor(), at::Tensor(), at::Tensor()};
-    const at::Tensor sums = partials.sum(0);
+    const at::Tensor sums = SumOf(partials);
     return {d_qkv, sums[0], sums[1], at::Tensor()};
   }
 
@@ -233,7 +240,7 @@ at::Tensor CudaNormGradient(const at::Tensor& g, const at::Tensor& x, const at::
   const at::Tensor partials = Partials(x, norm.num_rows, {norm.width});
   cuda::NormBackward(norm, g.data_ptr(), dx.data_ptr(), Floats(partials), Stream());
   CheckLaunch();
-  return partials.sum(0);
+  return SumOf(partials);
 }
 
 void CudaGate(const at::Tensor& gate_up, const at::Tensor& y) {

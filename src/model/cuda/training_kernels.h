@@ -3,8 +3,8 @@
 // would take many.
 //
 // Rows are contiguous, float32 or bf16; norms, sums and tables are float32. Sums
-// over rows come as one partial result per block, [num_partials, width], for the
-// caller to add up: so they do not depend on which block ends first.
+// over rows come as one partial result per block, [num_partials, width], for
+// AddPartials to add up: so they do not depend on which block ends first.
 // training_functions.h is what uses them, and its tests compare each with the
 // composition that it replaces. Thread-safety: as CUDA streams.
 #ifndef PACE_MODEL_CUDA_TRAINING_KERNELS_H_
@@ -24,6 +24,9 @@ inline constexpr int64_t kMaxNormWidth = 8192;
 
 // How many partial results a gradient over so many rows has.
 int64_t NumPartials(int64_t num_rows);
+// Their sum, [width], always in the same order.
+void AddPartials(const float* partials, int64_t count, int64_t width, float* sums,
+                 cudaStream_t stream);
 
 // y = weight * x / sqrt(mean(x^2) + epsilon)
 struct TrainingNorm {

@@ -8,6 +8,7 @@ namespace {
 
 constexpr int64_t kMaxPartials = 2048;
 constexpr unsigned kGateThreads = 256;
+constexpr unsigned kSumWarps = 32;
 
 // A thread holds one vector of a row.
 unsigned NormThreads(int64_t width) {
@@ -76,6 +77,25 @@ __global__ void NormBackwardKernel(TrainingNorm a, const T* dy, T* dx, float* pa
     x.Store(dx + row * a.width + at);
   }
   if (is_inside) d_weight.Store(partials + blockIdx.x * a.width + at);
+}
+
+// A block takes as many columns as a warp has lanes; a warp every kSumWarps-th row.
+__global__ void AddPartialsKernel(const float* partials, int64_t count, int64_t width,
+                                  float* sums) {
+  __shared__ float shared[kSumWarps][kWarp];
+  const unsigned warp = threadIdx.x / kWarp;
+  const unsigned lane = threadIdx.x % kWarp;
+  const int64_t column = blockIdx.x * kWarp + lane;
+  float sum = 0;
+  if (column < width) {
+#pragma unroll 8
+    for (int64_t row = warp; row < count; row += kSumWarps) sum += partials[row * width + column];
+  }
+  shared[warp][lane] = sum;
+  __syncthreads();
+  if (warp != 0 || column >= width) return;
+  for (unsigned other = 1; other < kSumWarps; ++other) sum += shared[other][lane];
+  sums[column] = sum;
 }
 
 template <typename T>
@@ -151,6 +171,12 @@ void NormBackward(const TrainingNorm& norm, const void* dy, void* dx, float* d_w
     NormBackwardKernel<<<blocks, threads, 0, stream>>>(norm, static_cast<const float*>(dy),
                                                        static_cast<float*>(dx), d_weight_partials);
   }
+}
+
+void AddPartials(const float* partials, int64_t count, int64_t width, float* sums,
+                 cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((width + kWarp - 1) / kWarp);
+  AddPartialsKernel<<<blocks, kSumWarps * kWarp, 0, stream>>>(partials, count, width, sums);
 }
 
 void GateForward(const TrainingGate& gate, void* y, cudaStream_t stream) {
