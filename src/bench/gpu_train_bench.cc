@@ -234,25 +234,10 @@ class GpuTrainBench {
         Begin(shape + "_memory", "GiB",
               shape == "qwen3-4b" ? std::optional<double>(kMaxGib) : std::nullopt, Limit::kAtMost);
     memory.repetitions = {UsedGib()};
-    MeasureCudnn(shape, *pair, sequences);
     for (Measurement* measured : {&speed, &share, &sync, &pause, &memory}) {
       measurements_.push_back(std::move(*measured));
     }
     return Status::Ok();
-  }
-
-  // The same steps with the other library's attention, where it takes part.
-  void MeasureCudnn(const std::string& shape, Pair& pair,
-                    const std::vector<TrainSequence>& sequences) {
-    Measurement speed = Begin(shape + "_train_cudnn", "tokens/s", std::nullopt, Limit::kAtLeast);
-    UseAttention(AttentionLibrary::kCudnn);
-    for (int64_t i = 0; i <= options_.repetitions; ++i) {
-      const Result<Round> round = RunRound(pair, options_.repetitions + 1 + i, sequences);
-      if (!round.ok()) break;
-      if (i > 0) speed.repetitions.push_back(num_tokens() / round->trained);
-    }
-    UseAttention(AttentionLibrary::kFlash);
-    if (!speed.repetitions.empty()) measurements_.push_back(std::move(speed));
   }
 
   // What the step must compute, layers once more included.

@@ -1,8 +1,7 @@
-// Causal attention over packed sequences in bf16, by the libraries that LibTorch
-// brings: FlashAttention 2, or cuDNN, which is faster on Hopper but plans anew for
-// each number and greatest length of sequences; both are rounded up, so that few
-// plans are made.
-// Thread-safety: as LibTorch's operations; the choice is one for the process.
+// Causal attention over packed sequences in bf16: the FlashAttention 2 that LibTorch
+// brings. (cuDNN's, called through LibTorch in the same way, gave wrong gradients for
+// packed sequences and planned anew at every call.)
+// Thread-safety: as LibTorch's operations.
 #ifndef PACE_MODEL_CUDA_PACKED_ATTENTION_H_
 #define PACE_MODEL_CUDA_PACKED_ATTENTION_H_
 
@@ -13,18 +12,11 @@
 
 namespace pace {
 
-enum class AttentionLibrary { kFlash, kCudnn };
-// What the following forward passes use.
-void UseAttention(AttentionLibrary library);
-
-// Where sequences begin, and where the last ends: int32 on the GPU, as each library
-// wants it.
+// Where sequences begin, and where the last ends: int32 on the GPU.
 struct PackedBounds {
   PackedBounds(const std::vector<int64_t>& lengths, at::Device device);
   at::Tensor begins;
   int64_t longest = 0;
-  at::Tensor rounded_begins;  // with empty sequences at the end
-  int64_t rounded_longest = 0;
 };
 
 // [tokens, heads, head_dim]; query heads may be several times as many as the others.

@@ -87,7 +87,6 @@ void CudaStopwatch::Start() {}
 double CudaStopwatch::Stop() {
   return 0;
 }
-void UseAttention(AttentionLibrary /*library*/) {}
 void FinishCudaWork() {}
 Status LimitTrainingMemory(int64_t /*num_bytes*/) {
   return Unavailable("device = cuda: this build has no CUDA (cmake --preset cuda builds with it)");

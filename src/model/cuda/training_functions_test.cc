@@ -163,7 +163,7 @@ at::Tensor PlainAttention(const ModelConfig& config, const Inputs& in,
   return at::cat(out);
 }
 
-void ExpectAttentionOfEachSequence() {
+TEST_F(CudaTrainingTest, PackedAttentionIsThatOfEachSequence) {
   const std::vector<int64_t> lengths = {7, 1, 130, 64};
   const int64_t num_rows = 202;
   for (const int64_t head_dim : {16, 64, 128}) {
@@ -195,22 +195,6 @@ void ExpectAttentionOfEachSequence() {
       ExpectNear(ours, exact, 2e-2, Concat("head_dim ", head_dim, " norms ", has_norms));
     }
   }
-}
-
-TEST_F(CudaTrainingTest, PackedAttentionIsThatOfEachSequence) {
-  ExpectAttentionOfEachSequence();
-}
-
-TEST_F(CudaTrainingTest, PackedAttentionByCudnnIsThatOfEachSequence) {
-  UseAttention(AttentionLibrary::kCudnn);
-  try {
-    ExpectAttentionOfEachSequence();
-  } catch (const std::exception& error) {
-    UseAttention(AttentionLibrary::kFlash);
-    const std::string text = error.what();
-    GTEST_SKIP() << "cuDNN does not take part: " << text.substr(0, text.find('\n'));
-  }
-  UseAttention(AttentionLibrary::kFlash);
 }
 
 TrainingNetwork Built(const ModelConfig& config, const TrainingNetwork::Options& options) {
