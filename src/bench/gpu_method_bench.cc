@@ -22,21 +22,23 @@ constexpr double kMaxOverAsync = 1.02;
 constexpr uint64_t kSeed = 11;
 constexpr double kDeviation = 0.02;  // of random weights
 // Of the second task, where Sync waits for the longest response of every step.
-constexpr int64_t kLargeSteps = 12;
-constexpr int64_t kLargeSyncSteps = 5;
+constexpr int64_t kLargeSteps = 20;
+constexpr int64_t kLargeSyncSteps = 4;
 // Tokens of a response of the second task, without its budget.
 constexpr int64_t kMeanTokens = 512;
 
 const std::vector<std::string> kEverywhere = {"device=cuda", "run.evaluate_every=0",
                                               "run.checkpoint_every=0", "record.level=metrics"};
 
-// A few dozen long responses a step; the trainer reads 16,384 tokens at once. Prefix
-// scores read an eighth of the budget at most, as the published runs of 8,192 do.
+// A few dozen long responses a step; the trainer reads 16,384 tokens at once. Four
+// batches are outstanding: all begin together, and the burst in which more of them end
+// would outlast a run. Prefix scores read an eighth of the budget at most, as the
+// published runs of 8,192 do.
 const std::vector<std::string> kLarge = {
-    "policy.compute=bf16",        "batch.num_groups=4",      "batch.group_size=8",
-    "generation.max_tokens=2048", "prefix.min_tokens=32",    "prefix.max_tokens=256",
-    "engine.slots=320",           "engine.pass_tokens=8192", "engine.kv_mib=40000",
-    "train.token_budget=16384",   "train.learning_rate=1e-6"};
+    "policy.compute=bf16",   "batch.num_groups=4",         "batch.group_size=8",
+    "supply.threshold=4",    "generation.max_tokens=2048", "prefix.min_tokens=32",
+    "prefix.max_tokens=256", "engine.slots=128",           "engine.pass_tokens=8192",
+    "engine.kv_mib=40000",   "train.token_budget=16384",   "train.learning_rate=1e-6"};
 
 // Random weights hardly prefer any token: with one in kMeanTokens of them ending a
 // response, lengths are geometric.
@@ -94,7 +96,7 @@ void AddMeasurements(const std::string& task, MethodTimings timings,
     std::string plain = name;
     std::ranges::replace(plain, '/', '_');
     all.push_back({.name = Concat(task, "_", plain),
-                   .unit = "s",
+                   .unit = name.find("/time/") == std::string::npos ? "groups" : "s",
                    .limit = std::nullopt,
                    .repetitions = values});
   }

@@ -7,9 +7,9 @@
 namespace pace {
 namespace {
 
-constexpr std::array<const char*, 6> kParts = {
-    "time/train", "time/wait_data",       "time/sync",
-    "time/other", "time/rescore_visible", "time/rescore_hidden"};
+constexpr std::array<const char*, 8> kParts = {
+    "time/train",           "time/wait_data",      "time/sync",         "time/other",
+    "time/rescore_visible", "time/rescore_hidden", "admission/offered", "admission/rejected"};
 
 }  // namespace
 
@@ -34,6 +34,9 @@ Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy
       const char* method = kTimedMethods[(i + static_cast<size_t>(round)) % kTimedMethods.size()];
       Result<Settings> bundled = ApplyMethod(settings, method);
       if (!bundled.ok()) return bundled.status();
+      // What only looks at others' scores is not part of a method.
+      bundled->admission.observe = false;
+      bundled->run.seed = settings.run.seed + round;
       const bool is_short = plan.sync_steps > 0 && std::string_view(method) == "sync";
       if (is_short) bundled->run.num_steps = plan.sync_steps;
       const Result<TrainingResult> run = RunTraining(*bundled, policy, {});

@@ -38,14 +38,15 @@ inline constexpr int64_t kSyncWarmUpSteps = 2;
 struct MethodTimings {
   // By method, one repetition per run: seconds per step.
   std::map<std::string, Measurement> steps;
-  // By method and metric, as "async/time/train".
+  // By method and metric, as "async/time/train": seconds or groups of a step.
   std::map<std::string, std::vector<double>> parts;
 };
 
 // Told after each run: "async, round 2 of 5: 0.52 s a step".
 using RunListener = std::function<void(const std::string&)>;
 
-// `settings` are those of all methods. Each method stands in each place in turn.
+// `settings` are those of all methods, but that none scores prefixes for its records
+// alone. Each method stands in each place in turn; rounds differ in their seed.
 // REQUIRES: more steps than warm up
 Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy,
                                   const TimingPlan& plan, const RunListener& listener = {});
