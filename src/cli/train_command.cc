@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/open_policy.h"
 #include "cli/run_directory.h"
+#include "cli/run_manifest.h"
 #include "cli/train_view.h"
 #include "config/methods.h"
 #include "config/settings.h"
@@ -81,19 +82,10 @@ Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments,
   }
   const std::string name =
       arguments.method.empty() ? MethodName(settings.admission) : arguments.method;
-  const bool is_lab = driver == "lab";
-  return RunWriter::Create(
-      directory, settings,
-      {.name = name,
-       .driver = driver,
-       .device = "cpu",
-       .torch = TORCH_VERSION,
-       .threads = settings.train.threads + settings.engine.count * settings.engine.threads,
-       .determinism = is_lab ? "bitwise" : "responses",
-       .start = is_lab ? 0 : UnixSeconds(),
-       .tensorboard = true,
-       .watchable = true},
-      LevelOf(settings));
+  Manifest manifest = ManifestOf(settings, name, driver);
+  manifest.torch = TORCH_VERSION;
+  if (driver != "lab") manifest.start = UnixSeconds();
+  return RunWriter::Create(directory, settings, manifest, LevelOf(settings));
 }
 
 Result<Outcome> RunDriver(const std::string& driver, const Settings& settings, const Policy& policy,

@@ -40,6 +40,8 @@ class CudaCommandTest(unittest.TestCase):
                         f"run.evaluate_every={STEPS}", "--out", run)
                     self.assertEqual(done.returncode, 0, done.stderr)
                     self.assertEqual(len(self.rows(run)), STEPS)
+                    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+                    self.assertEqual(manifest["device"], "cuda")
                     before, after = self.accuracies(run)
                     self.assertGreater(after, before + 0.08)
 
