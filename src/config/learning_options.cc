@@ -34,6 +34,11 @@ std::vector<Field> ResponseOptions::Fields() {
           .AtLeast(0)
           .AtMost(1),
       Field::Int("max_tokens", max_tokens, "Longest response.").AtLeast(1).AtMost(1e7),
+      Field::Real("mean_tokens", mean_tokens,
+                  "To measure speed: responses end after a random number of tokens of this "
+                  "mean, exponential up to max_tokens, whatever they sample. 0 = off.")
+          .AtLeast(0)
+          .AtMost(1e7),
   };
 }
 

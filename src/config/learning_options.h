@@ -34,6 +34,9 @@ struct ResponseOptions {
   double top_p = 1;
   double min_p = 0;
   int64_t max_tokens = 64;  // of one response
+  // Not 0: a response ends where a draw from an exponential distribution of this mean
+  // says, at most max_tokens, whatever it samples.
+  double mean_tokens = 0;
 
   [[nodiscard]] std::vector<Field> Fields();
 };

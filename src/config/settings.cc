@@ -188,6 +188,10 @@ Status Settings::Validate() const {
     return InvalidArgument("prefix.max_tokens = ", prefix.max_tokens,
                            ": must be >= prefix.min_tokens = ", prefix.min_tokens);
   }
+  if (generation.mean_tokens > 0 && tools.use != ToolUse::kNone) {
+    return InvalidArgument("generation.mean_tokens = ", generation.mean_tokens,
+                           ": must be 0 with tools.use (a prescribed length leaves no turns)");
+  }
   PACE_RETURN_IF_ERROR(cluster.Validate(gpu, model));
   PACE_RETURN_IF_ERROR(workload.Validate());
   PACE_RETURN_IF_ERROR(task.Validate());

@@ -81,6 +81,9 @@ TEST(SettingsTest, RulesSpanFields) {
   EXPECT_EQ(error({}), "accepted");
   EXPECT_EQ(error({"pool.max_groups=5"}).find("pool.max_groups = 5: must be 0 or >= "), 0U);
   EXPECT_EQ(error({"prefix.max_tokens=8"}).find("prefix.max_tokens = 8: must be >= "), 0U);
+  EXPECT_EQ(error({"tools.use=code_interpreter", "generation.mean_tokens=30"}),
+            "generation.mean_tokens = 30: must be 0 with tools.use (a prescribed length leaves no "
+            "turns)");
   EXPECT_EQ(error({"batch.num_groups=1000000", "supply.threshold=1000"}).find("supply.threshold"),
             0U);
   EXPECT_EQ(error({"train.kl_target=0.1"}).find("train.kl_target = 0.1: steers "), 0U);

@@ -1,7 +1,10 @@
 #include "execution/curriculum.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "core/random.h"
 #include "execution/learner_options.h"
 #include "reward/overlong.h"
 #include "reward/verifier.h"
@@ -10,6 +13,11 @@
 #include "task/task.h"
 
 namespace pace {
+namespace {
+
+constexpr uint32_t kLengthStream = 0x5901;
+
+}  // namespace
 
 Result<PromptRenderer> MakeRenderer(const Settings& settings, const Policy& policy) {
   std::optional<Value> tools;
@@ -65,7 +73,21 @@ Result<GroupRequest> Curriculum::RequestFor(GroupId group, PromptIndex prompt) c
   request.stop.max_tokens = settings_.generation.max_tokens;
   request.stop.stop_tokens = stop_tokens_;
   request.stop.rests = turns_.has_value();
+  if (settings_.generation.mean_tokens > 0) request.stop.lengths = LengthsOf(prompt);
   return request;
+}
+
+std::vector<int64_t> Curriculum::LengthsOf(PromptIndex prompt) const {
+  const CounterRandom random(static_cast<uint64_t>(settings_.run.seed), kLengthStream);
+  const auto most = static_cast<double>(settings_.generation.max_tokens);
+  std::vector<int64_t> lengths;
+  for (int64_t member = 0; member < settings_.NumMembers(); ++member) {
+    const double drawn =
+        settings_.generation.mean_tokens *
+        random.Exponential(static_cast<uint64_t>(prompt.value()), static_cast<uint64_t>(member));
+    lengths.push_back(static_cast<int64_t>(std::clamp(std::ceil(drawn), 1.0, most)));
+  }
+  return lengths;
 }
 
 Judgement Curriculum::Judge(PromptIndex prompt, const PartialResponse& response) const {

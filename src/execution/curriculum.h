@@ -68,6 +68,9 @@ class Curriculum {
         stop_tokens_(std::move(stop_tokens)),
         turns_(std::move(turns)) {}
 
+  // Of the members of its group, where generation.mean_tokens prescribes them.
+  std::vector<int64_t> LengthsOf(PromptIndex prompt) const;
+
   Settings settings_;
   PromptRenderer renderer_;
   std::shared_ptr<const ProblemSource> source_;

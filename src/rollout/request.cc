@@ -47,6 +47,24 @@ Status CheckStop(const StopRules& stop, const ModelConfig& config, int64_t num_p
   return Status::Ok();
 }
 
+Status CheckLengths(const GroupRequest& request) {
+  const std::vector<int64_t>& lengths = request.stop.lengths;
+  if (lengths.empty()) return Status::Ok();
+  if (std::ssize(lengths) != request.num_responses) {
+    return InvalidArgument("stop.lengths: ", lengths.size(), " for ", request.num_responses,
+                           " responses");
+  }
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] >= 1 && lengths[i] <= request.stop.max_tokens) continue;
+    return InvalidArgument("stop.lengths[", i, "] = ", lengths[i], ": must be 1 to max_tokens, ",
+                           request.stop.max_tokens);
+  }
+  if (request.stop.rests) {
+    return InvalidArgument("stop.lengths: a response of a given length cannot rest");
+  }
+  return Status::Ok();
+}
+
 Status CheckMembers(const GroupRequest& request) {
   if (request.num_responses < 1 || request.num_responses > kMaxResponses) {
     return InvalidArgument("num_responses = ", request.num_responses, ": must be 1 to ",
@@ -76,9 +94,10 @@ Status CheckResumed(const GroupRequest& request, const ModelConfig& config) {
   }
   for (size_t i = 0; i < request.resumed.size(); ++i) {
     const PartialResponse& response = request.resumed[i];
-    if (static_cast<int64_t>(response.tokens.size()) >= request.stop.max_tokens) {
+    const int64_t most = request.stop.MaxTokensOf(request.member(static_cast<int64_t>(i)));
+    if (std::ssize(response.tokens) >= most) {
       return InvalidArgument("resumed[", i, "]: has ", response.tokens.size(),
-                             " tokens already, max_tokens is ", request.stop.max_tokens);
+                             " tokens already, of at most ", most);
     }
     if (response.rests.has_value() && !request.stop.rests) {
       return InvalidArgument("resumed[", i, "]: rests, but stop.rests is false");
@@ -122,6 +141,7 @@ Status CheckRequest(const GroupRequest& request, const ModelConfig& config, bool
   PACE_RETURN_IF_ERROR(CheckStop(
       request.stop, config, static_cast<int64_t>(request.prompt_tokens.size()), has_tokenizer));
   PACE_RETURN_IF_ERROR(CheckMembers(request));
+  PACE_RETURN_IF_ERROR(CheckLengths(request));
   return CheckResumed(request, config);
 }
 

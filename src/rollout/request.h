@@ -41,9 +41,17 @@ struct StopRules {
   // In the response's decoded text, special tokens included as they are
   // written; the token that completes one is the last.
   std::vector<std::string> stop_strings{};
+  // Empty, or of each of the n members: it ends after so many tokens and no sooner,
+  // whatever it samples. For measurements.
+  std::vector<int64_t> lengths{};
   // A stop token or string does not end the response but lets it rest, until
   // EngineCore::Continue gives it more to read, or EndRest ends it.
   bool rests = false;
+
+  // What a member has at most.
+  int64_t MaxTokensOf(int64_t member) const {
+    return lengths.empty() ? max_tokens : lengths[static_cast<size_t>(member)];
+  }
 };
 
 enum class FinishReason { kStopToken, kStopString, kMaxTokens };

@@ -59,6 +59,16 @@ TEST(RequestTest, EveryBrokenRuleIsNamed) {
       {"resumed: 1", [](auto& r) { r.resumed.resize(1); }},
       {"resumed: 2", [](auto& r) { r.members.clear(); }},
       {"resumed[1][0] = 10", [](auto& r) { r.resumed[1].tokens[0].id = 10; }},
+      {"stop.lengths: 1 for 4", [](auto& r) { r.stop.lengths = {3}; }},
+      {"stop.lengths[1] = 0", [](auto& r) { r.stop.lengths = {3, 0, 1, 2}; }},
+      {"stop.lengths[2] = 6", [](auto& r) { r.stop.lengths = {3, 5, 6, 2}; }},
+      {"cannot rest",
+       [](auto& r) {
+         r.stop.lengths = {3, 5, 2, 2};
+         r.stop.rests = true;
+       }},
+      {"resumed[1]: has 1 tokens already, of at most 1",
+       [](auto& r) { r.stop.lengths = {5, 5, 5, 1}; }},
       {"resumed[0]: has 5", [](auto& r) { r.resumed[0].tokens.resize(5); }},
       {"resumed[0]: awaits", [](auto& r) { r.resumed[0].awaits_score = true; }},
   };

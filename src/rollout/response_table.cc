@@ -15,12 +15,13 @@ void ResponseTable::Add(GroupRequest request, std::vector<PartialResponse> resum
   group->slots.assign(slots.begin(), slots.end());
   for (size_t i = 0; i < slots.size(); ++i) {
     const auto at = static_cast<size_t>(slots[i]);
+    const int64_t member = group->request.member(static_cast<int64_t>(i));
     if (responses_.size() <= at) responses_.resize(at + 1);
     responses_[at] = std::make_unique<LiveResponse>(
         LiveResponse{.group = group.get(),
-                     .member = group->request.member(static_cast<int64_t>(i)),
+                     .member = member,
                      .response = std::move(resumed[i]),
-                     .matcher = StopMatcher(&group->request.stop, tokenizer_),
+                     .matcher = StopMatcher(&group->request.stop, tokenizer_, member),
                      .scorer = {}});
     LiveResponse& added = *responses_[at];
     for (const TokenRecord& token : added.response.tokens) {

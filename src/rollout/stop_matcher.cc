@@ -6,8 +6,8 @@
 
 namespace pace {
 
-StopMatcher::StopMatcher(const StopRules* rules, const Tokenizer* tokenizer)
-    : rules_(rules), tokenizer_(tokenizer) {
+StopMatcher::StopMatcher(const StopRules* rules, const Tokenizer* tokenizer, int64_t member)
+    : rules_(rules), tokenizer_(tokenizer), max_tokens_(rules->MaxTokensOf(member)) {
   for (const std::string& text : rules_->stop_strings) {
     PACE_CHECK(!text.empty() && tokenizer_ != nullptr, "a stop string that cannot be found");
     max_tail_ = std::max(max_tail_, text.size() - 1);
@@ -23,6 +23,11 @@ void StopMatcher::Skip(TokenId id) {
 
 std::optional<FinishReason> StopMatcher::Feed(TokenId id) {
   ++num_tokens_;
+  const auto at_most = [this]() -> std::optional<FinishReason> {
+    if (num_tokens_ >= max_tokens_) return FinishReason::kMaxTokens;
+    return std::nullopt;
+  };
+  if (!rules_->lengths.empty()) return at_most();
   const auto& stop_tokens = rules_->stop_tokens;
   if (std::find(stop_tokens.begin(), stop_tokens.end(), id) != stop_tokens.end()) {
     return FinishReason::kStopToken;
@@ -36,8 +41,7 @@ std::optional<FinishReason> StopMatcher::Feed(TokenId id) {
     }
     CutTail();
   }
-  if (num_tokens_ >= rules_->max_tokens) return FinishReason::kMaxTokens;
-  return std::nullopt;
+  return at_most();
 }
 
 size_t StopMatcher::Append(TokenId id) {

@@ -26,9 +26,9 @@ namespace pace {
 
 class StopMatcher {
  public:
-  // Rules and tokenizer outlive it. REQUIRES: a tokenizer where there are stop
-  // strings; rules valid.
-  StopMatcher(const StopRules* rules, const Tokenizer* tokenizer);
+  // Of a member of the group whose rules these are. Rules and tokenizer outlive it.
+  // REQUIRES: a tokenizer where there are stop strings; rules valid.
+  StopMatcher(const StopRules* rules, const Tokenizer* tokenizer, int64_t member = 0);
 
   // A token that the response had before: it ends nothing.
   void Skip(TokenId id);
@@ -45,6 +45,7 @@ class StopMatcher {
 
   const StopRules* rules_;
   const Tokenizer* tokenizer_;
+  int64_t max_tokens_;
   size_t max_tail_ = 0;  // bytes that a stop string may have begun in
   std::string tail_;
   bool is_first_ = true;

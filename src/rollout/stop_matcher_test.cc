@@ -42,6 +42,16 @@ TEST(StopMatcherTest, TheStopTokenWinsOverTheStringAndTheStringOverTheLimit) {
   EXPECT_EQ(Feed(StopMatcher(&string, &letters), {0, 1}), (End{2, FinishReason::kStopString}));
 }
 
+TEST(StopMatcherTest, AGivenLengthIsTheOnlyRule) {
+  const Tokenizer letters = LetterTokenizer(5);
+  const StopRules rules{
+      .max_tokens = 6, .stop_tokens = {4}, .stop_strings = {"cd"}, .lengths = {3, 5}};
+  const std::vector<TokenId> ids = {4, 2, 3, 4, 2, 3};
+  EXPECT_EQ(Feed(StopMatcher(&rules, &letters, 0), ids), (End{3, FinishReason::kMaxTokens}));
+  EXPECT_EQ(Feed(StopMatcher(&rules, &letters, 1), ids), (End{5, FinishReason::kMaxTokens}));
+  EXPECT_EQ(Feed(StopMatcher(&rules, &letters, 1), ids, 2), (End{5, FinishReason::kMaxTokens}));
+}
+
 TEST(StopMatcherTest, AStopStringMayLieInsideATokenOrSpanSeveral) {
   const Tokenizer tokenizer = WordTokenizer({"x</ans", "w", "er>y", "</answer>", "\xC3\xA9"});
   const StopRules rules{
