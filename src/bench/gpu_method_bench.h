@@ -1,9 +1,9 @@
 // What a method costs in time where rollouts and training share one GPU:
 // `pace bench methods --device cuda`.
 //
-// Two tasks: the default one, and a network of Qwen3-0.6B's shape whose responses
-// end at random, so that their lengths have an exponential tail up to a budget of
-// 2,048 tokens. Whole runs, method after method, again and again: PACE's step over
+// Two tasks: the default one, and a network of Qwen3-0.6B's shape whose responses have
+// prescribed lengths (generation.mean_tokens) with an exponential tail up to a budget
+// of 2,048 tokens, the same for every method. Whole runs, method after method, again and again: PACE's step over
 // Async's, how much faster Async is than Sync, and how much of PACE's rescoring the
 // trainer waits for.
 //
