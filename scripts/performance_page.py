@@ -23,10 +23,11 @@ the time, so its repetitions spread widely; the file has them all.
 """
 
 NEXT = """
-Where one sequence's time goes, and what would be next: between two kernels the memory idles
-for a few microseconds, five times in each layer; fewer and longer kernels would win most of
-what is left. For many sequences cuBLAS' products take about twice the time of reading their
-weights.
+What would be next. For one sequence: attention, which reads little and takes ten microseconds
+in each layer, one after the other waiting for the product before it, the norm, the cache
+and the other parts of its context; and the two smallest products, where the memory idles between
+two kernels for as long as they read. For many sequences: cuBLAS' products, which take about twice
+the time of reading their weights.
 """
 
 
@@ -91,13 +92,26 @@ then the head, where logits are written and read in float32.
 METHODS = """
 ## Methods where rollouts and training share a GPU
 
-Whole runs, methods in turn, {runs} of each, of so many steps; seconds per step behind the
-first {warm}{sync}. `tiny` is the default task; `qwen3-0.6b`, where it is in the table, has random weights
-and responses whose lengths have an exponential tail up to 2,048 tokens; prefix scores read 256 of
-them at most, as large a share as the published 1,024 of 8,192. Rescoring is visible where
-the trainer waits for it and hidden where it runs beside training; it is zero where no response
-was in flight when weights changed, as where training is the slower side and engines rest.
+Whole runs, methods in turn, of so many steps; seconds per step behind those that warm up. `tiny` is
+the default task; `qwen3-0.6b` has random weights and responses whose lengths have an exponential
+tail up to 2,048 tokens; prefix scores read 256 of them at most, as large a share as the published
+1,024 of 8,192. Rescoring is visible where the trainer waits for it and hidden where it runs beside
+training; it is zero where no response was in flight when weights changed, as where training
+is the slower side and engines rest.
 """
+# What one should know of a file beside what it says.
+METHOD_NOTES = {
+    "methods_h200.json":
+        "Eight batches outstanding; Async computes prefix scores, too, for its records. On "
+        "`qwen3-0.6b` all\nresponses begin together, and the runs end before their burst is over: "
+        "where PACE then\nrejects, it waits for more.",
+    "methods_large_h200.json":
+        "Four batches outstanding, Async computes no scores. Nothing was rejected; responses ended "
+        "by\nchance, so that lengths differ from run to run by several per cent.",
+}
+METHOD_HEAD = [
+    "| task | runs of each | steps | Sync | Async | PACE | PACE / Async (95 %) | Sync / Async "
+    "| rejected | rescoring visible | hidden |", "|---|---|---|---|---|---|---|---|---|---|---|"]
 
 
 def load(name):
@@ -162,30 +176,38 @@ def train_lines(report):
     return [*lines, TRAIN_NEXT.rstrip()]
 
 
-def method_lines(report):
-    found = values(report)
-    settings = report["settings"]
-    sync = (f", of Sync's shorter ones behind {settings['sync_warm_up_steps']}"
-            if any(key.endswith("_sync_steps") for key in settings) else "")
-    lines = [METHODS.format(runs=settings["runs_of_each"], warm=settings["warm_up_steps"],
-                            sync=sync).rstrip(), "", *machine_lines(report),
-             "| task | steps | Sync | Async | PACE | PACE / Async (95 %) | Sync / Async "
-             "| rescoring visible | hidden |", "|---|---|---|---|---|---|---|---|---|"]
+def method_lines():
+    lines = [METHODS.rstrip()]
+    for path in sorted(RESULTS.glob("methods*_h200.json")):
+        report = load(path.name)
+        lines += ["", *machine_lines(report)]
+        if path.name in METHOD_NOTES:
+            lines += [METHOD_NOTES[path.name], ""]
+        lines += [*METHOD_HEAD, *method_rows(report)]
+    return lines
+
+
+def method_rows(report):
+    found, settings = values(report), report["settings"]
     for name in found:
         if not name.endswith("_effective_over_async"):
             continue
         task = name.removesuffix("_effective_over_async")
         low, high = report[f"{name}_95"]
-        steps = str(settings.get(f"{task}_steps") or settings["steps"])
+        steps = f"{settings[f'{task}_steps'] - settings['warm_up_steps']}"
         if f"{task}_sync_steps" in settings:
-            steps += f" (Sync {settings[f'{task}_sync_steps']})"
-        lines.append(f"| {task} | {steps} | {found[f'{task}_step_sync']:.3f} | "
-                     f"{found[f'{task}_step_async']:.3f} | {found[f'{task}_step_effective']:.3f} | "
-                     f"{found[name]:.3f} ({low:.3f} to {high:.3f}) | "
-                     f"{found[f'{task}_sync_over_async']:.2f} | "
-                     f"{found[f'{task}_effective_time_rescore_visible']:.4f} | "
-                     f"{found[f'{task}_effective_time_rescore_hidden']:.4f} |")
-    return lines
+            sync = settings[f"{task}_sync_steps"] - settings["sync_warm_up_steps"]
+            steps += f" (Sync {sync})"
+        offered = found.get(f"{task}_effective_admission_offered")
+        rejected = "" if offered is None else (
+            f"{100 * found[f'{task}_effective_admission_rejected'] / offered:.1f} %")
+        yield (f"| {task} | {settings['runs_of_each']} | {steps} | "
+               f"{found[f'{task}_step_sync']:.3f} | {found[f'{task}_step_async']:.3f} | "
+               f"{found[f'{task}_step_effective']:.3f} | "
+               f"{found[name]:.3f} ({low:.3f} to {high:.3f}) | "
+               f"{found[f'{task}_sync_over_async']:.2f} | {rejected} | "
+               f"{found[f'{task}_effective_time_rescore_visible']:.4f} | "
+               f"{found[f'{task}_effective_time_rescore_hidden']:.4f} |")
 
 
 def page():
@@ -209,7 +231,7 @@ def page():
         *decode_part_lines(report),
         NEXT.rstrip(),
         *train_lines(load("train_h200.json")),
-        *method_lines(load("methods_h200.json")),
+        *method_lines(),
     ]
     return "\n".join(lines) + "\n"
 

@@ -27,7 +27,7 @@ class MeasureGpuTest(unittest.TestCase):
 
     def write(self, name, text):
         path = self.folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
 
@@ -48,8 +48,16 @@ class MeasureGpuTest(unittest.TestCase):
         self.assertIn("compare main device=cuda", compare)
         self.assertIn("train smollm2-words", words)
         self.assertIn("run.num_steps=7", words)
+        self.assertIn("policy.model=" + str(self.folder / "smollm2"), gsm8k)
         self.assertIn("task.benchmarks=[/data/benchmarks/gsm8k_test.jsonl]", gsm8k)
         self.assertEqual((self.folder / "out" / "decode.json").read_text(encoding="utf-8"), "{}\n")
+
+    def test_gsm8k_begins_from_the_newest_checkpoint_of_words(self):
+        for step in ("step-000100", "step-000300"):
+            self.write(f"out/words/checkpoints/{step}/config.json", "{}")
+        self.run_script("gsm8k")
+        self.assertIn("policy.model=" + str(self.folder / "out/words/checkpoints/step-000300"),
+                      self.log.read_text(encoding="utf-8"))
 
     def test_a_stage_that_fails_stops_no_other(self):
         done = self.run_script("methods", "train")

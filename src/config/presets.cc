@@ -188,7 +188,7 @@ sft: {num_steps: 500, batch_size: 64}
 // the subject, so it is sampled, and trained, at 0.7. It is measured by its likeliest
 // responses, so that a gain is not merely less chance.
 constexpr std::string_view kSmollm2Words = R"(
-run: {num_steps: 200, evaluate_every: 20, checkpoint_every: 50}
+run: {num_steps: 300, evaluate_every: 50, checkpoint_every: 100}
 batch: {num_groups: 32, group_size: 16}
 supply: {threshold: 8}
 admission: {window: 512}
@@ -202,7 +202,7 @@ task: {kind: word_problems, min_steps: 1, max_steps: 2, largest_number: 20,
 prompt: {max_tokens: 256}
 generation: {temperature: 0.7, max_tokens: 200}
 engine: {slots: 512, kv_mib: 4096}
-train: {loss_settings: [clip_low=0.2, clip_high=0.28, dual_clip=10], learning_rate: 3e-6,
+train: {loss_settings: [clip_low=0.2, clip_high=0.28, dual_clip=10], learning_rate: 1e-5,
         warmup_updates: 10, weight_decay: 0, token_budget: 8192}
 evaluation: {num_responses: 1, temperature: 0}
 )";
