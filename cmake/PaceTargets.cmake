@@ -5,10 +5,11 @@
 #   pace_test(pool_test SRCS pool_test.cc DEPS pace::pool
 #             [HEAVY] [OPTIMIZED] [TORCH] [TIMEOUT 60])
 #   pace_fuzzer(snapshot_fuzz SRCS snapshot_fuzz.cc DEPS pace::pool [SEEDS seeds/snapshot])
+#   pace_file_options(kernels.cc -mavx2)
 #   pace_python_test(layers_test SCRIPT layers_test.py [HEAVY] [PEERS] [NEEDS pace] [TIMEOUT 60])
 #
-# TORCH: its files see tensors, through one precompiled header. PEERS: runs in the
-# Python that has torch and, where scripts/setup could install them, the packages
+# TORCH: its files see tensors. OPTIMIZED: its own files are worth optimising. PEERS: runs
+# in the Python that has torch and, where scripts/setup could install them, the packages
 # to compare with.
 #
 # ctest labels: `unit` by default, `heavy` with HEAVY (end to end, or long: the
@@ -33,7 +34,9 @@ function(pace_library name)
     PRIVATE ${ARG_PRIVATE_DEPS} pace_build_flags)
   if(ARG_TORCH)
     target_link_libraries(pace_${name} PUBLIC pace::torch)
-    _pace_use_torch_header(pace_${name})
+    _pace_use_header(pace_${name} torch)
+  else()
+    _pace_use_header(pace_${name} standard)
   endif()
 endfunction()
 
@@ -50,13 +53,13 @@ function(pace_test name)
   pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS} GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     PACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PACE_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  if(PACE_SANITIZE AND NOT ARG_OPTIMIZED)
-    # Under sanitizers, optimising a test's own files takes longer than running
-    # them; OPTIMIZED is for the tests that loop for seconds.
-    target_compile_options(${name} PRIVATE -O0)
-  endif()
   if(ARG_TORCH)
-    _pace_use_torch_header(${name})
+    _pace_use_header(${name} torch)
+  elseif(ARG_OPTIMIZED)
+    _pace_use_header(${name} optimized_tests)
+  else()
+    target_compile_options(${name} PRIVATE ${PACE_TEST_OPTIONS})
+    _pace_use_header(${name} tests)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   _pace_label_test(${name} "${ARG_HEAVY}" "${ARG_TIMEOUT}")
@@ -65,6 +68,12 @@ function(pace_test name)
   else()
     add_dependencies(pace_unit_tests ${name})
   endif()
+endfunction()
+
+# For one file of a target. Precompiled headers are of other options.
+function(pace_file_options file)
+  set_source_files_properties(${file} PROPERTIES
+    COMPILE_OPTIONS "${ARGN}" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # Python's tests look at the sources or at the release binary; under a
@@ -110,27 +119,6 @@ function(pace_fuzzer name)
   math(EXPR timeout "${PACE_FUZZ_SECONDS} + 120")
   set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${timeout}
     ENVIRONMENT "${PACE_TEST_ENVIRONMENT}")
-endfunction()
-
-# Torch files share one compilation of torch's headers.
-function(_pace_use_torch_header target)
-  target_precompile_headers(${target} REUSE_FROM pace_torch_header)
-  _pace_torch_compile_flags(${target})
-endfunction()
-
-function(_pace_torch_compile_flags target)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
-    if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-      # g++ 13 sees a copy past a std::vector<bool> in torch's Function::apply.
-      target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
-    endif()
-  else()
-    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
-  endif()
-  if(torch_launcher)
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${torch_launcher}")
-  endif()
 endfunction()
 
 function(_pace_label_test name heavy timeout)

@@ -1,5 +1,4 @@
-# pace::torch: LibTorch as it lies in a Python installation, and the one
-# precompiled header of its tensors.
+# pace::torch: LibTorch as it lies in a Python installation.
 #
 # Which Python: -DPACE_TORCH_PYTHON, else what scripts/setup chose
 # (.deps/torch-python), else .venv, else python3. torch/torch.h is never
@@ -68,14 +67,10 @@ endif()
 target_link_options(pace_torch INTERFACE
   "LINKER:--push-state,--no-as-needed,-lstdc++,--pop-state")
 
-# ccache accepts precompiled headers only when told that their dates are noise.
-if(PACE_CCACHE)
-  set(torch_launcher ${CMAKE_COMMAND} -E env
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${PACE_CCACHE})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  # It sees a copy past a std::vector<bool> in torch's Function::apply.
+  target_compile_options(pace_torch INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow>)
 endif()
 
-add_library(pace_torch_header OBJECT ${PROJECT_SOURCE_DIR}/cmake/torch_header.cc)
-target_link_libraries(pace_torch_header PRIVATE pace_torch pace_build_flags)
-target_precompile_headers(pace_torch_header PRIVATE
-  <ATen/ATen.h> <torch/csrc/autograd/custom_function.h>)
-_pace_torch_compile_flags(pace_torch_header)
+_pace_header(torch HEADERS <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> DEPS pace_torch)

@@ -1,1 +1,0 @@
-// Nothing but the precompiled header that every file with tensors shares.
