@@ -1,11 +1,17 @@
-// Small networks of every architecture and option, for tests.
+// Small networks of every architecture and option, tokens for them and the logarithm of
+// what they answer, for tests.
 #ifndef PACE_MODEL_TINY_CONFIGS_H_
 #define PACE_MODEL_TINY_CONFIGS_H_
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/random.h"
+#include "core/token_id.h"
 #include "model/model_config.h"
 
 namespace pace {
@@ -86,6 +92,23 @@ inline std::vector<TinyConfig> TinyConfigs() {
     c.moe->num_experts_per_token = 3;
   });
   return all;
+}
+
+inline std::vector<TokenId> RandomTokens(int64_t n, int64_t vocab_size, uint64_t seed) {
+  const CounterRandom random(seed, 0x746F6B65);
+  std::vector<TokenId> tokens;
+  for (int64_t i = 0; i < n; ++i) {
+    tokens.push_back(static_cast<TokenId>(random.Uniform(static_cast<uint64_t>(i)) *
+                                          static_cast<double>(vocab_size)));
+  }
+  return tokens;
+}
+
+inline double LogSoftmax(const std::vector<double>& logits, TokenId target) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit - largest);
+  return logits[static_cast<size_t>(target)] - largest - std::log(sum);
 }
 
 }  // namespace pace

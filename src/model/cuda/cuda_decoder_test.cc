@@ -17,23 +17,6 @@
 namespace pace {
 namespace {
 
-std::vector<TokenId> RandomTokens(int64_t n, int64_t vocab_size, uint64_t seed) {
-  const CounterRandom random(seed, 0x746F6B65);
-  std::vector<TokenId> tokens;
-  for (int64_t i = 0; i < n; ++i) {
-    tokens.push_back(static_cast<TokenId>(random.Uniform(static_cast<uint64_t>(i)) *
-                                          static_cast<double>(vocab_size)));
-  }
-  return tokens;
-}
-
-double LogSoftmax(const std::vector<double>& logits, TokenId target) {
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const double logit : logits) sum += std::exp(logit - largest);
-  return logits[static_cast<size_t>(target)] - largest - std::log(sum);
-}
-
 double MeanDifference(const std::vector<float>& a, const std::vector<float>& b) {
   EXPECT_EQ(a.size(), b.size());
   double sum = 0;
