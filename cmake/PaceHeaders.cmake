@@ -1,6 +1,5 @@
-# Precompiled headers. Parsing the standard library, GoogleTest or torch takes most
-# files longer than their own text does; each is parsed once for all that have the
-# same flags:
+# Precompiled headers. Parsing the standard library, GoogleTest or torch is a large part
+# of most files' compilation; each is parsed once for all that have the same flags:
 #
 #   standard         libraries (clang alone: with optimisation g++ forgets which headers
 #                    are the system's and warns about them)
@@ -30,6 +29,8 @@ function(_pace_use_header target name)
     return()
   endif()
   target_precompile_headers(${target} REUSE_FROM pace_${name}_header)
+  target_compile_options(${target} PRIVATE
+    $<TARGET_PROPERTY:pace_${name}_header,INTERFACE_COMPILE_OPTIONS>)
   _pace_header_flags(${target})
 endfunction()
 

@@ -67,10 +67,8 @@ endif()
 target_link_options(pace_torch INTERFACE
   "LINKER:--push-state,--no-as-needed,-lstdc++,--pop-state")
 
+_pace_header(torch HEADERS <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> DEPS pace_torch)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
   # It sees a copy past a std::vector<bool> in torch's Function::apply.
-  target_compile_options(pace_torch INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow>)
+  target_compile_options(pace_torch_header PUBLIC -Wno-array-bounds -Wno-stringop-overflow)
 endif()
-
-_pace_header(torch HEADERS <ATen/ATen.h> <torch/csrc/autograd/custom_function.h> DEPS pace_torch)

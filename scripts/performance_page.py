@@ -25,9 +25,9 @@ the time, so its repetitions spread widely; the file has them all.
 NEXT = """
 What would be next. For one sequence: attention, which reads little and takes ten microseconds
 in each layer, one after the other waiting for the product before it, the norm, the cache
-and the other parts of its context; and the two smallest products, where the memory idles between
-two kernels for as long as they read. For many sequences: cuBLAS' products, which take about twice
-the time of reading their weights.
+and the other parts of its context; and the two smallest products, where the memory idles for
+more than half as long as they read. For many sequences: cuBLAS' products, which take two (4B) to
+six times (0.6B) as long as reading their weights.
 """
 
 
@@ -80,8 +80,8 @@ PARTS = """
 ### Where a training step goes
 
 Each part alone, times how often a step runs it, on {shape}; the limit is that of large
-products ({flops:.0f} TFLOP/s) or of copies ({bandwidth:.2f} TB/s). A part alone includes waits for the host
-that a step hides, so the parts may sum to more than the step.
+products ({flops:.0f} TFLOP/s) or of copies ({bandwidth:.2f} TB/s). Work before each part keeps the
+device busy while the host queues it.
 """
 
 TRAIN_NEXT = """
@@ -103,11 +103,11 @@ is the slower side and engines rest.
 METHOD_NOTES = {
     "methods_h200.json":
         "Eight batches outstanding; Async computes prefix scores, too, for its records. On "
-        "`qwen3-0.6b` all\nresponses begin together, and the runs end before their burst is over: "
-        "where PACE then\nrejects, it waits for more.",
+        "`qwen3-0.6b` all\nresponses begin together; in `pace sim` the burst in which they end "
+        "outlasts such a run, and\nPACE rejects from it.",
     "methods_large_h200.json":
         "Four batches outstanding, Async computes no scores. Nothing was rejected; responses ended "
-        "by\nchance, so that lengths differ from run to run by several per cent.",
+        "by\nchance, so lengths differ from run to run.",
 }
 METHOD_HEAD = [
     "| task | runs of each | steps | Sync | Async | PACE | PACE / Async (95 %) | Sync / Async "

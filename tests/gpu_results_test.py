@@ -1,4 +1,5 @@
-"""The comparison of six methods on a GPU agrees with the one on the CPU."""
+"""The comparison of six methods on a GPU agrees with the one on the CPU, and results/README.md
+says of SmolLM2 what its evaluations say."""
 
 import collections
 import json
@@ -32,7 +33,7 @@ def areas(folder):
             for arm, seeds in values.items()}
 
 
-class GpuComparisonTest(unittest.TestCase):
+class ComparisonTest(unittest.TestCase):
     def setUp(self):
         self.cpu, self.gpu = areas(ON_CPU), areas(ON_GPU)
 
@@ -49,6 +50,22 @@ class GpuComparisonTest(unittest.TestCase):
         for arm, (mean, half) in self.cpu.items():
             other, other_half = self.gpu[arm]
             self.assertLessEqual(abs(mean - other), half + other_half, arm)
+
+
+class SmolLm2Test(unittest.TestCase):
+    def test_the_table_says_what_the_evaluations_say(self):
+        readme = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
+        for folder, name in (("smollm2_words", "held_out"), ("smollm2_gsm8k", "gsm8k_test")):
+            lines = (ROOT / "results" / folder / "eval.jsonl").read_text(encoding="utf-8")
+            every = [json.loads(line) for line in lines.splitlines()]
+            ends = [{key.removeprefix(f"eval/{name}/"): value for key, value in at.items()}
+                    for at in (every[0], every[-1])]
+            accuracy = [f"{100 * at['mean@1']:.1f} ± {100 * at['mean@1_half_width']:.1f} %"
+                        for at in ends]
+            lengths = " -> ".join(f"{at['length']:.0f}" for at in ends)
+            cut = " -> ".join(f"{100 * at['truncated']:.0f}" for at in ends)
+            self.assertIn(f"| {' | '.join(accuracy)} | {lengths} | {cut} % |", readme)
+            self.assertRegex(readme, rf"(?m)^\| `{folder}` .* \| {ends[1]['time']:.0f} s \|$")
 
 
 if __name__ == "__main__":
