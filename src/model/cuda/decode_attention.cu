@@ -12,8 +12,6 @@ constexpr int kManyWarps = 8;
 // Pages that are worth a block of their own.
 constexpr int kMinSplitPages = 2 * kManyWarps;
 constexpr int kMaxSplits = 32;
-// Of a warp, asked for before the predecessor ends.
-constexpr int kEarlyPages = 2;
 
 // Sums of several warps, or of several parts of a context, for one column.
 struct Parts {
@@ -105,13 +103,6 @@ __global__ void __launch_bounds__(kWarps * 32)
   const int num_splits = (num_pages + split_pages - 1) / split_pages;
   const int split = static_cast<int>(blockIdx.y);
   if (split >= num_splits) return;
-  const Half* const cache = static_cast<const Half*>(a.cache.at) + kv_head * 2 * PageElements(kDim);
-  const int32_t* const blocks = a.rows.blocks + a.rows.tables[row];
-  const int first = split * split_pages + warp;
-  const int end = min(num_pages, (split + 1) * split_pages);
-  for (int page = first; page < min(end, first + kEarlyPages * kWarps); page += kWarps) {
-    Prefetch(cache + blocks[page] * shape.page_stride, 2 * PageElements(kDim) * sizeof(Half), lane);
-  }
   WaitForPredecessor();
 
   WarpColumns<kDim, 1> columns;
@@ -124,7 +115,10 @@ __global__ void __launch_bounds__(kWarps * 32)
   }
   columns.LoadQuery(0, lane / 4 < num_heads ? queries + lane / 4 * kDim : nullptr, lane % 4);
   columns.last[0][0] = columns.last[0][1] = position;
-  for (int page = first; page < end; page += kWarps) {
+  const Half* const cache = static_cast<const Half*>(a.cache.at) + kv_head * 2 * PageElements(kDim);
+  const int32_t* const blocks = a.rows.blocks + a.rows.tables[row];
+  const int end = min(num_pages, (split + 1) * split_pages);
+  for (int page = split * split_pages + warp; page < end; page += kWarps) {
     columns.Attend(cache + blocks[page] * shape.page_stride, page * kPageTokens, shape.scale, lane);
   }
   columns.JoinSums();

@@ -48,14 +48,6 @@ __device__ inline void ReleaseSuccessor() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-// Asks for memory that is read soon, a warp at a time.
-__device__ inline void Prefetch(const void* from, int num_bytes, int lane) {
-  constexpr int kLine = 128;
-  for (int at = lane * kLine; at < num_bytes; at += static_cast<int>(kWarp) * kLine) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(static_cast<const char*>(from) + at));
-  }
-}
-
 __device__ inline float ToFloat(float x) {
   return x;
 }
