@@ -106,8 +106,8 @@ METHOD_NOTES = {
         "`qwen3-0.6b` all\nresponses begin together; in `pace sim` the burst in which they end "
         "outlasts such a run, and\nPACE rejects from it.",
     "methods_large_h200.json":
-        "Four batches outstanding, Async computes no scores. Nothing was rejected; responses ended "
-        "by\nchance, so lengths differ from run to run.",
+        "Four batches outstanding; lengths are prescribed, the same for every method in a round. "
+        "Nothing was\nrejected: generation is the slower side, so no surplus waits.",
 }
 METHOD_HEAD = [
     "| task | runs of each | steps | Sync | Async | PACE | PACE / Async (95 %) | Sync / Async "
