@@ -61,8 +61,8 @@ DECODE_PARTS = """
 ### Where a decode step goes
 
 Each part of all layers as a graph of its own, timed on the device; the limit is the time of
-reading its weights or its part of the cache once. What the parts do not sum to is the host's:
-tables up, ids down, one launch.
+reading its weights or its part of the cache once. What the parts do not sum to lies between two
+passes: tables up, ids down, one launch.
 """
 
 TRAIN = """

@@ -38,8 +38,9 @@ using BlockId = int32_t;
 struct Chunk {
   int64_t start = 0;       // its tokens already in the cache
   int64_t num_tokens = 0;  // new ones, at least 1
-  // Blocks of tokens [0, start + num_tokens), in order. Those that the new
-  // tokens fall into must belong to this sequence alone.
+  // Blocks of tokens [0, start + num_tokens), in order; there may be more, as room for
+  // the next token. Those that the new tokens fall into, and those behind them, must
+  // belong to this sequence alone.
   std::span<const BlockId> blocks;
 };
 
@@ -87,6 +88,9 @@ class Decoder {
   virtual const ModelConfig& config() const = 0;
   virtual int64_t num_blocks() const = 0;
   virtual bool deterministic() const = 0;
+  // Where chunks have room for the next token it begins the pass that probably
+  // follows before it is asked to (pass_ahead.h).
+  virtual bool runs_ahead() const { return false; }
 
   // Lays weights out for this device. Thread-safe.
   virtual Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const = 0;
@@ -110,6 +114,8 @@ class Decoder {
 
  private:
   virtual Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) = 0;
+  // Returns when what it began ahead is done, so that nobody's time holds it.
+  virtual void Settle() {}
 
   Seconds scoring_time_{0};
 };

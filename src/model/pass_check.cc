@@ -46,6 +46,7 @@ void CheckKept(std::span<const ScoreRequest> scores, const ModelConfig& config,
 
 Result<std::vector<float>> Decoder::ScoreKept(std::span<const ScoreRequest> scores) {
   if (scores.empty()) return std::vector<float>();
+  Settle();
   const WallClock clock;
   Result<std::vector<float>> logprobs = RunKept(scores);
   scoring_time_ += clock.Now();

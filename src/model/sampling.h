@@ -37,6 +37,7 @@ struct SamplingOptions {
   bool truncated() const { return top_k > 0 || top_p < 1 || min_p > 0; }
   // What logits are divided by, for log-probabilities too.
   double scale() const { return greedy() ? 1.0 : temperature; }
+  friend bool operator==(const SamplingOptions&, const SamplingOptions&) = default;
 };
 
 // Which draw: independent random numbers for every (seed, prompt, response, token).
@@ -45,6 +46,7 @@ struct SampleKey {
   int64_t prompt = 0;    // < 2^40
   int64_t response = 0;  // < 2^24
   int64_t token = 0;     // < 2^32
+  friend bool operator==(const SampleKey&, const SampleKey&) = default;
 };
 
 struct Sampled {

@@ -44,7 +44,8 @@ struct EngineCore::State {
         options(given_options),
         scheduler({.num_blocks = decoder->num_blocks(),
                    .max_pass_tokens = options.max_pass_tokens,
-                   .max_running = options.max_running}),
+                   .max_running = options.max_running,
+                   .room_ahead = decoder->runs_ahead()}),
         table(tokenizer ? &*tokenizer : nullptr) {}
 
   GroupRequest Cancel(const LiveGroup& group, const std::vector<MemberSlot>& slots);

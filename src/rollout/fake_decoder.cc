@@ -1,7 +1,9 @@
 #include "rollout/fake_decoder.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "core/check.h"
 #include "rollout/block_pool.h"
@@ -18,15 +20,37 @@ Status Defect(const std::string& what) {
 Result<PassResult> FakeDecoder::Run(const Pass& pass) {
   on_pass_(num_passes_++);
   PACE_RETURN_IF_ERROR(CheckWriters(pass));
-  std::vector<uint64_t> hashes;  // by row
-  for (const Chunk& chunk : pass.chunks) PACE_RETURN_IF_ERROR(RunChunk(pass, chunk, hashes));
-  if (hashes.size() != pass.tokens.size()) return Defect("tokens without a chunk");
+  const PassAhead before = std::exchange(ahead_, {});
+  const std::vector<int32_t> found = before.Find(pass);
+  const auto num_found = std::ranges::count_if(found, [](int32_t row) { return row >= 0; });
+  Result<PassResult> result = Compute(num_found > 0 ? WithoutFound(pass, found) : pass);
+  if (!result.ok()) return result;
   if (std::exchange(fails_next_, false)) {
     for (const Chunk& chunk : pass.chunks) {
       for (const BlockId block : chunk.blocks) At(block, 0) = {};
     }
     return Unavailable("the device failed");
   }
+  num_found_ += num_found;
+  if (num_found > 0) result = JoinFound(pass, found, ahead_answers_, *result);
+  if (options_.runs_ahead) PACE_RETURN_IF_ERROR(RunAhead(pass, *result));
+  return result;
+}
+
+Status FakeDecoder::RunAhead(const Pass& pass, const PassResult& result) {
+  ahead_ = PassAhead(pass);
+  ahead_.SetTokens(result.samples, config_.eos);
+  PACE_RETURN_IF_ERROR(CheckWriters(ahead_.pass()));
+  Result<PassResult> answers = Compute(ahead_.pass());
+  if (!answers.ok()) return answers.status();
+  ahead_answers_ = std::move(answers->samples);
+  return Status::Ok();
+}
+
+Result<PassResult> FakeDecoder::Compute(const Pass& pass) {
+  std::vector<uint64_t> hashes;  // by row
+  for (const Chunk& chunk : pass.chunks) PACE_RETURN_IF_ERROR(RunChunk(pass, chunk, hashes));
+  if (hashes.size() != pass.tokens.size()) return Defect("tokens without a chunk");
   PassResult result;
   KeepStates(pass);
   for (const SampleRequest& sample : pass.samples) {
@@ -83,8 +107,10 @@ void FakeDecoder::CopyBlocks(std::span<const BlockCopy> copies) {
 Status FakeDecoder::CheckWriters(const Pass& pass) {
   uses_.assign(uses_.size(), {});
   for (const Chunk& chunk : pass.chunks) {
-    if (chunk.num_tokens < 1 ||
-        static_cast<int64_t>(chunk.blocks.size()) != BlocksOf(chunk.start + chunk.num_tokens)) {
+    const int64_t num_tokens = chunk.start + chunk.num_tokens;
+    const int64_t with_room = options_.runs_ahead ? num_tokens + 1 : num_tokens;
+    if (chunk.num_tokens < 1 || std::ssize(chunk.blocks) < BlocksOf(num_tokens) ||
+        std::ssize(chunk.blocks) > BlocksOf(with_room)) {
       return Defect(Concat("a chunk of ", chunk.num_tokens, " tokens after ", chunk.start, " with ",
                            chunk.blocks.size(), " blocks"));
     }

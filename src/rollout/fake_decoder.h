@@ -6,7 +6,8 @@
 // sequence did not put there itself: a wrong, stale or overwritten block, a copy
 // that came too early, a block that two sequences write. So a mistake of the
 // scheduler is either caught here or changes a token. States are kept of just the
-// rows of which Decoder promises it.
+// rows of which Decoder promises it. It may run ahead, and then writes what it
+// should not have been asked for like a device that does.
 // Thread-safety: as Decoder.
 #ifndef PACE_ROLLOUT_FAKE_DECODER_H_
 #define PACE_ROLLOUT_FAKE_DECODER_H_
@@ -22,6 +23,7 @@
 
 #include "core/status.h"
 #include "model/decoder.h"
+#include "model/pass_ahead.h"
 #include "rollout/fake_network.h"
 
 namespace pace {
@@ -33,6 +35,7 @@ class FakeDecoder final : public Decoder {
     int64_t max_positions = 1 << 20;
     int64_t num_blocks = 64;
     bool check_weights = true;  // off for SyncMode::kKeep
+    bool runs_ahead = false;
   };
   struct Weights final : DecoderWeights {
     explicit Weights(uint64_t given) : number(given) {}
@@ -51,12 +54,14 @@ class FakeDecoder final : public Decoder {
   const ModelConfig& config() const override { return config_; }
   int64_t num_blocks() const override { return options_.num_blocks; }
   bool deterministic() const override { return true; }
+  bool runs_ahead() const override { return options_.runs_ahead; }
   // Numbers them 0, 1, 2, ... as they come.
   Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet&) const override {
     return std::shared_ptr<const DecoderWeights>(std::make_shared<Weights>(num_prepared_++));
   }
   void Install(std::shared_ptr<const DecoderWeights> weights) override {
     weights_ = static_cast<const Weights&>(*weights).number;
+    ahead_ = {};
   }
   // The next pass fails and ruins the blocks it names.
   void FailNext() { fails_next_ = true; }
@@ -65,6 +70,8 @@ class FakeDecoder final : public Decoder {
 
   Result<PassResult> Run(const Pass& pass) override;
   void CopyBlocks(std::span<const BlockCopy> copies) override;
+  // Rows that were asked for when they had been run.
+  int64_t num_found() const { return num_found_; }
 
  private:
   struct Cell {
@@ -88,6 +95,8 @@ class FakeDecoder final : public Decoder {
   }
 
   Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) override;
+  Result<PassResult> Compute(const Pass& pass);
+  Status RunAhead(const Pass& pass, const PassResult& result);
   void KeepStates(const Pass& pass);
   Status CheckWriters(const Pass& pass);
   Status RunChunk(const Pass& pass, const Chunk& chunk, std::vector<uint64_t>& hashes);
@@ -100,6 +109,9 @@ class FakeDecoder final : public Decoder {
   uint64_t weights_ = 0;
   bool fails_next_ = false;
   int64_t num_passes_ = 0;
+  PassAhead ahead_;
+  std::vector<Sampled> ahead_answers_;
+  int64_t num_found_ = 0;
   std::function<void(int64_t)> on_pass_ = [](int64_t) {};
   mutable std::atomic<uint64_t> num_prepared_{0};
 };

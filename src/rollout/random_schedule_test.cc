@@ -32,7 +32,8 @@ class FakeWorld final : public ScheduleWorld {
         FakeDecoder::Options{.vocab_size = kVocabulary,
                              .max_positions = config_.max_positions,
                              .num_blocks = num_blocks,
-                             .check_weights = mode != SyncMode::kKeep});
+                             .check_weights = mode != SyncMode::kKeep,
+                             .runs_ahead = num_blocks % 2 == 0});
     newest_ = decoder.get();
     return decoder;
   }

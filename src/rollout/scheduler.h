@@ -30,8 +30,9 @@
 // than max_pass_tokens decodes. So it finishes, and by induction so does every
 // running member; before the last of them has, or then at the latest, the
 // first to wait starts. A member that was preempted (when no block was free)
-// starts again only with more blocks free than its preemption gave back, so not
-// before somebody finished or was cancelled: the two cannot alternate.
+// starts again only with as many blocks free as its preemption gave back, and one of
+// these went at once: so not before somebody finished or was cancelled, or when
+// nobody grows any more. The two cannot alternate.
 //
 // Cost: O(running members) per pass, no allocation once the vectors have grown.
 // Thread-safety: none. CheckInvariants() holds between any two calls.
@@ -55,6 +56,9 @@ struct SchedulerOptions {
   int64_t max_pass_tokens = 512;
   // Members that hold blocks at once. 0 = as memory and max_pass_tokens allow.
   int64_t max_running = 0;
+  // Members that decode hold a block for the token behind their next one, where one is
+  // free; nobody loses any for it.
+  bool room_ahead = false;
 
   [[nodiscard]] Status Validate() const;
 };
@@ -71,7 +75,7 @@ struct PlannedChunk {
   int64_t start = 0;
   int64_t num_tokens = 0;
   int64_t num_rebuilt = 0;          // of these, rows that an invalidation took
-  std::span<const BlockId> blocks;  // of tokens [0, start + num_tokens)
+  std::span<const BlockId> blocks;  // of tokens [0, start + num_tokens), or one more
 };
 
 // What became of a member whose last row was sampled.

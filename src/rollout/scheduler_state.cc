@@ -29,6 +29,7 @@ int64_t NumBelow(int64_t end, int64_t start, int64_t num_tokens) {
 Scheduler::State::State(const SchedulerOptions& options)
     : max_pass_tokens(options.max_pass_tokens),
       max_running(MaxRunning(options)),
+      room_ahead(options.room_ahead),
       pool(options.num_blocks) {}
 
 Scheduler::State::GroupIndex Scheduler::State::NewGroup() {
@@ -134,6 +135,13 @@ bool Scheduler::State::Grow(MemberSlot slot) {
   return true;
 }
 
+void Scheduler::State::GrowAhead(Member& member) {
+  const bool has_room = BlocksOf(member.num_tokens + 1) <= std::ssize(member.blocks);
+  if (has_room || !member.may_grow() || pool.num_free() == 0) return;
+  member.blocks.push_back(pool.Take());
+  if (!member.may_grow()) --num_growing;
+}
+
 bool Scheduler::State::AdmitNext(MemberSlot& slot) {
   if (static_cast<int64_t>(running.size()) >= max_running) return false;
   const bool has_new = !hold_new && !waiting_new.empty();
@@ -200,6 +208,7 @@ void Scheduler::State::PlanDecoding() {
     const bool needs_block =
         BlocksOf(member.num_tokens) > static_cast<int64_t>(member.blocks.size());
     if (needs_block && !Grow(slot)) return;
+    if (room_ahead) GrowAhead(member);
     PlanMemberChunk(slot, 1);
   }
 }
@@ -235,6 +244,8 @@ void Scheduler::State::PlanPartOf(MemberSlot slot) {
 void Scheduler::State::PlanMemberChunk(MemberSlot slot, int64_t num_tokens) {
   const Member& member = At(slot);
   const int64_t end = member.num_cached + num_tokens;
+  const int64_t num_blocks =
+      room_ahead ? std::min(BlocksOf(end + 1), std::ssize(member.blocks)) : BlocksOf(end);
   plan.chunks.push_back(
       {.slot = slot,
        .is_prefix = false,
@@ -242,7 +253,7 @@ void Scheduler::State::PlanMemberChunk(MemberSlot slot, int64_t num_tokens) {
        .start = member.num_cached,
        .num_tokens = num_tokens,
        .num_rebuilt = NumBelow(member.num_lost, member.num_cached, num_tokens),
-       .blocks = std::span(member.blocks).first(static_cast<size_t>(BlocksOf(end)))});
+       .blocks = std::span(member.blocks).first(static_cast<size_t>(num_blocks))});
   num_rows_left -= num_tokens;
 }
 

@@ -82,6 +82,7 @@ struct Scheduler::State {
   // A block for the token that a decoding member runs next. False: the member
   // was itself the youngest, and waits now.
   bool Grow(MemberSlot slot);
+  void GrowAhead(Member& member);
   bool AdmitNext(MemberSlot& slot);
 
   void PlanDecoding();
@@ -93,6 +94,7 @@ struct Scheduler::State {
 
   const int64_t max_pass_tokens;
   const int64_t max_running;
+  const bool room_ahead;
   BlockPool pool;
 
   std::vector<Group> groups;

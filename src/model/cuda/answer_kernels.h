@@ -40,6 +40,22 @@ struct AnswerArguments {
 };
 void AnswerQuestions(const AnswerArguments& arguments, cudaStream_t stream);
 
+// Rows go on behind the tokens just drawn: each takes that of the answer which its
+// source names, kOwnToken leaves the one it has. Behind a stop there is nothing to
+// compute: the row becomes one of the spare block, whose table is the first.
+inline constexpr int32_t kOwnToken = -1;
+struct AdvanceArguments {
+  const int32_t* sources = nullptr;
+  const Answer* answers = nullptr;
+  const int32_t* stops = nullptr;
+  int64_t num_stops = 0;
+  int64_t num_rows = 0;
+  int32_t* tokens = nullptr;
+  int32_t* positions = nullptr;
+  int32_t* tables = nullptr;
+};
+void Advance(const AdvanceArguments& arguments, cudaStream_t stream);
+
 }  // namespace pace::cuda
 
 #endif  // PACE_MODEL_CUDA_ANSWER_KERNELS_H_

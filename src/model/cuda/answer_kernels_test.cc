@@ -91,5 +91,45 @@ TEST_F(CudaKernelsTest, AnswersAreThoseOfTheCpu) {
   }
 }
 
+TEST_F(CudaKernelsTest, RowsGoOnBehindTheTokensDrawn) {
+  constexpr int32_t kStop = 9;
+  constexpr size_t kRows = 300;
+  std::vector<Answer> drawn;
+  std::vector<int32_t> sources;
+  std::vector<int32_t> tokens;
+  std::vector<int32_t> positions;
+  std::vector<int32_t> tables;
+  for (size_t i = 0; i < kRows; ++i) {
+    drawn.push_back({.token = static_cast<int32_t>(i * 7 % 23)});
+    sources.push_back(i % 5 == 0 ? kOwnToken : static_cast<int32_t>((i * 11 + 3) % kRows));
+    tokens.push_back(100 + static_cast<int32_t>(i));
+    positions.push_back(1000 + static_cast<int32_t>(i));
+    tables.push_back(2000 + static_cast<int32_t>(i));
+  }
+  const OnDevice<Answer> answers(drawn);
+  const OnDevice<int32_t> device_sources(sources);
+  const OnDevice<int32_t> stops(std::vector<int32_t>{55, kStop});
+  const OnDevice<int32_t> device_tokens(tokens);
+  const OnDevice<int32_t> device_positions(positions);
+  const OnDevice<int32_t> device_tables(tables);
+  Advance({.sources = device_sources.get(),
+           .answers = answers.get(),
+           .stops = stops.get(),
+           .num_stops = 2,
+           .num_rows = kRows,
+           .tokens = device_tokens.get(),
+           .positions = device_positions.get(),
+           .tables = device_tables.get()},
+          nullptr);
+  for (size_t i = 0; i < kRows; ++i) {
+    if (sources[i] == kOwnToken) continue;
+    tokens[i] = drawn[static_cast<size_t>(sources[i])].token;
+    if (tokens[i] == kStop) positions[i] = tables[i] = 0;
+  }
+  EXPECT_EQ(device_tokens.Read(), tokens);
+  EXPECT_EQ(device_positions.Read(), positions);
+  EXPECT_EQ(device_tables.Read(), tables);
+}
+
 }  // namespace
 }  // namespace pace::cuda

@@ -1,22 +1,19 @@
 #include "model/cuda/cuda_decoder.h"
 
 #include <algorithm>
-#include <chrono>
-#include <shared_mutex>
-#include <thread>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/check.h"
 #include "model/cuda/cache_layout.h"
-#include "model/cuda/capture_gate.h"
 #include "model/cuda/cuda_ops.h"
 #include "model/cuda/device_memory.h"
-#include "model/cuda/pass_graphs.h"
 #include "model/cuda/pass_profile.h"
-#include "model/cuda/pass_tables.h"
+#include "model/cuda/pass_runner.h"
 #include "model/cuda/weight_layout.h"
 #include "model/network.h"
+#include "model/pass_ahead.h"
 #include "model/pass_check.h"
 
 namespace pace {
@@ -24,15 +21,12 @@ namespace cuda {
 namespace {
 
 constexpr int kLeastCapability = 90;
-constexpr int kLaunchAttempts = 8;
 // Kept states that are scored at once.
 constexpr int64_t kKeptAtOnce = 1024;
 
-enum class Work {
-  kDecode,  // a pass that may be a graph
-  kPass,
-  kKept,  // scores from kept states
-};
+bool IsNone(int32_t row) {
+  return row < 0;
+}
 
 Status CheckConfig(const ModelConfig& config) {
   if (config.head_dim > kMaxHeadDim || config.head_dim % 2 != 0) {
@@ -62,16 +56,14 @@ class CudaDecoder : public Decoder {
   static Result<std::unique_ptr<CudaDecoder>> Create(const ModelConfig& config,
                                                      const DecoderOptions& options);
   ~CudaDecoder() override {
-    graphs_.Drop();
-    if (stream_ != nullptr) {
-      (void)cudaStreamSynchronize(stream_);
-      (void)cudaStreamDestroy(stream_);
-    }
+    runner_.reset();
+    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
   }
 
   const ModelConfig& config() const override { return config_; }
   int64_t num_blocks() const override { return num_blocks_; }
   bool deterministic() const override { return false; }
+  bool runs_ahead() const override { return true; }
 
   Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override;
   Result<std::shared_ptr<const DecoderWeights>> PrepareRandom(uint64_t seed,
@@ -82,44 +74,43 @@ class CudaDecoder : public Decoder {
   Result<std::vector<DecodePart>> Profile(const Pass& pass);
 
  private:
+  // A pass that nobody has asked for yet.
+  struct Begun {
+    PassAhead pass;
+    std::optional<PassRunner::Ticket> ticket;
+  };
+
   CudaDecoder(const ModelConfig& config, const DecoderOptions& options)
       : config_(config),
         element_(options.dtype == Dtype::kBF16 ? Element::kHalf : Element::kFloat),
         num_blocks_(options.num_blocks),
-        keeps_states_(options.keep_states),
-        layout_(config_, element_),
-        // One block beyond those of the caller.
-        tables_(static_cast<BlockId>(options.num_blocks), config.num_heads / config.num_kv_heads) {}
+        layout_(config_, element_) {}
 
   int64_t layer_bytes() const { return (num_blocks_ + 1) * CacheBlockBytes(config_, element_); }
-  Status AllocateStates();
   Result<std::shared_ptr<CudaWeights>> AllocateWeights() const;
   Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) override;
-  // Builds the tables, with room for what they name, and runs.
-  Result<PassResult> RunWork(const Pass& pass, int64_t padded_rows, Work work);
-  void LaunchWork(Work work);
-  Status Launch(Work work);
-  Status LaunchPatiently(Work work);
-  Status Excuse(const Status& status) const;
-  Result<PassResult> Collect(const Pass& pass);
+  void Settle() override;
+  Result<PassResult> RunNow(const Pass& pass);
+  // Answers a pass of which `found` was begun before.
+  Result<PassResult> RunRest(const Pass& pass, std::span<const int32_t> found,
+                             PassRunner::Ticket ticket);
+  std::optional<PassRunner::Ticket> Begin(const PassAhead& next, std::span<const int32_t> sources);
+  void DropBegun();
   void Copy(const std::vector<int32_t>& pairs);
 
   const ModelConfig config_;
   const Element element_;
   const int64_t num_blocks_;
-  const bool keeps_states_;
   const WeightLayout layout_;
-  PassTables tables_;
   cudaStream_t stream_ = nullptr;
-  std::unique_ptr<CudaOps> ops_;
   DeviceMemory cache_;
   DeviceMemory states_;  // by place in the cache
   DeviceMemory weights_;
   NetworkWeights<CudaOps> network_;
   bool is_installed_ = false;
   DeviceMemory copies_;
-  PinnedMemory answers_;
-  PassGraphs graphs_;
+  std::unique_ptr<PassRunner> runner_;
+  Begun begun_;
   // Of what returns nothing; the next pass reports it.
   Status status_;
 };
@@ -150,23 +141,29 @@ Result<std::unique_ptr<CudaDecoder>> CudaDecoder::Create(const ModelConfig& conf
       DeviceMemory::Allocate(config.num_layers * decoder->layer_bytes(), "KV cache");
   if (!cache.ok()) return cache.status();
   decoder->cache_ = std::move(*cache);
-  Result<std::unique_ptr<CudaOps>> ops =
-      CudaOps::Create(decoder->config_, decoder->element_, decoder->stream_);
-  if (!ops.ok()) return ops.status();
-  decoder->ops_ = std::move(*ops);
-  if (options.keep_states) PACE_RETURN_IF_ERROR(decoder->AllocateStates());
+  if (options.keep_states) {
+    const int64_t state_bytes = StrideOf(config.hidden_size) * BytesOf(decoder->element_);
+    Result<DeviceMemory> states =
+        DeviceMemory::Allocate((decoder->num_blocks_ + 1) * kBlockTokens * state_bytes, "states");
+    if (!states.ok()) return states.status();
+    decoder->states_ = std::move(*states);
+  }
   decoder->network_ = decoder->layout_.At(decoder->weights_.at());
-  return decoder;
-}
-
-Status CudaDecoder::AllocateStates() {
-  const int64_t state_bytes = StrideOf(config_.hidden_size) * BytesOf(element_);
-  Result<DeviceMemory> states =
-      DeviceMemory::Allocate((num_blocks_ + 1) * kBlockTokens * state_bytes, "states");
-  if (!states.ok()) return states.status();
-  states_ = std::move(*states);
+  Result<std::unique_ptr<PassRunner>> runner =
+      PassRunner::Create({.config = decoder->config_,
+                          .network = decoder->network_,
+                          .stream = decoder->stream_,
+                          .element = decoder->element_,
+                          // One block beyond those of the caller.
+                          .spare_block = static_cast<BlockId>(options.num_blocks),
+                          .cache = decoder->cache_.at(),
+                          .layer_bytes = decoder->layer_bytes(),
+                          .states = decoder->states_.at()});
+  if (!runner.ok()) return runner.status();
+  decoder->runner_ = std::move(*runner);
   // Once and for all: workspaces that move take the graphs with them.
-  return ops_->Reserve(0, kKeptAtOnce).status();
+  if (options.keep_states) PACE_RETURN_IF_ERROR(decoder->runner_->Reserve(kKeptAtOnce));
+  return decoder;
 }
 
 Result<std::shared_ptr<CudaWeights>> CudaDecoder::AllocateWeights() const {
@@ -200,6 +197,7 @@ Result<std::shared_ptr<const DecoderWeights>> CudaDecoder::PrepareRandom(uint64_
 void CudaDecoder::Install(std::shared_ptr<const DecoderWeights> weights) {
   const auto prepared = std::dynamic_pointer_cast<const CudaWeights>(std::move(weights));
   PACE_CHECK(prepared != nullptr, "weights that a decoder of this config prepared");
+  DropBegun();
   cudaError_t error = cudaSuccess;
   if (prepared->on_device.residence() == Residence::kDevice) {
     layout_.Convert(prepared->on_device, weights_.at(), stream_);
@@ -216,108 +214,80 @@ void CudaDecoder::Install(std::shared_ptr<const DecoderWeights> weights) {
   is_installed_ = true;
 }
 
-void CudaDecoder::LaunchWork(Work work) {
-  ops_->Begin(tables_, cache_.at(), layer_bytes());
-  if (work == Work::kKept) return ops_->AskKept(states_.at(), network_.head);
-  const CudaOps::Rows hidden = RunNetwork(network_, *ops_);
-  if (work == Work::kPass && keeps_states_) ops_->KeepStates(hidden, states_.at());
-  ops_->Ask(hidden, network_.head);
+Result<PassResult> CudaDecoder::RunNow(const Pass& pass) {
+  const Result<PassRunner::Ticket> ticket = runner_->Start(pass);
+  if (!ticket.ok()) return ticket.status();
+  return runner_->Finish(*ticket);
 }
 
-Status CudaDecoder::Launch(Work work) {
-  PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
-  PACE_RETURN_IF_ERROR(tables_.Upload(stream_));
-  cudaGraphExec_t graph = work == Work::kDecode ? graphs_.Find(tables_.shape()) : nullptr;
-  if (graph != nullptr) return ToStatus(cudaGraphLaunch(graph, stream_), "graph");
-  const std::shared_lock gate(CaptureGate());
-  LaunchWork(work);
-  return ops_->TakeStatus();
+Result<PassResult> CudaDecoder::RunRest(const Pass& pass, std::span<const int32_t> found,
+                                        PassRunner::Ticket ticket) {
+  const Result<PassResult> ahead = runner_->Finish(ticket);
+  if (!ahead.ok()) return ahead.status();
+  if (std::ranges::all_of(found, IsNone)) return RunNow(pass);
+  const Pass rest = WithoutFound(pass, found);
+  if (rest.tokens.empty()) return JoinFound(pass, found, ahead->samples, {});
+  const Result<PassResult> others = RunNow(rest);
+  if (!others.ok()) return others.status();
+  return JoinFound(pass, found, ahead->samples, *others);
 }
 
-// An error that left the device as it was is no error: work may have met a capture
-// in a library that knows nothing of the gate.
-Status CudaDecoder::Excuse(const Status& status) const {
-  if (status.ok()) return status;
-  (void)cudaGetLastError();
-  const cudaError_t error = cudaStreamSynchronize(stream_);
-  if (error == cudaSuccess) return Status::Ok();
-  return Unavailable(status.message(), " (", cudaGetErrorString(error), ")");
-}
-
-// A pass that was queued in part may be queued again: it writes what it wrote.
-Status CudaDecoder::LaunchPatiently(Work work) {
-  Status status;
-  for (int attempt = 0; attempt < kLaunchAttempts; ++attempt) {
-    status = Launch(work);
-    if (status.ok()) return status;
-    PACE_RETURN_IF_ERROR(Excuse(status));
-    std::this_thread::sleep_for(std::chrono::milliseconds(1 << attempt));
-  }
-  return status;
-}
-
-Result<PassResult> CudaDecoder::Collect(const Pass& pass) {
-  const size_t count = pass.samples.size() + pass.scores.size();
-  const size_t num_bytes = count * sizeof(Answer);
-  if (std::cmp_less(answers_.num_bytes(), num_bytes)) {
-    Result<PinnedMemory> larger = PinnedMemory::Allocate(static_cast<int64_t>(2 * num_bytes));
-    if (!larger.ok()) return larger.status();
-    answers_ = std::move(*larger);
-  }
-  PACE_RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(answers_.As<Answer>(), ops_->answers(), num_bytes,
-                                                cudaMemcpyDeviceToHost, stream_),
-                                "answers"));
-  PACE_RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream_), "pass"));
-  PassResult result;
-  const Answer* const answers = answers_.As<Answer>();
-  for (size_t i = 0; i < pass.samples.size(); ++i) {
-    result.samples.push_back({.token = answers[i].token,
-                              .logprob = answers[i].logprob,
-                              .sampled_logprob = answers[i].sampled_logprob});
-  }
-  for (size_t i = pass.samples.size(); i < count; ++i) {
-    result.logprobs.push_back(answers[i].logprob);
-  }
-  return result;
-}
-
-Result<PassResult> CudaDecoder::RunWork(const Pass& pass, int64_t padded_rows, Work work) {
-  const Result<bool> tables_moved = tables_.Build(pass, padded_rows);
-  if (!tables_moved.ok()) return tables_moved.status();
-  const PassShape& shape = tables_.shape();
-  const Result<bool> rows_moved = ops_->Reserve(shape.num_rows, shape.num_questions);
-  if (!rows_moved.ok()) return rows_moved.status();
-  if (*tables_moved || *rows_moved) graphs_.Drop();
-  PACE_RETURN_IF_ERROR(LaunchPatiently(work));
-  return Collect(pass);
+// A device that cannot begin it will say so when it is asked for a pass.
+std::optional<PassRunner::Ticket> CudaDecoder::Begin(const PassAhead& next,
+                                                     std::span<const int32_t> sources) {
+  if (next.empty() || !PassRunner::IsSmall(std::ssize(next.pass().tokens))) return std::nullopt;
+  const Result<PassRunner::Ticket> ticket = runner_->Start(next.pass(), sources);
+  return ticket.ok() ? std::optional(*ticket) : std::nullopt;
 }
 
 Result<PassResult> CudaDecoder::Run(const Pass& pass) {
   PACE_CHECK(is_installed_, "Install first");
   CheckPass(pass, config_, num_blocks_);
   if (pass.tokens.empty()) return PassResult{};
-  const int64_t padded = IsDecodeOnly(pass) ? PaddedRows(std::ssize(pass.tokens)) : 0;
-  Result<PassResult> result = RunWork(pass, padded, padded > 0 ? Work::kDecode : Work::kPass);
-  if (!result.ok() || padded == 0 || graphs_.Find(tables_.shape()) != nullptr) return result;
-  // What ran once is loaded, and its products are planned: now it can be captured.
-  // Where that fails, another pass of this shape will try again.
-  PACE_RETURN_IF_ERROR(Excuse(graphs_.Capture(tables_.shape(), stream_, [this] {
-    LaunchWork(Work::kDecode);
-    return ops_->TakeStatus();
-  })));
+  PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
+  const Begun begun = std::exchange(begun_, {});
+  const std::vector<int32_t> found = begun.pass.Find(pass);
+  Begun next = {.pass = PassAhead(pass), .ticket = std::nullopt};
+  // Where all of it is under way, its successor is queued before anybody waits.
+  if (begun.ticket && runner_->IsLast(*begun.ticket) && std::ranges::none_of(found, IsNone)) {
+    std::vector<int32_t> sources;
+    for (const int32_t chunk : next.pass.sources()) {
+      sources.push_back(found[static_cast<size_t>(chunk)]);
+    }
+    next.ticket = Begin(next.pass, sources);
+  }
+  Result<PassResult> result = begun.ticket ? RunRest(pass, found, *begun.ticket) : RunNow(pass);
+  if (result.ok()) {
+    next.pass.SetTokens(result->samples, config_.eos);
+    if (!next.ticket) next.ticket = Begin(next.pass, {});
+  }
+  begun_ = std::move(next);
+  if (!result.ok()) DropBegun();
   return result;
 }
 
+void CudaDecoder::DropBegun() {
+  const Begun begun = std::exchange(begun_, {});
+  if (!begun.ticket) return;
+  const Status status = runner_->Finish(*begun.ticket).status();
+  if (status_.ok()) status_ = status;
+}
+
+void CudaDecoder::Settle() {
+  if (begun_.ticket && status_.ok()) status_ = runner_->Wait(*begun_.ticket);
+}
+
 Result<std::vector<float>> CudaDecoder::RunKept(std::span<const ScoreRequest> scores) {
-  PACE_CHECK(is_installed_ && keeps_states_, "states that were kept");
+  PACE_CHECK(is_installed_ && states_.at() != nullptr, "states that were kept");
+  PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
   CheckKept(scores, config_, num_blocks_);
   std::vector<float> logprobs;
   for (size_t begin = 0; begin < scores.size(); begin += kKeptAtOnce) {
     const std::span<const ScoreRequest> some =
         scores.subspan(begin, std::min<size_t>(kKeptAtOnce, scores.size() - begin));
-    Pass pass;
-    pass.scores.assign(some.begin(), some.end());
-    const Result<PassResult> result = RunWork(pass, 0, Work::kKept);
+    const Result<PassRunner::Ticket> ticket = runner_->StartKept(some);
+    if (!ticket.ok()) return ticket.status();
+    const Result<PassResult> result = runner_->Finish(*ticket);
     if (!result.ok()) return result.status();
     logprobs.insert(logprobs.end(), result->logprobs.begin(), result->logprobs.end());
   }
@@ -326,19 +296,20 @@ Result<std::vector<float>> CudaDecoder::RunKept(std::span<const ScoreRequest> sc
 
 Result<std::vector<DecodePart>> CudaDecoder::Profile(const Pass& pass) {
   PACE_CHECK(IsDecodeOnly(pass), "a decode pass");
+  DropBegun();
   // Loads kernels and builds the tables, which stay on the device.
-  const Result<PassResult> result = Run(pass);
+  const Result<PassResult> result = RunNow(pass);
   if (!result.ok()) return result.status();
   int64_t num_context_tokens = 0;
   for (const Chunk& chunk : pass.chunks) num_context_tokens += chunk.start + chunk.num_tokens;
   return ProfilePass({.config = config_,
                       .network = network_,
-                      .tables = tables_,
+                      .tables = runner_->tables(),
                       .cache = cache_.at(),
                       .layer_bytes = layer_bytes(),
                       .num_context_tokens = num_context_tokens,
                       .element = element_},
-                     *ops_, stream_);
+                     runner_->ops(), stream_);
 }
 
 void CudaDecoder::Copy(const std::vector<int32_t>& pairs) {

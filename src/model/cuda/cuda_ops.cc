@@ -12,6 +12,17 @@ namespace {
 // Room for this much from the start: growing drops the graphs.
 constexpr int64_t kLeastRows = 512;
 
+template <typename T>
+Result<DeviceMemory> Uploaded(const std::vector<T>& values, const char* what) {
+  const size_t num_bytes = values.size() * sizeof(T);
+  Result<DeviceMemory> memory =
+      DeviceMemory::Allocate(static_cast<int64_t>(std::max(num_bytes, sizeof(T))), what);
+  if (!memory.ok()) return memory.status();
+  PACE_RETURN_IF_ERROR(
+      ToStatus(cudaMemcpy(memory->at(), values.data(), num_bytes, cudaMemcpyHostToDevice), what));
+  return memory;
+}
+
 }  // namespace
 
 CudaOps::CudaOps(const ModelConfig& config, Element element, cudaStream_t stream)
@@ -30,14 +41,12 @@ Result<std::unique_ptr<CudaOps>> CudaOps::Create(const ModelConfig& config, Elem
   Result<std::unique_ptr<MatrixProduct>> products = MatrixProduct::Create();
   if (!products.ok()) return products.status();
   ops->products_ = std::move(*products);
-  const std::vector<float> frequencies = RopeFrequencies(config);
-  const auto num_bytes = static_cast<int64_t>(frequencies.size() * sizeof(float));
-  Result<DeviceMemory> memory = DeviceMemory::Allocate(num_bytes, "rotary frequencies");
-  if (!memory.ok()) return memory.status();
-  ops->frequencies_ = std::move(*memory);
-  PACE_RETURN_IF_ERROR(ToStatus(cudaMemcpy(ops->frequencies_.at(), frequencies.data(),
-                                           static_cast<size_t>(num_bytes), cudaMemcpyHostToDevice),
-                                "rotary frequencies"));
+  Result<DeviceMemory> frequencies = Uploaded(RopeFrequencies(config), "rotary frequencies");
+  if (!frequencies.ok()) return frequencies.status();
+  ops->frequencies_ = std::move(*frequencies);
+  Result<DeviceMemory> stops = Uploaded(config.eos, "stops");
+  if (!stops.ok()) return stops.status();
+  ops->stops_ = std::move(*stops);
   return ops;
 }
 

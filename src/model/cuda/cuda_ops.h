@@ -51,6 +51,8 @@ class CudaOps {
   // What the following calls are about; all of it must outlive them.
   void Begin(const PassTables& tables, void* cache, int64_t layer_bytes);
 
+  // Rows take the tokens of the answers that their tables name; before Embed.
+  void Advance();
   Rows Embed(const Matrix& embedding);
   Rows Norm(const Rows& x, const Vector& weight) { return {x.at, weight}; }
   Rows Linear(const Rows& x, const Matrix& matrix);
@@ -100,6 +102,7 @@ class CudaOps {
   int num_processors_ = 0;
   std::unique_ptr<MatrixProduct> products_;
   DeviceMemory frequencies_;
+  DeviceMemory stops_;
   Status status_;
 
   const PassTables* tables_ = nullptr;

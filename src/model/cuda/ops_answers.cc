@@ -1,9 +1,16 @@
-// CudaOps, from last states to answers.
+// CudaOps, from last states to answers, and from answers to the next rows.
 #include <algorithm>
 
 #include "model/cuda/cuda_ops.h"
 
 namespace pace::cuda {
+
+void CudaOps::Advance() {
+  AdvanceArguments arguments = tables_->advance(answers_);
+  arguments.stops = stops_.As<int32_t>();
+  arguments.num_stops = std::ssize(config_.eos);
+  cuda::Advance(arguments, stream_);
+}
 
 void CudaOps::Ask(const Rows& x, const Matrix& head) {
   const int64_t num_questions = tables_->shape().num_questions;

@@ -63,7 +63,7 @@ bool IsDecodeOnly(const Pass& pass) {
 }
 
 Result<bool> PassTables::PlaceTables(const Pass& pass) {
-  int64_t num_entries = shape_.num_rows;  // of padding at most
+  int64_t num_entries = 1;
   for (const Chunk& chunk : pass.chunks) num_entries += std::ssize(chunk.blocks);
   MemoryPlan plan;
   plan.Add(4 * shape_.num_rows);
@@ -73,19 +73,24 @@ Result<bool> PassTables::PlaceTables(const Pass& pass) {
   tiles_ = plan.Add(shape_.num_tiles * static_cast<int64_t>(sizeof(QueryTile)));
   asked_ = plan.Add(4 * shape_.num_questions);
   questions_ = plan.Add(shape_.num_questions * static_cast<int64_t>(sizeof(Question)));
+  sources_ = plan.Add(4 * shape_.num_rows);
   blocks_ = plan.Add(4 * num_entries);
-  if (plan.num_bytes() <= host_.num_bytes()) return false;
   const int64_t num_bytes = std::max(kLeastBytes, 2 * plan.num_bytes());
-  Result<PinnedMemory> host = PinnedMemory::Allocate(num_bytes);
-  if (!host.ok()) return host.status();
+  if (plan.num_bytes() > host().num_bytes()) {
+    Result<PinnedMemory> larger = PinnedMemory::Allocate(num_bytes);
+    if (!larger.ok()) return larger.status();
+    host() = std::move(*larger);
+  }
+  if (plan.num_bytes() <= device_.num_bytes()) return false;
   Result<DeviceMemory> device = DeviceMemory::Allocate(num_bytes, "tables");
   if (!device.ok()) return device.status();
-  host_ = std::move(*host);
   device_ = std::move(*device);
   return true;
 }
 
-Result<bool> PassTables::Build(const Pass& pass, int64_t padded_rows) {
+Result<bool> PassTables::Build(const Pass& pass, int64_t padded_rows,
+                               std::span<const int32_t> sources, int copy) {
+  copy_ = static_cast<size_t>(copy);
   shape_ = {};
   shape_.num_rows = std::max(padded_rows, std::ssize(pass.tokens));
   shape_.num_questions = std::ssize(pass.samples) + std::ssize(pass.scores);
@@ -103,42 +108,43 @@ Result<bool> PassTables::Build(const Pass& pass, int64_t padded_rows) {
   const Result<bool> moved = PlaceTables(pass);
   if (!moved.ok()) return moved;
   num_blocks_ = 0;
+  host().As<int32_t>(blocks_)[num_blocks_++] = spare_block_;
   AddChunks(pass);
   PadRows(std::ssize(pass.tokens));
   AddQuestions(pass);
+  AddSources(sources);
   num_bytes_ = blocks_ + 4 * num_blocks_;
   return moved;
 }
 
 void PassTables::AddChunks(const Pass& pass) {
-  std::copy(pass.tokens.begin(), pass.tokens.end(), host_.As<int32_t>());
+  std::copy(pass.tokens.begin(), pass.tokens.end(), host().As<int32_t>());
   int32_t row = 0;
   int64_t single = 0;
   int64_t tile = 0;
   for (const Chunk& chunk : pass.chunks) {
-    if (chunk.num_tokens == 1) host_.As<int32_t>(single_)[single++] = row;
+    if (chunk.num_tokens == 1) host().As<int32_t>(single_)[single++] = row;
     for (int64_t t = 0; chunk.num_tokens > 1 && t < TilesOf(chunk, group_); ++t) {
-      host_.As<QueryTile>(tiles_)[tile++] = {
+      host().As<QueryTile>(tiles_)[tile++] = {
           .first_row = row,
           .num_rows = static_cast<int32_t>(chunk.num_tokens),
           .first_column = static_cast<int32_t>(t * kTileColumns)};
     }
     for (int64_t i = 0; i < chunk.num_tokens; ++i, ++row) {
-      host_.As<int32_t>(positions_)[row] = static_cast<int32_t>(chunk.start + i);
-      host_.As<int32_t>(tables_)[row] = static_cast<int32_t>(num_blocks_);
+      host().As<int32_t>(positions_)[row] = static_cast<int32_t>(chunk.start + i);
+      host().As<int32_t>(tables_)[row] = static_cast<int32_t>(num_blocks_);
     }
-    std::copy(chunk.blocks.begin(), chunk.blocks.end(), host_.As<int32_t>(blocks_) + num_blocks_);
+    std::copy(chunk.blocks.begin(), chunk.blocks.end(), host().As<int32_t>(blocks_) + num_blocks_);
     num_blocks_ += std::ssize(chunk.blocks);
   }
 }
 
 void PassTables::PadRows(int64_t from) {
   for (int64_t row = from; row < shape_.num_rows; ++row) {
-    host_.As<int32_t>()[row] = 0;
-    host_.As<int32_t>(positions_)[row] = 0;
-    host_.As<int32_t>(tables_)[row] = static_cast<int32_t>(num_blocks_);
-    host_.As<int32_t>(single_)[row] = static_cast<int32_t>(row);
-    host_.As<int32_t>(blocks_)[num_blocks_++] = spare_block_;
+    host().As<int32_t>()[row] = 0;
+    host().As<int32_t>(positions_)[row] = 0;
+    host().As<int32_t>(tables_)[row] = 0;
+    host().As<int32_t>(single_)[row] = static_cast<int32_t>(row);
   }
 }
 
@@ -146,8 +152,8 @@ void PassTables::AddQuestions(const Pass& pass) {
   int64_t count = 0;
   const auto add = [&](int64_t row, Question question) {
     question.row = static_cast<int32_t>(count % kQuestionsAtOnce);
-    host_.As<int32_t>(asked_)[count] = static_cast<int32_t>(row);
-    host_.As<Question>(questions_)[count++] = question;
+    host().As<int32_t>(asked_)[count] = static_cast<int32_t>(row);
+    host().As<Question>(questions_)[count++] = question;
   };
   for (const SampleRequest& sample : pass.samples) add(sample.row, QuestionOf(sample));
   for (const ScoreRequest& score : pass.scores) add(score.row, QuestionOf(score));
@@ -156,8 +162,14 @@ void PassTables::AddQuestions(const Pass& pass) {
   while (count < shape_.num_questions) add(count, greedy);
 }
 
+void PassTables::AddSources(std::span<const int32_t> sources) {
+  int32_t* const all = host().As<int32_t>(sources_);
+  std::fill_n(std::ranges::copy(sources, all).out, shape_.num_rows - std::ssize(sources),
+              kOwnToken);
+}
+
 Status PassTables::Upload(cudaStream_t stream) const {
-  return ToStatus(cudaMemcpyAsync(device_.at(), host_.As<char>(), static_cast<size_t>(num_bytes_),
+  return ToStatus(cudaMemcpyAsync(device_.at(), host().As<char>(), static_cast<size_t>(num_bytes_),
                                   cudaMemcpyHostToDevice, stream),
                   "tables");
 }
@@ -167,6 +179,15 @@ RowTables PassTables::rows() const {
           .positions = device_.As<int32_t>(positions_),
           .tables = device_.As<int32_t>(tables_),
           .blocks = device_.As<int32_t>(blocks_)};
+}
+
+AdvanceArguments PassTables::advance(const Answer* answers) const {
+  return {.sources = device_.As<int32_t>(sources_),
+          .answers = answers,
+          .num_rows = shape_.num_rows,
+          .tokens = device_.As<int32_t>(),
+          .positions = device_.As<int32_t>(positions_),
+          .tables = device_.As<int32_t>(tables_)};
 }
 
 }  // namespace pace::cuda

@@ -6,8 +6,11 @@
 #ifndef PACE_MODEL_CUDA_PASS_TABLES_H_
 #define PACE_MODEL_CUDA_PASS_TABLES_H_
 
+#include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "model/cuda/answer_kernels.h"
 #include "model/cuda/attention_kernels.h"
@@ -36,16 +39,23 @@ bool IsDecodeOnly(const Pass& pass);
 
 class PassTables {
  public:
+  static constexpr int kNumCopies = 2;
+
   // `spare_block` is one that no pass names. `group`: heads that share one.
   PassTables(BlockId spare_block, int64_t group) : spare_block_(spare_block), group_(group) {}
 
-  // Lays the tables out; a pass that IsDecodeOnly is padded to padded_rows with
-  // rows of the spare block. True where the buffer on the device moved.
-  Result<bool> Build(const Pass& pass, int64_t padded_rows);
+  // Lays the tables out in one of kNumCopies copies on the host, where Upload of what
+  // was there before must have ended. A pass that IsDecodeOnly is padded to padded_rows with
+  // rows of the spare block; its rows take their tokens from the answers that
+  // `sources` names, if it is not empty. True where the buffer on the device moved.
+  Result<bool> Build(const Pass& pass, int64_t padded_rows, std::span<const int32_t> sources,
+                     int copy);
   Status Upload(cudaStream_t stream) const;
 
   const PassShape& shape() const { return shape_; }
   RowTables rows() const;
+  // The rows' tables for Advance, which answers `answers`.
+  AdvanceArguments advance(const Answer* answers) const;
   const int32_t* single() const { return device_.As<int32_t>(single_); }
   const QueryTile* tiles() const { return device_.As<QueryTile>(tiles_); }
   const int32_t* asked() const { return device_.As<int32_t>(asked_); }
@@ -56,10 +66,14 @@ class PassTables {
   void AddChunks(const Pass& pass);
   void PadRows(int64_t from);
   void AddQuestions(const Pass& pass);
+  void AddSources(std::span<const int32_t> sources);
 
   const BlockId spare_block_;
   const int64_t group_;
   PassShape shape_;
+  PinnedMemory& host() { return hosts_[copy_]; }
+  const PinnedMemory& host() const { return hosts_[copy_]; }
+
   int64_t num_bytes_ = 0;
   int64_t positions_ = 0;  // offsets; tokens come first
   int64_t tables_ = 0;
@@ -67,9 +81,11 @@ class PassTables {
   int64_t tiles_ = 0;
   int64_t asked_ = 0;
   int64_t questions_ = 0;
-  int64_t blocks_ = 0;
+  int64_t sources_ = 0;
+  int64_t blocks_ = 0;      // the first is the spare block
   int64_t num_blocks_ = 0;  // entries that are filled
-  PinnedMemory host_;
+  size_t copy_ = 0;
+  std::array<PinnedMemory, kNumCopies> hosts_;
   DeviceMemory device_;
 };
 
