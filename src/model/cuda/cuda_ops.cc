@@ -86,7 +86,8 @@ Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_questions) {
   const int64_t asked = plan.Add(size * logit_rows * hidden_stride_);
   const int64_t logits = plan.Add(4 * logit_rows * logit_stride_);
   const int64_t pieces = plan.Add(4 * AnswerPieceFloats(logit_rows, config_.vocab_size));
-  const int64_t answers = plan.Add(questions * static_cast<int64_t>(sizeof(Answer)));
+  const int64_t answers =
+      plan.Add(PassTables::kNumCopies * questions * static_cast<int64_t>(sizeof(Answer)));
 
   // Before the larger one; without it there is none.
   memory_ = DeviceMemory();

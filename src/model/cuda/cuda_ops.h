@@ -51,7 +51,8 @@ class CudaOps {
   // What the following calls are about; all of it must outlive them.
   void Begin(const PassTables& tables, void* cache, int64_t layer_bytes);
 
-  // Rows take the tokens of the answers that their tables name; before Embed.
+  // Rows take the tokens of the answers that their tables name, those of the other copy
+  // of tables; before Embed.
   void Advance();
   Rows Embed(const Matrix& embedding);
   Rows Norm(const Rows& x, const Vector& weight) { return {x.at, weight}; }
@@ -70,7 +71,7 @@ class CudaOps {
   // size) elements a place. AskKept is Ask about such places.
   void KeepStates(const Rows& x, void* states);
   void AskKept(const void* states, const Matrix& head);
-  const Answer* answers() const { return answers_; }
+  Answer* answers() const { return AnswersOf(tables_->shape().copy); }
 
   // The first error since it was last asked.
   Status TakeStatus();
@@ -78,6 +79,7 @@ class CudaOps {
  private:
   CudaOps(const ModelConfig& config, Element element, cudaStream_t stream);
 
+  Answer* AnswersOf(int copy) const { return answers_ + copy * question_capacity_; }
   LayerCache CacheOf(int64_t layer) const;
   // x as input of a product: normed into a workspace where a norm is due.
   const void* Normed(const Rows& x);
@@ -134,7 +136,7 @@ class CudaOps {
   void* asked_ = nullptr;
   float* logits_ = nullptr;
   float* pieces_ = nullptr;
-  Answer* answers_ = nullptr;
+  Answer* answers_ = nullptr;  // for each copy of tables
 };
 
 }  // namespace pace::cuda

@@ -6,7 +6,8 @@
 namespace pace::cuda {
 
 void CudaOps::Advance() {
-  AdvanceArguments arguments = tables_->advance(answers_);
+  static_assert(PassTables::kNumCopies == 2);
+  AdvanceArguments arguments = tables_->advance(AnswersOf(1 - tables_->shape().copy));
   arguments.stops = stops_.As<int32_t>();
   arguments.num_stops = std::ssize(config_.eos);
   cuda::Advance(arguments, stream_);
@@ -67,7 +68,7 @@ void CudaOps::AnswerAsked(const Matrix& head, int64_t begin, int64_t count) {
                    .num_questions = count,
                    .any_truncated = tables_->shape().any_truncated,
                    .pieces = pieces_,
-                   .answers = answers_ + begin},
+                   .answers = answers() + begin},
                   stream_);
 }
 

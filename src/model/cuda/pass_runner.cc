@@ -26,17 +26,34 @@ Result<std::unique_ptr<PassRunner>> PassRunner::Create(const Setting& setting) {
       CudaOps::Create(setting.config, setting.element, setting.stream);
   if (!ops.ok()) return ops.status();
   runner->ops_ = std::move(*ops);
+  int least_urgent = 0;
+  int most_urgent = 0;
+  PACE_RETURN_IF_ERROR(
+      ToStatus(cudaDeviceGetStreamPriorityRange(&least_urgent, &most_urgent), "stream"));
+  for (cudaStream_t* const stream : {&runner->to_device_, &runner->to_host_}) {
+    PACE_RETURN_IF_ERROR(ToStatus(
+        cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, most_urgent), "stream"));
+  }
   for (Place& place : runner->places_) {
-    PACE_RETURN_IF_ERROR(
-        ToStatus(cudaEventCreateWithFlags(&place.done, cudaEventDisableTiming), "event"));
+    for (cudaEvent_t* const event : place.events()) {
+      PACE_RETURN_IF_ERROR(
+          ToStatus(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "event"));
+    }
   }
   return runner;
 }
 
 PassRunner::~PassRunner() {
-  (void)cudaStreamSynchronize(setting_.stream);
-  for (const Place& place : places_) {
-    if (place.done != nullptr) (void)cudaEventDestroy(place.done);
+  for (cudaStream_t stream : {setting_.stream, to_device_, to_host_}) {
+    if (stream != nullptr) (void)cudaStreamSynchronize(stream);
+  }
+  for (Place& place : places_) {
+    for (cudaEvent_t* const event : place.events()) {
+      if (*event != nullptr) (void)cudaEventDestroy(*event);
+    }
+  }
+  for (cudaStream_t stream : {to_device_, to_host_}) {
+    if (stream != nullptr) (void)cudaStreamDestroy(stream);
   }
 }
 
@@ -52,7 +69,6 @@ void PassRunner::LaunchWork(Work work) {
 }
 
 Status PassRunner::Launch(Work work) {
-  PACE_RETURN_IF_ERROR(tables_.Upload(setting_.stream));
   cudaGraphExec_t graph = work == Work::kDecode ? graphs_.Find(tables_.shape()) : nullptr;
   if (graph != nullptr) return ToStatus(cudaGraphLaunch(graph, setting_.stream), "graph");
   const std::shared_lock gate(CaptureGate());
@@ -82,6 +98,12 @@ Status PassRunner::LaunchPatiently(Work work, int num_attempts) {
   return status;
 }
 
+Status PassRunner::SendTables(const Place& place) const {
+  PACE_RETURN_IF_ERROR(tables_.Upload(to_device_));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaEventRecord(place.has_tables, to_device_), "tables"));
+  return ToStatus(cudaStreamWaitEvent(setting_.stream, place.has_tables), "tables");
+}
+
 Status PassRunner::FetchAnswers(Place& place) const {
   const size_t num_bytes = (place.num_samples + place.num_scores) * sizeof(Answer);
   if (std::cmp_less(place.answers.num_bytes(), num_bytes)) {
@@ -89,10 +111,12 @@ Status PassRunner::FetchAnswers(Place& place) const {
     if (!larger.ok()) return larger.status();
     place.answers = std::move(*larger);
   }
+  PACE_RETURN_IF_ERROR(ToStatus(cudaEventRecord(place.is_computed, setting_.stream), "pass"));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaStreamWaitEvent(to_host_, place.is_computed), "pass"));
   PACE_RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(place.answers.As<Answer>(), ops_->answers(),
-                                                num_bytes, cudaMemcpyDeviceToHost, setting_.stream),
+                                                num_bytes, cudaMemcpyDeviceToHost, to_host_),
                                 "answers"));
-  return ToStatus(cudaEventRecord(place.done, setting_.stream), "pass");
+  return ToStatus(cudaEventRecord(place.has_answers, to_host_), "answers");
 }
 
 Result<PassRunner::Ticket> PassRunner::StartWork(const Pass& pass, int64_t padded_rows,
@@ -108,6 +132,7 @@ Result<PassRunner::Ticket> PassRunner::StartWork(const Pass& pass, int64_t padde
   PACE_CHECK(sources.empty() || !*rows_moved, "answers that a pass goes on from are gone");
   if (*tables_moved || *rows_moved) graphs_.Drop();
   last_ = -1;
+  PACE_RETURN_IF_ERROR(SendTables(*free));
   // But not one that may have taken the place of the answers it goes on from.
   PACE_RETURN_IF_ERROR(LaunchPatiently(work, sources.empty() ? kLaunchAttempts : 1));
   free->num_samples = pass.samples.size();
@@ -145,7 +170,7 @@ Result<PassRunner::Ticket> PassRunner::StartKept(std::span<const ScoreRequest> s
 Status PassRunner::Wait(Ticket ticket) const {
   const Place& place = places_[static_cast<size_t>(ticket.place_)];
   PACE_CHECK(place.is_taken, "a pass that is under way");
-  return ToStatus(cudaEventSynchronize(place.done), "pass");
+  return ToStatus(cudaEventSynchronize(place.has_answers), "pass");
 }
 
 Result<PassResult> PassRunner::Finish(Ticket ticket) {

@@ -2,7 +2,9 @@
 //
 // Two may be under way at once, so that one can be queued behind another whose
 // answers are still to come: Start returns at once, Finish waits. Passes run in the
-// order of their starts. Decode passes run as graphs (pass_graphs.h).
+// order of their starts. Decode passes run as graphs (pass_graphs.h). Tables come and
+// answers go on streams of their own, so that a pass can begin when the one before
+// ends, without a copy between them.
 // Thread-safety: none; passes of several runners keep apart from captures.
 #ifndef PACE_MODEL_CUDA_PASS_RUNNER_H_
 #define PACE_MODEL_CUDA_PASS_RUNNER_H_
@@ -75,11 +77,14 @@ class PassRunner {
   static constexpr int kMostPlaces = PassTables::kNumCopies;
   // A pass under way.
   struct Place {
-    cudaEvent_t done = nullptr;
+    cudaEvent_t has_tables = nullptr;
+    cudaEvent_t is_computed = nullptr;
+    cudaEvent_t has_answers = nullptr;
     PinnedMemory answers;
     size_t num_samples = 0;
     size_t num_scores = 0;
     bool is_taken = false;
+    std::array<cudaEvent_t*, 3> events() { return {&has_tables, &is_computed, &has_answers}; }
   };
 
   explicit PassRunner(const Setting& setting);
@@ -89,12 +94,15 @@ class PassRunner {
   Status Launch(Work work);
   Status LaunchPatiently(Work work, int num_attempts);
   Status Excuse(const Status& status) const;
+  Status SendTables(const Place& place) const;
   Status FetchAnswers(Place& place) const;
 
   const Setting setting_;
   PassTables tables_;
   std::unique_ptr<CudaOps> ops_;
   PassGraphs graphs_;
+  cudaStream_t to_device_ = nullptr;
+  cudaStream_t to_host_ = nullptr;
   std::array<Place, kMostPlaces> places_;
   int last_ = -1;  // whose answers are on the device
 };

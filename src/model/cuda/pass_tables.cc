@@ -76,22 +76,19 @@ Result<bool> PassTables::PlaceTables(const Pass& pass) {
   sources_ = plan.Add(4 * shape_.num_rows);
   blocks_ = plan.Add(4 * num_entries);
   const int64_t num_bytes = std::max(kLeastBytes, 2 * plan.num_bytes());
-  if (plan.num_bytes() > host().num_bytes()) {
-    Result<PinnedMemory> larger = PinnedMemory::Allocate(num_bytes);
-    if (!larger.ok()) return larger.status();
-    host() = std::move(*larger);
-  }
-  if (plan.num_bytes() <= device_.num_bytes()) return false;
+  if (plan.num_bytes() <= host().num_bytes()) return false;
+  Result<PinnedMemory> host = PinnedMemory::Allocate(num_bytes);
+  if (!host.ok()) return host.status();
   Result<DeviceMemory> device = DeviceMemory::Allocate(num_bytes, "tables");
   if (!device.ok()) return device.status();
-  device_ = std::move(*device);
+  copy() = {.host = std::move(*host), .device = std::move(*device)};
   return true;
 }
 
 Result<bool> PassTables::Build(const Pass& pass, int64_t padded_rows,
                                std::span<const int32_t> sources, int copy) {
-  copy_ = static_cast<size_t>(copy);
   shape_ = {};
+  shape_.copy = copy;
   shape_.num_rows = std::max(padded_rows, std::ssize(pass.tokens));
   shape_.num_questions = std::ssize(pass.samples) + std::ssize(pass.scores);
   for (const Chunk& chunk : pass.chunks) {
@@ -169,25 +166,25 @@ void PassTables::AddSources(std::span<const int32_t> sources) {
 }
 
 Status PassTables::Upload(cudaStream_t stream) const {
-  return ToStatus(cudaMemcpyAsync(device_.at(), host().As<char>(), static_cast<size_t>(num_bytes_),
+  return ToStatus(cudaMemcpyAsync(device().at(), host().As<char>(), static_cast<size_t>(num_bytes_),
                                   cudaMemcpyHostToDevice, stream),
                   "tables");
 }
 
 RowTables PassTables::rows() const {
-  return {.tokens = device_.As<int32_t>(),
-          .positions = device_.As<int32_t>(positions_),
-          .tables = device_.As<int32_t>(tables_),
-          .blocks = device_.As<int32_t>(blocks_)};
+  return {.tokens = device().As<int32_t>(),
+          .positions = device().As<int32_t>(positions_),
+          .tables = device().As<int32_t>(tables_),
+          .blocks = device().As<int32_t>(blocks_)};
 }
 
 AdvanceArguments PassTables::advance(const Answer* answers) const {
-  return {.sources = device_.As<int32_t>(sources_),
+  return {.sources = device().As<int32_t>(sources_),
           .answers = answers,
           .num_rows = shape_.num_rows,
-          .tokens = device_.As<int32_t>(),
-          .positions = device_.As<int32_t>(positions_),
-          .tables = device_.As<int32_t>(tables_)};
+          .tokens = device().As<int32_t>(),
+          .positions = device().As<int32_t>(positions_),
+          .tables = device().As<int32_t>(tables_)};
 }
 
 }  // namespace pace::cuda

@@ -27,6 +27,7 @@ struct PassShape {
   int64_t num_tiles = 0;
   int64_t num_questions = 0;
   bool any_truncated = false;
+  int copy = 0;  // of PassTables
   friend auto operator<=>(const PassShape&, const PassShape&) = default;
 };
 
@@ -44,10 +45,10 @@ class PassTables {
   // `spare_block` is one that no pass names. `group`: heads that share one.
   PassTables(BlockId spare_block, int64_t group) : spare_block_(spare_block), group_(group) {}
 
-  // Lays the tables out in one of kNumCopies copies on the host, where Upload of what
-  // was there before must have ended. A pass that IsDecodeOnly is padded to padded_rows with
-  // rows of the spare block; its rows take their tokens from the answers that
-  // `sources` names, if it is not empty. True where the buffer on the device moved.
+  // Lays the tables out in one of kNumCopies copies; the pass that was there before must
+  // have ended. A pass that IsDecodeOnly is padded to padded_rows with rows of the spare
+  // block; its rows take their tokens from the answers that `sources` names, if it is
+  // not empty. True where the buffer on the device moved.
   Result<bool> Build(const Pass& pass, int64_t padded_rows, std::span<const int32_t> sources,
                      int copy);
   Status Upload(cudaStream_t stream) const;
@@ -56,10 +57,10 @@ class PassTables {
   RowTables rows() const;
   // The rows' tables for Advance, which answers `answers`.
   AdvanceArguments advance(const Answer* answers) const;
-  const int32_t* single() const { return device_.As<int32_t>(single_); }
-  const QueryTile* tiles() const { return device_.As<QueryTile>(tiles_); }
-  const int32_t* asked() const { return device_.As<int32_t>(asked_); }
-  const Question* questions() const { return device_.As<Question>(questions_); }
+  const int32_t* single() const { return device().As<int32_t>(single_); }
+  const QueryTile* tiles() const { return device().As<QueryTile>(tiles_); }
+  const int32_t* asked() const { return device().As<int32_t>(asked_); }
+  const Question* questions() const { return device().As<Question>(questions_); }
 
  private:
   Result<bool> PlaceTables(const Pass& pass);
@@ -71,8 +72,13 @@ class PassTables {
   const BlockId spare_block_;
   const int64_t group_;
   PassShape shape_;
-  PinnedMemory& host() { return hosts_[copy_]; }
-  const PinnedMemory& host() const { return hosts_[copy_]; }
+  struct Copy {
+    PinnedMemory host;
+    DeviceMemory device;
+  };
+  Copy& copy() { return copies_[static_cast<size_t>(shape_.copy)]; }
+  const PinnedMemory& host() const { return copies_[static_cast<size_t>(shape_.copy)].host; }
+  const DeviceMemory& device() const { return copies_[static_cast<size_t>(shape_.copy)].device; }
 
   int64_t num_bytes_ = 0;
   int64_t positions_ = 0;  // offsets; tokens come first
@@ -84,9 +90,7 @@ class PassTables {
   int64_t sources_ = 0;
   int64_t blocks_ = 0;      // the first is the spare block
   int64_t num_blocks_ = 0;  // entries that are filled
-  size_t copy_ = 0;
-  std::array<PinnedMemory, kNumCopies> hosts_;
-  DeviceMemory device_;
+  std::array<Copy, kNumCopies> copies_;
 };
 
 // Questions whose logits are there at once.
