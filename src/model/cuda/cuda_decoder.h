@@ -2,8 +2,8 @@
 // there is to know about the GPU.
 //
 // Passes in which every sequence has one new token and asks for one sample run
-// as CUDA graphs, one for each padded number of rows; all share the same
-// buffers. Install copies weights into fixed buffers on the device, so graphs
+// as CUDA graphs, one for each padded number of rows and place of its tables; all
+// share the same activations. Install copies weights into fixed buffers on the device, so graphs
 // stay valid: weights of a trainer on the same device go straight from its tensors
 // into place. Only ids and log-probabilities come back to the host. The pass that
 // probably follows is queued at once, behind tokens that are still on the device, so
