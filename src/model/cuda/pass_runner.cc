@@ -86,10 +86,11 @@ Status PassRunner::Excuse(const Status& status) const {
   return Unavailable(status.message(), " (", cudaGetErrorString(error), ")");
 }
 
-// A pass that was queued in part may be queued again: it writes what it wrote.
-Status PassRunner::LaunchPatiently(Work work, int num_attempts) {
+// A pass that was queued in part may be queued again: it writes what it wrote, and
+// what it goes on from lies elsewhere.
+Status PassRunner::LaunchPatiently(Work work) {
   Status status;
-  for (int attempt = 0; attempt < num_attempts; ++attempt) {
+  for (int attempt = 0; attempt < kLaunchAttempts; ++attempt) {
     status = Launch(work);
     if (status.ok()) return status;
     PACE_RETURN_IF_ERROR(Excuse(status));
@@ -133,8 +134,7 @@ Result<PassRunner::Ticket> PassRunner::StartWork(const Pass& pass, int64_t padde
   if (*tables_moved || *rows_moved) graphs_.Drop();
   last_ = -1;
   PACE_RETURN_IF_ERROR(SendTables(*free));
-  // But not one that may have taken the place of the answers it goes on from.
-  PACE_RETURN_IF_ERROR(LaunchPatiently(work, sources.empty() ? kLaunchAttempts : 1));
+  PACE_RETURN_IF_ERROR(LaunchPatiently(work));
   free->num_samples = pass.samples.size();
   free->num_scores = pass.scores.size();
   PACE_RETURN_IF_ERROR(FetchAnswers(*free));

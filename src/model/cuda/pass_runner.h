@@ -92,7 +92,7 @@ class PassRunner {
                            Work work);
   void LaunchWork(Work work);
   Status Launch(Work work);
-  Status LaunchPatiently(Work work, int num_attempts);
+  Status LaunchPatiently(Work work);
   Status Excuse(const Status& status) const;
   Status SendTables(const Place& place) const;
   Status FetchAnswers(Place& place) const;
