@@ -62,7 +62,7 @@ DECODE_PARTS = """
 
 Each part of all layers as a graph of its own, timed on the device; the limit is the time of
 reading its weights or its part of the cache once. What the parts do not sum to lies between two
-passes: tables up, ids down, one launch.
+passes (tables up, ids down, one launch) and in the context, which grows while a step is timed.
 """
 
 TRAIN = """

@@ -101,11 +101,6 @@ TEST_F(CudaAheadTest, EveryTokenHasItsOwnContextWhateverIsAskedNext) {
       asked.push_back(p);
     }
     if (pass.chunks.empty()) continue;
-    // What a caller may do between: scores from kept states, and copies.
-    if (step % 7 == 0) {
-      const std::vector<BlockCopy> copies = {{.from = 0, .to = 0}};
-      decoder->CopyBlocks(copies);
-    }
     const PassResult result = decoder->Run(pass).value();
     ASSERT_EQ(result.samples.size(), asked.size());
     for (size_t i = 0; i < asked.size(); ++i) {
