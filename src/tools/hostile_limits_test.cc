@@ -57,6 +57,43 @@ TEST_F(HostileLimitsTest, MemoryOfManyProcessesIsBoundTogether) {
   EXPECT_EQ(result.out.find("all eight"), std::string::npos);
 }
 
+TEST_F(HostileLimitsTest, PagesSharedSinceAForkCountOnce) {
+  const ProgramResult result = RunHostile(
+      "import os, time\n"
+      "held = bytearray(b'x' * (100 << 20))\n"
+      "for child in range(4):\n"
+      "    if os.fork() == 0:\n"
+      "        time.sleep(0.5)\n"
+      "        os._exit(0)\n"
+      "for child in range(4): os.wait()\n"
+      "print('shared')\n");
+  EXPECT_EQ(result.out, "shared\n") << result.error;
+}
+
+// A spawned child runs on its parent's memory until it executes its program; here
+// it waits half a second before, for a file that another process has leased.
+TEST_F(HostileLimitsTest, MemoryLentToASpawnedChildCountsOnce) {
+  const ProgramResult result = RunHostile(
+      "import fcntl, os, signal, time\n"
+      "reading, writing = os.pipe()\n"
+      "if os.fork() == 0:\n"
+      "    def give_back(number, frame):\n"
+      "        time.sleep(0.5)\n"
+      "        os._exit(0)\n"
+      "    signal.signal(signal.SIGIO, give_back)\n"
+      "    file = os.open('leased', os.O_CREAT | os.O_RDWR)\n"
+      "    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
+      "    os.write(writing, b'.')\n"
+      "    time.sleep(60)\n"
+      "os.read(reading, 1)\n"
+      "held = b'x' * (150 << 20)\n"
+      "start = time.monotonic()\n"
+      "child = os.posix_spawn('/bin/true', ['true'], {},\n"
+      "    file_actions=[(os.POSIX_SPAWN_OPEN, 0, 'leased', os.O_RDONLY, 0)])\n"
+      "print(time.monotonic() - start >= 0.5, os.waitpid(child, 0)[1])\n");
+  EXPECT_EQ(result.out, "True 0\n") << result.error;
+}
+
 TEST_F(HostileLimitsTest, ADiskFillerMeetsTheEndOfItsOwnDisk) {
   const ProgramResult result = RunHostile(
       "import os\n"

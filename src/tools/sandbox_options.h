@@ -31,8 +31,8 @@ struct SandboxOptions {
   // Programs at once; more wait their turn.
   int64_t max_programs = 16;
   Seconds timeout{30};
-  // Of each process, by the kernel. Their sum is looked at every 50 ms where /proc
-  // can be mounted; control groups bound it exactly.
+  // Of each process, by the kernel. What they hold together is looked at every 50 ms
+  // where /proc can be mounted; control groups bound it exactly.
   int64_t memory_bytes = int64_t{1024} << 20;
   // Bounds memory and processes of a whole program by a control group, where one is
   // writable. Off by default: joining a group takes a lock that every fork of the

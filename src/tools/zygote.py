@@ -6,6 +6,7 @@ stdin, stdout, stderr, then the membership files of its control groups. The
 child that is cloned for it is the first process of new namespaces: it prepares
 them, gives up every privilege, forks the program and waits for it. This process
 never runs a line of a program, so nothing that one does can reach the next.
+The text of process_memory.py stands before this one.
 
 On control: frames of a length (4 bytes, little endian), a kind and a text.
   p  with the child's pidfd      s  the program starts
@@ -41,9 +42,9 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _NOSUID, _NODEV, _NOEXEC, _READ_ONLY = 2, 4, 8, 1
 _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_SUBREAPER, _PR_NO_NEW_PRIVS = 4, 22, 36, 38
 _MACHINE = os.uname().machine
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _MAX_FETCHED = 16 << 20
 _MAX_TRACE = 1000
+_LOOK, _SECOND_LOOK = 0.05, 0.01  # at the memory that a program holds, in seconds
 
 
 class SetupError(Exception):
@@ -160,26 +161,16 @@ def fetch_files(paths):
     return fetched
 
 
-def anonymous_bytes():
-    """What all processes here hold, but for files."""
-    total = 0
-    for name in os.listdir("/proc"):
-        if name.isdigit() and name != "1":
-            try:
-                with open(f"/proc/{name}/statm", "rb") as file:
-                    fields = file.read().split()
-                total += (int(fields[1]) - int(fields[2])) * _PAGE
-            except (OSError, IndexError, ValueError):
-                pass
-    return total
-
-
 def wait_for(program, memory_bytes):
     """Reaps everything until the program itself is gone; its return code."""
     watched = os.pidfd_open(program) if memory_bytes else None
+    exceeded = False
     while True:
-        if watched is not None and not select.select([watched], [], [], 0.05)[0]:
-            if anonymous_bytes() <= memory_bytes:
+        pause = _SECOND_LOOK if exceeded else _LOOK
+        if watched is not None and not select.select([watched], [], [], pause)[0]:
+            # Twice: between a vfork and its sleep a parent looks like any other.
+            before, exceeded = exceeded, ProcessMemory().exceeds(memory_bytes)
+            if not (before and exceeded):
                 continue
             os.kill(program, signal.SIGKILL)
         pid, status = os.waitpid(-1, 0)
@@ -193,8 +184,7 @@ def kill_descendants():
         children = []
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
+                fields = stat_of(f"/proc/{name}")
             except OSError:
                 continue
             if int(fields[1]) == os.getpid() and fields[0] != b"Z":
