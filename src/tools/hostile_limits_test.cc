@@ -57,6 +57,25 @@ TEST_F(HostileLimitsTest, MemoryOfManyProcessesIsBoundTogether) {
   EXPECT_EQ(result.out.find("all eight"), std::string::npos);
 }
 
+TEST_F(HostileLimitsTest, ProcessesThatHideAreCountedAsWell) {
+  const ProgramResult result = RunHostile(
+      "import ctypes, os, time\n"
+      "reading, writing = os.pipe()\n"
+      "for child in range(8):\n"
+      "    if os.fork() == 0:\n"
+      "        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # not dumpable\n"
+      "        held = b'x' * (100 << 20)\n"
+      "        os.write(writing, b'.')\n"
+      "        time.sleep(60)\n"
+      "os.close(writing)\n"
+      "held = b''\n"
+      "while len(held) < 8: held += os.read(reading, 8)\n"
+      "time.sleep(0.5)\n"
+      "print('all eight')\n",
+      kShort);
+  EXPECT_EQ(result.out, "");
+}
+
 TEST_F(HostileLimitsTest, PagesSharedSinceAForkCountOnce) {
   const ProgramResult result = RunHostile(
       "import os, time\n"

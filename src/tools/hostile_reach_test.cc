@@ -102,6 +102,20 @@ TEST_F(HostileReachTest, ProcessesOfOthersAreInvisible) {
   EXPECT_EQ(result.out, "True\nnobody\n") << result.error;
 }
 
+TEST_F(HostileReachTest, NothingOfTheFirstProcessCanBeWritten) {
+  const ProgramResult result = RunHostile(
+      "import os\n"
+      "refused = 0\n"
+      "for folder, _, files in os.walk('/proc/1'):\n"
+      "    for file in files:\n"
+      "        try:\n"
+      "            os.write(os.open(f'{folder}/{file}', os.O_WRONLY), b'1')\n"
+      "            print('WROTE', folder, file)\n"
+      "        except OSError: refused += 1\n"
+      "print(refused > 20)\n");
+  EXPECT_EQ(result.out, "True\n") << result.error;
+}
+
 TEST_F(HostileReachTest, TheEnvironmentIsNotTheCallers) {
   const ProgramResult result = RunHostile(
       "import os, ctypes, subprocess\n"

@@ -96,9 +96,9 @@ def enter_namespaces(settings, user, group):
     mount("tmpfs", "/tmp", _NOSUID | _NODEV,
           f"mode=0700,nr_inodes=16384,size={settings['tmp_bytes']}")
     # Where the machine masks parts of its /proc, no new one may be mounted: then
-    # the program has none.
+    # the program has none. No process is hidden in it: each counts, whoever owns it.
     try:
-        mount("proc", "/proc", _NOSUID | _NODEV | _NOEXEC, "subset=pid,hidepid=invisible")
+        mount("proc", "/proc", _NOSUID | _NODEV | _NOEXEC, "subset=pid")
     except SetupError:
         mount("tmpfs", "/proc", _NOSUID | _NODEV | _NOEXEC | _READ_ONLY, "size=4096")
 
