@@ -7,8 +7,6 @@ the reader may not look into counts in full.
 
 import os
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-
 
 def stat_of(path):
     """State, parent and what follows of a process or thread."""
@@ -18,25 +16,26 @@ def stat_of(path):
 
 def memory_counts(process):
     with open(f"/proc/{process}/statm", "rb") as file:
-        return file.read().split()
+        return file.read()
 
 
-def anonymous_bytes(process):
-    """Its memory but for files, where nothing is shared with others."""
-    counts = memory_counts(process)
-    return (int(counts[1]) - int(counts[2])) * _PAGE
+def sum_of_lines(path, names):
+    """The bytes that the lines of these names give."""
+    with open(path, "rb") as file:
+        return sum(int(line.split()[1]) << 10 for line in file if line.startswith(names))
+
+
+def all_bytes(process):
+    """Its memory but for files, what it shares with others included."""
+    return sum_of_lines(f"/proc/{process}/status", (b"RssAnon:", b"RssShmem:"))
 
 
 def own_bytes(process):
-    """The same; of what it shares since a fork, its part."""
+    """The same; of what it shares, its part."""
     try:
-        with open(f"/proc/{process}/smaps_rollup", "rb") as file:
-            for line in file:
-                if line.startswith(b"Pss_Anon:"):
-                    return int(line.split()[1]) << 10
+        return sum_of_lines(f"/proc/{process}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:"))
     except OSError:
-        pass
-    return anonymous_bytes(process)
+        return all_bytes(process)
 
 
 def num_lent(process):
@@ -62,17 +61,21 @@ class ProcessMemory:
         return total
 
     def borrows(self, process):
+        """Whether all that it holds is its parent's; in doubt not."""
         parent = stat_of(f"/proc/{process}")[1].decode()
         if parent not in self.processes:
             return False
-        if parent not in self.lent:
-            self.lent[parent] = num_lent(parent)
-        if not self.lent[parent] or memory_counts(process) != memory_counts(parent):
+        try:
+            if parent not in self.lent:
+                self.lent[parent] = num_lent(parent)
+            if not self.lent[parent] or memory_counts(process) != memory_counts(parent):
+                return False
+        except OSError:
             return False
         self.lent[parent] -= 1
         return True
 
     def exceeds(self, limit):
         # The bound from above is cheap, and enough for nearly all.
-        return (self.sum(anonymous_bytes) > limit and
+        return (self.sum(all_bytes) > limit and
                 self.sum(lambda each: 0 if self.borrows(each) else own_bytes(each)) > limit)
