@@ -17,7 +17,6 @@ import unittest
 import pace_process
 import stories
 
-DEADLINE = 120
 CTRL_C, CTRL_D = b"\x03", b"\x04"
 # The characters that end a turn are one token; it is in no other text.
 TEMPLATE = ("{% for m in messages %}{{ '|' if m.role == 'assistant' else '' }}{{ m.content }}</s>"
@@ -49,7 +48,7 @@ class Terminal:
 
     def read_until(self, pattern):
         """What came up to a match, the match included."""
-        deadline = time.monotonic() + DEADLINE
+        deadline = time.monotonic() + pace_process.PATIENCE
         while True:
             match = re.search(pattern, self.text)
             if match:
@@ -66,7 +65,7 @@ class Terminal:
             self.text += data.decode(errors="replace").replace("\r\n", "\n")
 
     def wait(self):
-        code = self.process.wait(timeout=DEADLINE)
+        code = self.process.wait(timeout=pace_process.PATIENCE)
         os.close(self.master)
         return code
 

@@ -180,7 +180,8 @@ class CheckpointDamageTest(unittest.TestCase):
         for folder, (_, damage) in zip(reversed(saved), damages):
             damage(folder, sorted((self.whole / "checkpoints").iterdir())[saved.index(folder) - 1])
         done = subprocess.run([str(pace_process.BINARY), "train", "--resume", str(run)],
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True,
+                              timeout=pace_process.PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         notes = [line for line in done.stderr.splitlines() if "skipped checkpoint" in line]
         last = f"checkpoints/step-{STEPS:06d}"
@@ -240,7 +241,8 @@ class CheckpointDamageTest(unittest.TestCase):
         for folder in (run / "checkpoints").iterdir():
             damage(folder, None)
         done = subprocess.run([str(pace_process.BINARY), "train", "--resume", str(run)],
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True,
+                              timeout=pace_process.PATIENCE, check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertTrue(re.search(f"^pace: .*{expected}", done.stderr, re.MULTILINE), done.stderr)
 

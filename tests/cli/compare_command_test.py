@@ -21,7 +21,7 @@ arms: [async, {name: pace, method: effective}]
 
 
 def compare(*arguments):
-    return pace_process.run("compare", *arguments, cwd=pace_process.SOURCE, timeout=600)
+    return pace_process.run("compare", *arguments, cwd=pace_process.SOURCE)
 
 
 class CompareCommandTest(unittest.TestCase):

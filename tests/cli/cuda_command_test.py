@@ -105,7 +105,7 @@ class CudaCommandTest(unittest.TestCase):
         done = subprocess.run(
             [str(pace_process.BINARY), "sft", "tiny-base", "device=cuda", "sft.num_steps=5",
              "task.held_out_problems=8", "--fresh", "--out", str(self.folder / "model")],
-            capture_output=True, text=True, timeout=200, check=False)
+            capture_output=True, text=True, timeout=pace_process.PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue((self.folder / "model" / "model.safetensors").exists())
 

@@ -149,7 +149,7 @@ class StoriesTest(GenerateTest):
                 process.stdin.flush()
                 self.assertEqual(len(json.loads(process.stdout.readline())["ids"]), 3)
             process.stdin.close()
-            self.assertEqual(process.wait(timeout=60), 0)
+            self.assertEqual(process.wait(timeout=pace_process.PATIENCE), 0)
 
 
 @unittest.skipUnless(MODELS.is_dir(), f"NOT CHECKED: no {MODELS} (set PACE_SHARED_DATA)")

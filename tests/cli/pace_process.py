@@ -9,8 +9,11 @@ SOURCE = pathlib.Path(os.environ.get("PACE_SOURCE_DIR", pathlib.Path(__file__).p
 BINARY = pathlib.Path(os.environ.get("PACE_BINARY_DIR", SOURCE / "build")) / "pace"
 SHARED = pathlib.Path(os.environ.get("PACE_SHARED_DATA", SOURCE / ".." / "shared" / "data"))
 
+# Seconds for one command: a guard against a hang, never a judgement of speed.
+PATIENCE = 1500
 
-def run(*arguments, cwd=None, timeout=300, lines=None):
+
+def run(*arguments, cwd=None, lines=None):
     """Runs a command; `lines` go to its stdin as JSON, or as they are if they are texts."""
     stdin = {"stdin": subprocess.DEVNULL}
     if lines is not None:
@@ -18,7 +21,7 @@ def run(*arguments, cwd=None, timeout=300, lines=None):
             (line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)}
     return subprocess.run(
         [str(BINARY), *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
+        cwd=cwd, capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=False,
         **stdin)
 
 

@@ -39,7 +39,7 @@ class RetoolTest(unittest.TestCase):
 
     def train(self, *arguments):
         done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
-                              cwd=self.folder, timeout=240, check=False)
+                              cwd=self.folder, timeout=pace_process.PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 

@@ -39,15 +39,15 @@ def start(*arguments):
 
 def stop(server):
     server.send_signal(signal.SIGTERM)
-    server.wait(timeout=60)
+    server.wait(timeout=pace_process.PATIENCE)
     server.stderr.close()
 
 
-def call(port, path, body=None, timeout=60):
+def call(port, path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=data)
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
+        with urllib.request.urlopen(request, timeout=pace_process.PATIENCE) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -180,7 +180,7 @@ class SandboxEndTest(unittest.TestCase):
             below = descendants(server.pid)
             self.assertTrue(below)
             server.send_signal(number)
-            server.wait(timeout=60)
+            server.wait(timeout=pace_process.PATIENCE)
             server.stderr.close()
             client.close()
             deadline = time.monotonic() + 30

@@ -85,7 +85,7 @@ class StoriesTest(ScoreTest):
                 answer = json.loads(process.stdout.readline())
                 self.assertEqual(len(answer["logprobs"]), length - 1)
             process.stdin.close()
-            self.assertEqual(process.wait(timeout=60), 0)
+            self.assertEqual(process.wait(timeout=pace_process.PATIENCE), 0)
 
 
 @unittest.skipUnless(MODELS.is_dir(), f"NOT CHECKED: no {MODELS} (set PACE_SHARED_DATA)")

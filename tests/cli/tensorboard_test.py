@@ -60,7 +60,7 @@ class TensorBoardTest(unittest.TestCase):
 
     def train(self, command):
         done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder,
-                              timeout=120, check=False)
+                              timeout=pace_process.PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def train_killed(self, driver, run):

@@ -39,7 +39,7 @@ class TrainTest(unittest.TestCase):
 
     def train(self, *arguments):
         done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
-                              cwd=self.folder, timeout=120, check=False)
+                              cwd=self.folder, timeout=pace_process.PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
@@ -131,7 +131,7 @@ class TrainTest(unittest.TestCase):
                 break
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=pace_process.PATIENCE)
         self.assertEqual(process.returncode, 0, errors)
         self.assertIn(f"pace train --resume {run}", errors)
         steps = len((run / "metrics.jsonl").read_text().splitlines())

@@ -100,7 +100,7 @@ class VerifyTest(VerdictsTest):
                 seen = json.loads(process.stdout.readline())
                 self.assertEqual(seen["correct"], number == 1)
             process.stdin.close()
-            self.assertEqual(process.wait(timeout=60), 0)
+            self.assertEqual(process.wait(timeout=pace_process.PATIENCE), 0)
 
 
 @unittest.skipUnless(VERIFY.is_dir(), f"NOT CHECKED: no {VERIFY} (set PACE_SHARED_DATA)")
