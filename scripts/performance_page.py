@@ -105,8 +105,7 @@ METHOD_NOTES = {
         "Another setting of `qwen3-0.6b`, at its start: eight batches outstanding, all responses "
         "begin together\nand end by chance, and Async computes prefix scores, too, for its "
         "records. Rejections\nwere not recorded. In `pace sim` the burst in which responses end "
-        "outlasts such a run, and PACE rejects\nfrom it: 1.11 in steps 5 to 12 there, 1.005 "
-        "later.",
+        "outlasts such a run, and PACE rejects\nfrom it.",
     "methods_h200.json":
         "On `qwen3-0.6b` four batches are outstanding, and lengths are prescribed, the same for "
         "every method\nin a round. Nothing is rejected there: generation is the slower side, so no "
