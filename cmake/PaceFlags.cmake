@@ -7,6 +7,9 @@ add_library(pace_build_flags INTERFACE)
 target_compile_options(pace_build_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
   -Wimplicit-fallthrough -Werror -fno-omit-frame-pointer
+  # A product and a sum round twice on every processor. Compilers for AArch64 would fuse
+  # them, and what promises bits (verdicts, simulations) would depend on the machine.
+  -ffp-contract=off
   # Messages name src/pool/pool.cc, not where this machine keeps the checkout.
   -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -1,23 +1,21 @@
 #include "execution/tiny_model.h"
 
-// Places a folder's files into the read-only data as they are.
-#define PACE_EMBED(name, folder) \
-  __asm__(                       \
-      ".section .rodata\n"       \
-      ".balign 64\n"             \
-      "pace_" name               \
-      "_weights_begin:\n"        \
-      ".incbin \"" folder        \
-      "/model.safetensors\"\n"   \
-      "pace_" name               \
-      "_weights_end:\n"          \
-      "pace_" name               \
-      "_config_begin:\n"         \
-      ".incbin \"" folder        \
-      "/config.json\"\n"         \
-      "pace_" name               \
-      "_config_end:\n"           \
-      ".previous\n")
+// Places a folder's files into the read-only data as they are. The labels are global and
+// hidden: AArch64 reaches an `extern` array through the global offset table, where GNU as
+// resolves a local label to its section and the address comes out wrong.
+#define PACE_LABEL(label) ".globl " label "\n.hidden " label "\n" label ":\n"
+#define PACE_EMBED(name, folder)                                                             \
+  __asm__(                                                                                   \
+      ".section .rodata\n"                                                                   \
+      ".balign 64\n" PACE_LABEL(                                                             \
+          "pace_" name                                                                       \
+          "_weights_begin") ".incbin \"" folder                                              \
+                            "/model.safetensors\"\n" PACE_LABEL("pace_" name "_weights_end") \
+                                PACE_LABEL("pace_" name                                      \
+                                           "_config_begin") ".incbin \"" folder              \
+                                                            "/config.json\"\n" PACE_LABEL(   \
+                                                                "pace_" name                 \
+                                                                "_config_end") ".previous\n")
 #define PACE_DECLARE(name)                              \
   extern "C" {                                          \
   extern const std::byte pace_##name##_weights_begin[]; \
