@@ -36,12 +36,20 @@ Finding FindBuild() {
                        : ""};
 }
 
+// What a processor of this architecture could have beyond the portable level.
+std::string MissingIsa() {
+#if defined(__x86_64__)
+  return "AVX2 or AVX-512, without which decoding is slow";
+#else
+  return "kernels for this architecture, without which decoding is slow";
+#endif
+}
+
 Finding FindCpu() {
   return {.part = "cpu",
           .what = Concat(CpuModel(), ", ", std::thread::hardware_concurrency(),
                          " threads, kernels for ", IsaName(BestIsa())),
-          .lacks =
-              BestIsa() == Isa::kPortable ? "AVX2 or AVX-512, without which decoding is slow" : ""};
+          .lacks = BestIsa() == Isa::kPortable ? MissingIsa() : ""};
 }
 
 Finding FindGpu() {

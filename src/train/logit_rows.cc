@@ -62,7 +62,7 @@ uint16_t ToElement(float x, uint16_t /*as*/) {
 }  // namespace
 
 LogitProduct::LogitProduct(const at::Tensor& hidden_NH, const at::Tensor& head_VH) {
-  const bool in_tiles = hidden_NH.device().is_cpu() && BestIsa() == Isa::kAmx &&
+  const bool in_tiles = hidden_NH.device().is_cpu() && HasBf16Products(BestIsa()) &&
                         hidden_NH.scalar_type() == at::kBFloat16;
   const bool in_halves = in_tiles || HasCudaProducts(hidden_NH);
   hidden_NH_ = in_halves ? hidden_NH.contiguous() : Wide(hidden_NH);

@@ -1,5 +1,6 @@
 #include "model/cpu/isa.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/check.h"
@@ -9,6 +10,9 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace pace {
@@ -31,14 +35,18 @@ bool MayUseAmx() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-Isa Detect() {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Isa::kPortable;
+std::vector<Isa> Detect() {
+  std::vector<Isa> levels = {Isa::kPortable};
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return levels;
+  levels.push_back(Isa::kAvx2);
   for (const bool has :
        {__builtin_cpu_supports("avx512f") != 0, __builtin_cpu_supports("avx512bw") != 0,
         __builtin_cpu_supports("avx512dq") != 0, __builtin_cpu_supports("avx512vl") != 0}) {
-    if (!has) return Isa::kAvx2;
+    if (!has) return levels;
   }
-  return MayUseAmx() ? Isa::kAmx : Isa::kAvx512;
+  levels.push_back(Isa::kAvx512);
+  if (MayUseAmx()) levels.push_back(Isa::kAmx);
+  return levels;
 }
 
 Kernels WithAmx() {
@@ -46,25 +54,37 @@ Kernels WithAmx() {
   kernels.gemm_bf16 = &GemmAmx;
   return kernels;
 }
+#elif defined(__aarch64__)
+std::vector<Isa> Detect() {
+  std::vector<Isa> levels = {Isa::kPortable, Isa::kNeon};
+  if ((getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0) levels.push_back(Isa::kNeonBf16);
+  return levels;
+}
+
+Kernels WithBfmmla() {
+  Kernels kernels = kNeonKernels;
+  kernels.gemm_bf16 = &GemmBfmmla;
+  return kernels;
+}
 #else
-Isa Detect() {
-  return Isa::kPortable;
+std::vector<Isa> Detect() {
+  return {Isa::kPortable};
 }
 #endif
 
 }  // namespace
 
-Isa BestIsa() {
-  static const Isa best = Detect();
-  return best;
+const std::vector<Isa>& IsaLevels() {
+  static const std::vector<Isa> levels = Detect();
+  return levels;
 }
 
-std::vector<Isa> IsaLevels() {
-  std::vector<Isa> levels;
-  for (const Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAmx}) {
-    if (isa <= BestIsa()) levels.push_back(isa);
-  }
-  return levels;
+Isa BestIsa() {
+  return IsaLevels().back();
+}
+
+bool HasIsa(Isa isa) {
+  return std::find(IsaLevels().begin(), IsaLevels().end(), isa) != IsaLevels().end();
 }
 
 std::string_view IsaName(Isa isa) {
@@ -77,24 +97,29 @@ std::string_view IsaName(Isa isa) {
       return "avx512";
     case Isa::kAmx:
       return "amx";
+    case Isa::kNeon:
+      return "neon";
+    case Isa::kNeonBf16:
+      return "neon_bf16";
   }
   return "";
 }
 
+bool HasBf16Products(Isa isa) {
+  return isa == Isa::kAmx || isa == Isa::kNeonBf16;
+}
+
 const Kernels& KernelsOf(Isa isa) {
-  PACE_CHECK(isa <= BestIsa(), "this machine has no ", IsaName(isa));
+  PACE_CHECK(HasIsa(isa), "this machine has no ", IsaName(isa));
 #if defined(__x86_64__)
   static const Kernels amx = WithAmx();
-  switch (isa) {
-    case Isa::kPortable:
-      break;
-    case Isa::kAvx2:
-      return kAvx2Kernels;
-    case Isa::kAvx512:
-      return kAvx512Kernels;
-    case Isa::kAmx:
-      return amx;
-  }
+  if (isa == Isa::kAvx2) return kAvx2Kernels;
+  if (isa == Isa::kAvx512) return kAvx512Kernels;
+  if (isa == Isa::kAmx) return amx;
+#elif defined(__aarch64__)
+  static const Kernels bfmmla = WithBfmmla();
+  if (isa == Isa::kNeon) return kNeonKernels;
+  if (isa == Isa::kNeonBf16) return bfmmla;
 #endif
   return kPortableKernels;
 }

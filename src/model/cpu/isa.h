@@ -1,8 +1,8 @@
 // Which instruction set the kernels use.
 //
 // Each level's kernels are compiled in a file of their own with that level's
-// flags, and chosen at run time: a binary runs on every x86-64, and elsewhere
-// on the portable level.
+// flags, and chosen at run time: a binary runs on every processor of its
+// architecture.
 // Thread-safety: pure functions.
 #ifndef PACE_MODEL_CPU_ISA_H_
 #define PACE_MODEL_CPU_ISA_H_
@@ -14,19 +14,29 @@
 
 namespace pace {
 
+// The values have no order: IsaLevels() has.
 enum class Isa {
   kPortable,
+  // x86-64:
   kAvx2,
   kAvx512,
   kAmx,  // AVX-512, and bf16 products in tiles
+  // AArch64:
+  kNeon,
+  kNeonBf16,  // NEON, and bf16 products by BFMMLA
 };
 
-// What this machine has, rising; the portable level is always there.
-std::vector<Isa> IsaLevels();
+// What this machine has, slowest first; it begins with the portable level.
+const std::vector<Isa>& IsaLevels();
 // The last of them.
 Isa BestIsa();
 
+bool HasIsa(Isa isa);
+
 std::string_view IsaName(Isa isa);
+
+// Whether bf16 products have instructions of their own, faster than float32.
+bool HasBf16Products(Isa isa);
 
 // REQUIRES: one of IsaLevels()
 const Kernels& KernelsOf(Isa isa);

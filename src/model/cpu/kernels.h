@@ -5,7 +5,8 @@
 // the row alone, so its bits depend on neither its neighbours nor the share.
 //
 // All levels agree to the bit: every multiply-add is fused, every reduction
-// has one order. (bf16 through AMX flushes subnormals, the others do not.)
+// has one order. Exceptions are bf16 products with instructions of their own:
+// AMX flushes subnormals, and BFMMLA rounds in another way.
 //
 // Layouts. Activations are rows with a stride; the columns between a row's width
 // and the next multiple of kPanelWidth are 0 and stay 0. Weights are panels of

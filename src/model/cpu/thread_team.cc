@@ -21,6 +21,8 @@ constexpr int kSpinsBeforeYield = 4000;
 void Pause() {
 #if defined(__x86_64__)
   _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");  // `yield` does nothing on most cores
 #else
   std::this_thread::yield();
 #endif

@@ -1,5 +1,5 @@
 // Avx2: sixteen float lanes in two registers, with fused multiply-adds. See
-// vec_portable.h for what each operation means; the three agree to the bit.
+// vec_portable.h for what each operation means; all levels agree to the bit.
 //
 // Kernels are templates over this type, so none of its code can be linked into
 // another level: include it only in files that are compiled for it.

@@ -1,5 +1,5 @@
 // Avx512: sixteen float lanes in one register. See vec_portable.h for what each
-// operation means; the three agree to the bit.
+// operation means; all levels agree to the bit.
 //
 // Kernels are templates over this type, so none of its code can be linked into
 // another level: include it only in files that are compiled for it.

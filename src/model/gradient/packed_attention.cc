@@ -374,7 +374,7 @@ int64_t PackedAttention::num_bytes() const {
 
 template <typename T>
 void PackedAttention::Forward(const T* qkv, const Norms& norms, T* out, float* log_sums) {
-  if (std::is_same_v<T, float> || isa_ != Isa::kAmx) {
+  if (std::is_same_v<T, float> || !HasBf16Products(isa_)) {
     AttentionPass<T, float>(*this, qkv, norms).Forward(out, log_sums);
   } else {
     AttentionPass<T, uint16_t>(*this, qkv, norms).Forward(out, log_sums);
@@ -385,7 +385,7 @@ template <typename T>
 void PackedAttention::Backward(const T* qkv, const Norms& norms, const T* out,
                                const float* log_sums, const T* d_out, T* d_qkv,
                                const NormGradients& d_norms) {
-  if (std::is_same_v<T, float> || isa_ != Isa::kAmx) {
+  if (std::is_same_v<T, float> || !HasBf16Products(isa_)) {
     AttentionPass<T, float>(*this, qkv, norms).Backward(out, log_sums, d_out, d_qkv, d_norms);
   } else {
     AttentionPass<T, uint16_t>(*this, qkv, norms).Backward(out, log_sums, d_out, d_qkv, d_norms);

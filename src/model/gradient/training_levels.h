@@ -10,6 +10,8 @@ extern const TrainingKernels kPortableTraining;
 #if defined(__x86_64__)
 extern const TrainingKernels kAvx2Training;
 extern const TrainingKernels kAvx512Training;
+#elif defined(__aarch64__)
+extern const TrainingKernels kNeonTraining;
 #endif
 
 }  // namespace pace
