@@ -1,6 +1,6 @@
 #include "cluster/model_shape.h"
 
-#include <cmath>
+#include "core/exact_math.h"
 
 namespace pace {
 namespace {
@@ -48,7 +48,7 @@ double NumParametersRead(const ModelOptions& model, double batch) {
   double experts = 0;
   if (model.num_experts > 0) {
     const double share = Real(model.experts_per_token) / Real(model.num_experts);
-    experts = Real(model.num_experts) * (1 - std::pow(1 - share, batch));
+    experts = Real(model.num_experts) * (1 - exact::Pow(1 - share, batch));
   }
   return Parameters(model, experts, 1);
 }

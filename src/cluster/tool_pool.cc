@@ -1,7 +1,6 @@
 #include "cluster/tool_pool.h"
 
-#include <cmath>
-
+#include "core/exact_math.h"
 #include "core/random.h"
 
 namespace pace {
@@ -22,7 +21,7 @@ Seconds ToolLatency(const WorkloadOptions& options, uint64_t seed, PromptIndex p
   const double normal = random.Normal(static_cast<uint64_t>(prompt.value()), counter);
   const double sigma = options.tool_latency_sigma;
   // The factor's mean is 1 whatever sigma is.
-  return Seconds(options.tool_latency_s * std::exp(sigma * normal - 0.5 * sigma * sigma));
+  return Seconds(options.tool_latency_s * exact::Exp(sigma * normal - 0.5 * sigma * sigma));
 }
 
 }  // namespace pace

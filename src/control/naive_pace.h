@@ -6,13 +6,13 @@
 #define PACE_CONTROL_NAIVE_PACE_H_
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "config/admission_options.h"
 #include "core/decision.h"
+#include "core/exact_math.h"
 #include "core/random.h"
 #include "core/staleness.h"
 
@@ -141,8 +141,8 @@ class NaivePace {
     for (const double score : window) at_most += score <= *prefix;
     const double q = at_most / static_cast<double>(window.size());
     percentile = q;
-    const double up = std::pow(q, options_.gamma);
-    return up / (up + std::pow(1.0 - q, options_.gamma));
+    const double up = exact::Pow(q, options_.gamma);
+    return up / (up + exact::Pow(1.0 - q, options_.gamma));
   }
 
   const AdmissionOptions options_;

@@ -1,7 +1,8 @@
 #include "control/pace_admission.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "core/exact_math.h"
 
 namespace pace {
 namespace {
@@ -16,8 +17,8 @@ double TargetRate(int64_t occupancy, int64_t target_occupancy) {
 }  // namespace
 
 double SharpenedPercentile(double percentile, double gamma) {
-  const double rises = std::pow(percentile, gamma);
-  const double falls = std::pow(1.0 - percentile, gamma);
+  const double rises = exact::Pow(percentile, gamma);
+  const double falls = exact::Pow(1.0 - percentile, gamma);
   return rises / (rises + falls);
 }
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/exact_math.h"
+
 namespace pace {
 namespace {
 
@@ -15,6 +17,10 @@ constexpr int kRounds = 10;
 // [0, 2^53) scaled into [0, 1).
 double ToUnit(uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
+
+uint64_t Join(uint32_t high, uint32_t low) {
+  return (uint64_t{high} << 32) | low;
 }
 
 double ToOpenUnit(uint64_t bits) {
@@ -40,11 +46,15 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<u
 CounterRandom::CounterRandom(uint64_t seed, uint32_t stream)
     : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)}, stream_(stream) {}
 
-uint64_t CounterRandom::Bits(uint64_t a, uint64_t b) const {
-  const auto block = Philox4x32(
+std::array<uint32_t, 4> CounterRandom::Block(uint64_t a, uint64_t b) const {
+  return Philox4x32(
       {static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32), static_cast<uint32_t>(b), stream_},
       key_);
-  return (uint64_t{block[1]} << 32) | block[0];
+}
+
+uint64_t CounterRandom::Bits(uint64_t a, uint64_t b) const {
+  const auto block = Block(a, b);
+  return Join(block[1], block[0]);
 }
 
 double CounterRandom::Uniform(uint64_t a, uint64_t b) const {
@@ -55,18 +65,21 @@ double CounterRandom::OpenUniform(uint64_t a, uint64_t b) const {
   return ToOpenUnit(Bits(a, b));
 }
 
+// Box and Muller's transform of two uniform numbers.
 double CounterRandom::Normal(uint64_t a, uint64_t b) const {
-  const auto block = Philox4x32(
-      {static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32), static_cast<uint32_t>(b), stream_},
-      key_);
-  const double radius =
-      std::sqrt(-2.0 * std::log(ToOpenUnit((uint64_t{block[1]} << 32) | block[0])));
-  const double angle = 2.0 * std::numbers::pi * ToUnit((uint64_t{block[3]} << 32) | block[2]);
-  return radius * std::cos(angle);
+  const auto block = Block(a, b);
+  const double radius = std::sqrt(-2.0 * exact::Log(ToOpenUnit(Join(block[1], block[0]))));
+  return radius * exact::Cos(2.0 * std::numbers::pi * ToUnit(Join(block[3], block[2])));
+}
+
+double CounterRandom::RoughNormal(uint64_t a, uint64_t b) const {
+  const auto block = Block(a, b);
+  const double radius = std::sqrt(-2.0 * std::log(ToOpenUnit(Join(block[1], block[0]))));
+  return radius * std::cos(2.0 * std::numbers::pi * ToUnit(Join(block[3], block[2])));
 }
 
 double CounterRandom::Exponential(uint64_t a, uint64_t b) const {
-  return -std::log(OpenUniform(a, b));
+  return -exact::Log(OpenUniform(a, b));
 }
 
 }  // namespace pace

@@ -83,7 +83,7 @@ WeightSet RandomWeights(const ModelConfig& config, uint64_t seed, double scale) 
     const bool norm = parameter.name.ends_with("norm.weight");
     const std::span<float> out = std::span(*values).subspan(begin, count);
     for (size_t i = 0; i < count; ++i) {
-      const double normal = random.Normal(stream + (i >> 32), i & 0xffffffff);
+      const double normal = random.RoughNormal(stream + (i >> 32), i & 0xffffffff);
       out[i] = static_cast<float>(norm ? 1 + kNormDeviation * normal : scale * normal);
     }
     views.emplace(std::move(parameter.name), TensorView{.dtype = Dtype::kF32,

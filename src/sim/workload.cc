@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cluster/tool_pool.h"
+#include "core/exact_math.h"
 
 namespace pace {
 namespace {
@@ -27,10 +28,6 @@ enum WorkloadStream : uint32_t {
 constexpr uint64_t kTurnsPerMember = 1024;
 constexpr size_t kMaxFileBytes = size_t{1} << 28;
 
-double NormalToUniform(double normal) {
-  return 0.5 * std::erfc(-normal / std::sqrt(2.0));
-}
-
 uint64_t Key(PromptIndex prompt) {
   return static_cast<uint64_t>(prompt.value());
 }
@@ -40,7 +37,7 @@ uint64_t Key(int64_t member) {
 
 // Mean 1 whatever sigma is.
 double LognormalFactor(double normal, double sigma) {
-  return std::exp(sigma * normal - 0.5 * sigma * sigma);
+  return exact::Exp(sigma * normal - 0.5 * sigma * sigma);
 }
 
 Result<std::vector<int64_t>> LoadLengths(const std::string& path) {
@@ -62,10 +59,10 @@ Result<std::vector<int64_t>> LoadLengths(const std::string& path) {
 
 Workload::Workload(const WorkloadOptions& options, uint64_t seed)
     : options_(options),
-      log_mean_(std::log(options.mean_tokens) - 0.5 * options.sigma * options.sigma),
+      log_mean_(exact::Log(options.mean_tokens) - 0.5 * options.sigma * options.sigma),
       prompt_weight_(std::sqrt(options.prompt_share)),
       member_weight_(std::sqrt(1 - options.prompt_share)),
-      logit_pass_(std::log(options.pass_rate / (1 - options.pass_rate))),
+      logit_pass_(exact::Log(options.pass_rate / (1 - options.pass_rate))),
       difficulty_(seed, kDifficulty),
       prompt_length_(seed, kPromptLength),
       length_(seed, kLength),
@@ -93,7 +90,7 @@ PromptTraits Workload::Prompt(PromptIndex prompt) const {
   const double own = prompt_length_.Normal(Key(prompt));
   traits.length_shift = prompt_weight_ * (rho * traits.difficulty + std::sqrt(1 - rho * rho) * own);
   const double logit = logit_pass_ - options_.pass_slope * traits.difficulty;
-  traits.pass_rate = 1 / (1 + std::exp(-logit));
+  traits.pass_rate = 1 / (1 + exact::Exp(-logit));
   traits.drift_factor =
       LognormalFactor(prompt_drift_.Normal(Key(prompt)), options_.drift_prompt_sigma);
   return traits;
@@ -102,15 +99,15 @@ PromptTraits Workload::Prompt(PromptIndex prompt) const {
 double Workload::Length(double normal) const {
   switch (options_.length) {
     case LengthLaw::kLognormal:
-      return std::exp(log_mean_ + options_.sigma * normal);
+      return exact::Exp(log_mean_ + options_.sigma * normal);
     case LengthLaw::kExponential:
       // The upper tail of a normal maps to the upper tail of the lengths.
-      return -options_.mean_tokens * std::log(std::max(NormalToUniform(-normal), 1e-300));
+      return -options_.mean_tokens * exact::Log(std::max(exact::NormalCdf(-normal), 1e-300));
     case LengthLaw::kFixed:
       return options_.mean_tokens;
     case LengthLaw::kFile: {
       const auto size = static_cast<double>(lengths_.size());
-      const auto index = static_cast<size_t>(std::min(size - 1, NormalToUniform(normal) * size));
+      const auto index = static_cast<size_t>(std::min(size - 1, exact::NormalCdf(normal) * size));
       return static_cast<double>(lengths_[index]);
     }
   }
@@ -169,7 +166,7 @@ std::optional<double> Workload::PrefixScore(PromptIndex prompt, int64_t member, 
     const int64_t here = std::min(left, segments[i].num_tokens);
     const double lag = static_cast<double>(Lag(segments[i].version, scorer));
     sum += static_cast<double>(here) *
-           (options_.drift_floor + options_.drift * std::pow(lag, options_.drift_power));
+           (options_.drift_floor + options_.drift * exact::Pow(lag, options_.drift_power));
     left -= here;
   }
   const double factor =

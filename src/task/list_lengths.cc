@@ -1,16 +1,16 @@
 #include "task/list_lengths.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/concat.h"
+#include "core/exact_math.h"
 
 namespace pace {
 
 ListLengths::ListLengths(const TaskOptions& options) : min_numbers_(options.min_numbers) {
   double total = 0;
   for (int64_t kind = 0; kind <= options.max_numbers - options.min_numbers; ++kind) {
-    total += std::exp(-static_cast<double>(kind) / options.length_scale);
+    total += exact::Exp(-static_cast<double>(kind) / options.length_scale);
     cumulative_.push_back(total);
   }
   for (double& share : cumulative_) share /= total;
