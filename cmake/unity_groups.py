@@ -1,0 +1,97 @@
+"""Chooses which source files are compiled together (PaceUnity.cmake).
+
+    unity_groups.py TARGETS OUT
+
+TARGETS has a line per target: its name, its folder and its files, separated by tabs.
+OUT receives CMake code that sets UNITY_GROUP for each file.
+
+Files of one group share a translation unit, so no name of an unnamed namespace may
+occur in another file of its group: it could clash with, or be taken for, that file's own.
+"""
+
+import pathlib
+import re
+import sys
+
+# Beyond these a group takes longer than the parsing that it saves is worth.
+MAX_FILES = 10
+MAX_LINES = 2200
+
+_NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
+_UNNAMED = re.compile(r"\bnamespace\s*\{")
+_WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
+# What a test file repeats without harm.
+_SHARED = {"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "INSTANTIATE_TEST_SUITE_P"}
+
+
+def code_of(text):
+    return _NOISE.sub(" ", text)
+
+
+def unnamed_names(code):
+    """Words that unnamed namespaces declare: those in front of a bracket, a brace, a
+    semicolon or an equals sign, outside of bodies."""
+    names = set()
+    for start in _UNNAMED.finditer(code):
+        depth, outside = 1, []
+        for character in code[start.end():]:
+            if character == "{":
+                depth += 1
+                outside.append(" {" if depth == 2 else "")
+            elif character == "}":
+                depth -= 1
+                if depth == 0:
+                    break
+            elif depth == 1:
+                outside.append(character)
+        text = "".join(outside)
+        names |= set(re.findall(r"\b(\w+)\s*(?=[({;=\[])", text))
+        names |= set(re.findall(r"\b(?:struct|class|enum|using)\s+(?:class\s+)?(\w+)", text))
+    return names - _SHARED
+
+
+class SourceFile:
+    def __init__(self, path):
+        text = path.read_text(encoding="utf-8")
+        code = code_of(text)
+        self.num_lines = text.count("\n")
+        self.unnamed = unnamed_names(code)
+        self.words = set(_WORD.findall(code))
+
+    def clashes(self, other):
+        return not (self.unnamed.isdisjoint(other.words) and other.unnamed.isdisjoint(self.words))
+
+
+def groups_of(files):
+    """Indices of `files` in groups, each file in the first group that has room for it."""
+    groups = []
+    for index, file in enumerate(files):
+        for group in groups:
+            lines = sum(files[i].num_lines for i in group) + file.num_lines
+            if len(group) < MAX_FILES and lines <= MAX_LINES and not any(
+                    files[i].clashes(file) for i in group):
+                group.append(index)
+                break
+        else:
+            groups.append([index])
+    return groups
+
+
+def main():
+    targets, out = map(pathlib.Path, sys.argv[1:])
+    lines = []
+    for line in targets.read_text().splitlines():
+        target, folder, *names = line.split("\t")
+        paths = [pathlib.Path(folder, name) for name in names]
+        files = [SourceFile(path) for path in paths]
+        for number, group in enumerate(groups_of(files)):
+            members = " ".join(f'"{paths[i]}"' for i in group)
+            lines.append(f'set_source_files_properties({members} DIRECTORY "{folder}" '
+                         f'PROPERTIES UNITY_GROUP {target}{number})')
+    text = "\n".join(lines) + "\n"
+    if not out.exists() or out.read_text() != text:
+        out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
