@@ -6,18 +6,21 @@ PACE_JOBS ?= $(shell nproc)
 # Seconds for each fuzz target.
 PACE_FUZZ_SECONDS ?= 10
 # Which builds `make test` tests; a subset is for quick rounds.
-STAGES ?= release asan tsan
+STAGES ?= release asan tsan cross
 export PACE_JOBS PACE_FUZZ_SECONDS
 
-.PHONY: help demo build test check format clean
+.PHONY: help demo build test test-cross check lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo     build pace and run the demonstration; ends with the path of its report'
 	@echo 'make build    build build/pace'
-	@echo 'make test     all tests, then the torch-free ones under sanitizers, then short fuzzing'
+	@echo 'make test     all tests, then the torch-free ones under sanitizers, then short fuzzing,'
+	@echo '              then those that promise bits for the other processor, emulated'
 	@echo '              (STAGES="$(STAGES)" PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) PACE_JOBS=$(PACE_JOBS))'
-	@echo 'make check    format, lint, layers, and the build with thread-safety analysis'
+	@echo 'make test-cross  all torch-free tests for the other processor (x86_64 or aarch64), emulated'
+	@echo 'make check    format, structure, thread-safety analysis, lint of the files that changed'
+	@echo 'make lint     the same, with lint of every file (hours on two cores)'
 	@echo 'make format   rewrite the sources in the one format'
 	@echo 'make clean    remove every build folder (runs/ stays)'
 
@@ -33,13 +36,21 @@ test:
 	@scripts/setup test
 	@scripts/run_tests $(STAGES)
 
+test-cross:
+	@scripts/setup cross
+	@PACE_WHOLE_STAGES=1 scripts/run_tests cross
+
 check:
 	@scripts/setup check
 	@scripts/run_checks
 
+lint:
+	@scripts/setup check
+	@scripts/run_checks --all
+
 format:
 	@scripts/setup check
-	@find src -regex '.*\.\(cc\|h\|cu\|cuh\)' -print0 | xargs -0 clang-format-19 -i
+	@find src tests -regex '.*\.\(cc\|h\|cu\|cuh\)' -print0 | xargs -0 clang-format-19 -i
 
 clean:
-	rm -rf build build-asan build-core build-cuda build-dev build-tsan .deps
+	rm -rf build build-asan build-core build-cross build-cuda build-dev build-tsan .deps

@@ -3,7 +3,7 @@
 #   pace_library(pool SRCS pool.cc DEPS pace::control [TORCH])
 #   pace_binary(pace SRCS main.cc DEPS pace::sim)
 #   pace_test(pool_test SRCS pool_test.cc DEPS pace::pool
-#             [HEAVY] [OPTIMIZED] [TORCH])
+#             [HEAVY] [OPTIMIZED] [TORCH] [SAME_BITS] [THREADS])
 #   pace_fuzzer(snapshot_fuzz SRCS snapshot_fuzz.cc DEPS pace::pool [SEEDS seeds/snapshot])
 #   pace_file_options(kernels.cc -mavx2)
 #   pace_python_test(layers_test SCRIPT layers_test.py [HEAVY] [PEERS] [NEEDS pace])
@@ -12,9 +12,13 @@
 # in the Python that has torch and, where scripts/setup could install them, the packages
 # to compare with.
 #
+# SAME_BITS: promises the same bits on every processor; what `make test` runs of the cross
+# build. THREADS: has threads of its own; what `make test` runs under the thread sanitizer.
+#
 # ctest labels: `unit` by default, `heavy` with HEAVY (end to end, or long: the
-# sanitizer builds leave these out), `fuzz` for fuzzers. The targets pace_tests
-# (everything ctest runs), pace_unit_tests and pace_fuzzers build them.
+# sanitizer builds leave these out), `fuzz` for fuzzers; also `same_bits` and `threads`. The
+# targets pace_tests (everything ctest runs), pace_unit_tests, pace_fuzzers,
+# pace_same_bits_tests and pace_threads_tests build them.
 #
 # A test reads PACE_SOURCE_DIR and PACE_BINARY_DIR, as macros in C++ and as
 # environment variables in Python.
@@ -22,6 +26,8 @@
 add_custom_target(pace_tests)
 add_custom_target(pace_unit_tests)
 add_custom_target(pace_fuzzers)
+add_custom_target(pace_same_bits_tests)
+add_custom_target(pace_threads_tests)
 add_dependencies(pace_tests pace_unit_tests pace_fuzzers)
 
 function(pace_library name)
@@ -38,6 +44,7 @@ function(pace_library name)
   else()
     _pace_use_header(pace_${name} standard)
   endif()
+  _pace_unity(pace_${name} "${ARG_SRCS}")
 endfunction()
 
 function(pace_binary name)
@@ -45,10 +52,11 @@ function(pace_binary name)
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} pace_build_flags)
+  _pace_unity(${name} "${ARG_SRCS}")
 endfunction()
 
 function(pace_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "HEAVY;OPTIMIZED;TORCH" "" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "HEAVY;OPTIMIZED;TORCH;SAME_BITS;THREADS" "" "SRCS;DEPS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS} GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
@@ -63,6 +71,13 @@ function(pace_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   _pace_label_test(${name} "${ARG_HEAVY}")
+  foreach(kind same_bits threads)
+    string(TOUPPER ${kind} option)
+    if(ARG_${option})
+      set_property(TEST ${name} APPEND PROPERTY LABELS ${kind})
+      add_dependencies(pace_${kind}_tests ${name})
+    endif()
+  endforeach()
   if(ARG_HEAVY)
     add_dependencies(pace_tests ${name})
   else()
@@ -77,11 +92,12 @@ function(pace_file_options file)
 endfunction()
 
 # Python's tests look at the sources or at the release binary; under a
-# sanitizer they would add nothing, so those builds do not register them.
+# sanitizer or for another processor they would add nothing, so those builds do not
+# register them.
 function(pace_python_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "HEAVY;PEERS" "SCRIPT" "NEEDS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
-  if(PACE_SANITIZE)
+  if(PACE_SANITIZE OR CMAKE_CROSSCOMPILING)
     return()
   endif()
   set(python Python3::Interpreter)
