@@ -44,6 +44,7 @@ struct ConfigArguments {
   std::vector<std::string> overrides;
   bool list = false;
   bool keys = false;
+  bool methods = false;
 };
 int RunConfigCommand(const ConfigArguments& arguments);
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "config/methods.h"
 #include "config/presets.h"
 #include "config/settings.h"
 
@@ -14,13 +15,18 @@ int RunConfigCommand(const ConfigArguments& arguments) {
     }
     return 0;
   }
+  if (arguments.methods) {
+    std::fputs(DescribeMethods().c_str(), stdout);
+    return 0;
+  }
   if (arguments.keys) {
     std::fputs(DescribeSettings().c_str(), stdout);
     return 0;
   }
   if (arguments.settings.empty()) {
-    return Fail(InvalidArgument(
-        "config: needs a preset or a YAML file, --list or --keys (try: pace config --list)"));
+    return Fail(
+        InvalidArgument("config: needs a preset or a YAML file, --list, --keys or --methods (try: "
+                        "pace config --list)"));
   }
   const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
   if (!settings.ok()) return Fail(settings.status());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "config/methods.h"
 #include "record/build_info.h"
 
 namespace pace {
@@ -19,17 +20,25 @@ CLI::App* AddCommand(CLI::App& app, const char* name, const char* what, const ch
   return command;
 }
 
+// Every method, for --help.
+std::string MethodNames() {
+  std::string out;
+  for (const Method& method : Methods()) {
+    out += Concat(out.empty() ? "" : ", ", method.alias.empty() ? method.name : method.alias);
+  }
+  return out + " (pace config --methods)";
+}
+
 void AddSim(CLI::App& app, SimArguments& arguments) {
   CLI::App* sim =
       AddCommand(app, "sim", "Ask what a policy would do on a cluster, under virtual time",
                  "pace sim math-4b supply.threshold=4\n"
-                 "  pace sim math-4b --methods sync,async,effective\n"
+                 "  pace sim math-4b --methods sync,async,pace\n"
                  "  pace sim math-4b --sweep admission.target_occupancy=8,12,16,24");
   sim->add_option("settings", arguments.settings, kSettingsHelp)->required();
   sim->add_option("overrides", arguments.overrides, kOverridesHelp);
   sim->add_option("--methods", arguments.methods,
-                  "Methods to run side by side: sync, async, stale-K, oldest-K, raw, generation, "
-                  "waiting, effective")
+                  Concat("Methods to run side by side, as pace,async: ", MethodNames()))
       ->delimiter(',')
       ->allow_extra_args(false);
   sim->add_option("--sweep", arguments.sweep,
@@ -61,11 +70,13 @@ void AddReport(CLI::App& app, ReportArguments& arguments) {
 }
 
 void AddConfig(CLI::App& app, ConfigArguments& arguments) {
-  CLI::App* config = AddCommand(app, "config", "Show settings: resolved, all keys, or all presets",
-                                "pace config math-4b supply.threshold=4 > mine.yaml");
+  CLI::App* config =
+      AddCommand(app, "config", "Show settings: resolved, or all keys, presets, methods",
+                 "pace config math-4b supply.threshold=4 > mine.yaml");
   config->add_option("settings", arguments.settings, kSettingsHelp);
   config->add_option("overrides", arguments.overrides, kOverridesHelp);
   config->add_flag("--list", arguments.list, "List the presets");
+  config->add_flag("--methods", arguments.methods, "List the methods of --method");
   config->add_flag("--keys", arguments.keys, "Describe every key, as Markdown");
 }
 
@@ -289,9 +300,7 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
                                "  pace train --resume runs/tiny");
   train->add_option("settings", arguments.settings, kSettingsHelp);
   train->add_option("overrides", arguments.overrides, kOverridesHelp);
-  train->add_option("--method", arguments.method,
-                    "A method's settings: sync, async, raw, generation, waiting, effective, "
-                    "stale-K, oldest-K, m2po");
+  train->add_option("--method", arguments.method, Concat("A method's settings: ", MethodNames()));
   train
       ->add_option("--driver", arguments.driver,
                    "runtime = this machine's clock; lab = the cluster model's, to the bit")

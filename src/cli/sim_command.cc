@@ -34,6 +34,7 @@ struct SimRun {
 Result<std::vector<SimRun>> PlanRuns(const SimArguments& arguments, const Settings& settings,
                                      const std::string& out) {
   std::vector<std::string> methods = arguments.methods;
+  const char* const where = methods.empty() ? "compare.methods" : "--methods";
   if (methods.empty()) methods = settings.compare.methods;
   std::vector<SimRun> runs;
   if (methods.empty()) {
@@ -41,7 +42,7 @@ Result<std::vector<SimRun>> PlanRuns(const SimArguments& arguments, const Settin
     return runs;
   }
   for (const std::string& method : methods) {
-    const Result<Settings> bundled = ApplyMethod(settings, method);
+    const Result<Settings> bundled = ApplyMethod(settings, method, where);
     if (!bundled.ok()) return bundled.status();
     const auto reference = ReferenceSeconds(settings.compare, method);
     if (!reference.ok()) return reference.status();

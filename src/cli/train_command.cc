@@ -55,7 +55,7 @@ Result<Settings> SettingsOf(const TrainArguments& arguments) {
     }
     Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
     if (!settings.ok() || arguments.method.empty()) return settings;
-    return ApplyMethod(*settings, arguments.method);
+    return ApplyMethod(*settings, arguments.method, "--method");
   }
   if (!arguments.settings.empty()) {
     return InvalidArgument("--resume ", arguments.resume, ": a run goes on with its own settings");

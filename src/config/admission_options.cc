@@ -96,6 +96,7 @@ bool AdmissionOptions::UsesPrefixScores() const {
 }
 
 std::optional<AdmissionVariant> VariantFromName(std::string_view name) {
+  if (name == "pace") name = "effective";  // the variant that is PACE
   for (const NamedVariant& known : kVariants) {
     if (known.name == name) return known.variant;
   }

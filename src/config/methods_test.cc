@@ -101,6 +101,40 @@ TEST(MethodsTest, BadNamesAndEntriesAreRefusedInOneLine) {
   EXPECT_FALSE(ApplyMethod(settings, "sync").ok());
 }
 
+TEST(MethodsTest, PaceIsAnotherNameOfEffectiveWhereverAMethodIsNamed) {
+  Settings settings = Load("time-6gpu");
+  settings.compare.overrides = {"effective:admission.gamma=2", "pace:admission.beta=0.5"};
+  const auto pace = ApplyMethod(settings, "pace");
+  const auto effective = ApplyMethod(settings, "effective");
+  ASSERT_TRUE(pace.ok()) << pace.status().message();
+  ASSERT_TRUE(effective.ok());
+  EXPECT_EQ(ToYaml(*pace), ToYaml(*effective));
+  EXPECT_EQ(pace->admission.gamma, 2);
+  EXPECT_EQ(pace->admission.beta, 0.5);
+  EXPECT_EQ(**ReferenceSeconds(settings.compare, "pace"), 28.22);
+  EXPECT_TRUE(LoadSettings("tiny", {"admission.variant=pace"}).ok());
+}
+
+TEST(MethodsTest, AnErrorNamesWhatTheUserTypedAndEveryMethod) {
+  const auto unknown = ApplyMethod(Settings(), "pce", "--method");
+  ASSERT_FALSE(unknown.ok());
+  const std::string& message = unknown.status().message();
+  EXPECT_TRUE(message.starts_with("--method pce: ")) << message;
+  EXPECT_EQ(message.find("compare.methods"), std::string::npos);
+  for (const Method& method : Methods()) {
+    EXPECT_NE(message.find(method.name), std::string::npos) << method.name;
+    EXPECT_NE(DescribeMethods().find(method.doc), std::string::npos) << method.name;
+  }
+}
+
+TEST(MethodsTest, TitlesAreWhatPagesShow) {
+  EXPECT_EQ(MethodTitle("effective"), "PACE");
+  EXPECT_EQ(MethodTitle("pace"), "PACE");
+  EXPECT_EQ(MethodTitle("async"), "Async");
+  EXPECT_EQ(MethodTitle("stale-2.5"), "Stale-2.5");
+  EXPECT_EQ(MethodTitle("gamma-2"), "gamma-2");
+}
+
 TEST(MethodsTest, ReferenceTimesAreReadByMethod) {
   const CompareOptions compare = Load("time-6gpu").compare;
   EXPECT_EQ(**ReferenceSeconds(compare, "effective"), 28.22);

@@ -38,7 +38,7 @@ Status SetVariant(Settings& settings, const FieldValue& value) {
   const auto variant = VariantFromName(name);
   if (!variant.has_value()) {
     return InvalidArgument("admission.variant = ", Printable(name),
-                           ": must be one of effective, raw, generation, waiting");
+                           ": must be one of effective (or pace), raw, generation, waiting");
   }
   settings.admission.policy = AdmissionKind::kPace;
   settings.admission.wait_weight = variant->wait_weight;
