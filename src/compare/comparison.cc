@@ -117,7 +117,7 @@ Result<std::vector<Cell>> RunComparison(const Experiment& experiment,
   if (error) return Unavailable(options.directory, ": cannot be made: ", error.message());
   const std::string path = Concat(options.directory, "/", kCellsFile);
   CellStore store(CellsOf(experiment), path);
-  if (std::filesystem::exists(path)) {
+  if (std::filesystem::exists(path, error)) {
     Result<std::vector<Cell>> there = ReadCells(path);
     if (!there.ok()) return there.status();
     for (Cell& cell : *there) store.Add(std::move(cell));

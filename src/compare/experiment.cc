@@ -1,15 +1,15 @@
 #include "compare/experiment.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 
+#include "compare/built_in_experiments.h"
 #include "compare/cell_summary.h"
 #include "config/methods.h"
+#include "config/yaml_document.h"
 #include "core/printable.h"
 
 namespace pace {
@@ -19,18 +19,15 @@ constexpr char kFolder[] = "experiments";
 constexpr int64_t kMaxSeeds = 1000;
 constexpr size_t kMaxArms = 16;  // that a page can show
 
-std::string Place(const std::string& name, const YAML::Node& node) {
-  return Concat(name, ":", node.Mark().line + 1);
-}
-
 Result<std::string> Word(const YAML::Node& node, std::string_view key, const std::string& name) {
-  if (!node.IsScalar()) return InvalidArgument(key, ": must be one value").At(Place(name, node));
+  if (!node.IsScalar())
+    return InvalidArgument(key, ": must be one value").At(YamlPlace(name, node));
   return node.Scalar();
 }
 
 Result<std::vector<std::string>> Words(const YAML::Node& node, std::string_view key,
                                        const std::string& name) {
-  if (!node.IsSequence()) return InvalidArgument(key, ": must be a list").At(Place(name, node));
+  if (!node.IsSequence()) return InvalidArgument(key, ": must be a list").At(YamlPlace(name, node));
   std::vector<std::string> out;
   for (const YAML::Node& item : node) {
     Result<std::string> word = Word(item, key, name);
@@ -43,7 +40,7 @@ Result<std::vector<std::string>> Words(const YAML::Node& node, std::string_view 
 Result<double> Number(const YAML::Node& node, std::string_view key, const std::string& name) {
   double value = 0;
   if (!node.IsScalar() || !YAML::convert<double>::decode(node, value)) {
-    return InvalidArgument(key, ": must be a number").At(Place(name, node));
+    return InvalidArgument(key, ": must be a number").At(YamlPlace(name, node));
   }
   return value;
 }
@@ -66,7 +63,8 @@ Result<Arm> ParseArm(const YAML::Node& node, const std::string& name) {
     return arm;
   }
   if (!node.IsMap())
-    return InvalidArgument("arms: a word or {name, method, set}").At(Place(name, node));
+    return InvalidArgument("arms: a word or {name, method, set}").At(YamlPlace(name, node));
+  PACE_RETURN_IF_ERROR(CheckKeysOnce(node, name));
   for (const auto& entry : node) {
     const std::string key = entry.first.Scalar();
     if (key == "set") {
@@ -83,7 +81,7 @@ Result<Arm> ParseArm(const YAML::Node& node, const std::string& name) {
       arm.method = std::move(word).value();
     } else {
       return InvalidArgument("arms: unknown key ", Printable(key), " (name, method, set)")
-          .At(Place(name, entry.first));
+          .At(YamlPlace(name, entry.first));
     }
   }
   if (arm.name.empty()) arm.name = arm.method;
@@ -93,7 +91,8 @@ Result<Arm> ParseArm(const YAML::Node& node, const std::string& name) {
 
 Result<Claim> ParseClaim(const YAML::Node& node, const std::string& name) {
   if (!node.IsMap())
-    return InvalidArgument("claims: must be {says, value, of, ...}").At(Place(name, node));
+    return InvalidArgument("claims: must be {says, value, of, ...}").At(YamlPlace(name, node));
+  PACE_RETURN_IF_ERROR(CheckKeysOnce(node, name));
   Claim claim;
   for (const auto& entry : node) {
     const std::string key = entry.first.Scalar();
@@ -115,7 +114,7 @@ Result<Claim> ParseClaim(const YAML::Node& node, const std::string& name) {
     if (text == nullptr) {
       return InvalidArgument("claims: unknown key ", Printable(key),
                              " (says, value, of, over, at_least, at_most, paper)")
-          .At(Place(name, entry.first));
+          .At(YamlPlace(name, entry.first));
     }
     Result<std::string> word = Word(entry.second, key, name);
     if (!word.ok()) return word.status();
@@ -160,7 +159,8 @@ Status Check(const Experiment& experiment) {
 Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value,
                 const std::string& name) {
   if (key == "arms" || key == "claims") {
-    if (!value.IsSequence()) return InvalidArgument(key, ": must be a list").At(Place(name, value));
+    if (!value.IsSequence())
+      return InvalidArgument(key, ": must be a list").At(YamlPlace(name, value));
     for (const YAML::Node& item : value) {
       if (key == "arms") {
         Result<Arm> arm = ParseArm(item, name);
@@ -184,14 +184,14 @@ Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value
     const Result<double> number = Number(value, key, name);
     if (!number.ok()) return number.status();
     if (!(*number >= 1 && *number <= kMaxSeeds)) {
-      return InvalidArgument("seeds: must be 1 to ", kMaxSeeds).At(Place(name, value));
+      return InvalidArgument("seeds: must be 1 to ", kMaxSeeds).At(YamlPlace(name, value));
     }
     out.num_seeds = static_cast<int64_t>(*number);
     return Status::Ok();
   }
   if (key == "groups") {
     if (!value.IsScalar() || !YAML::convert<bool>::decode(value, out.keep_groups)) {
-      return InvalidArgument("groups: must be true or false").At(Place(name, value));
+      return InvalidArgument("groups: must be true or false").At(YamlPlace(name, value));
     }
     return Status::Ok();
   }
@@ -203,7 +203,7 @@ Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value
   if (text == nullptr) {
     return InvalidArgument("unknown key ", Printable(key),
                            " (title, paper, base, set, seeds, baseline, groups, arms, claims)")
-        .At(Place(name, value));
+        .At(YamlPlace(name, value));
   }
   Result<std::string> word = Word(value, key, name);
   if (!word.ok()) return word.status();
@@ -212,14 +212,13 @@ Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value
 }
 
 std::string KnownExperiments() {
-  std::vector<std::string> names;
+  std::set<std::string> names;
+  for (const BuiltInExperiment& known : BuiltInExperiments()) names.emplace(known.name);
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(kFolder, error)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+    if (entry.path().extension() == ".yaml") names.insert(entry.path().stem().string());
   }
-  std::sort(names.begin(), names.end());
-  if (names.empty()) return Concat("there is no folder ", kFolder, " here");
-  std::string out = Concat("in ", kFolder, ":");
+  std::string out = "there are:";
   for (const std::string& name : names) out += " " + name;
   return out;
 }
@@ -236,14 +235,16 @@ const Arm* Experiment::FindArm(std::string_view arm) const {
 Result<Experiment> ParseExperiment(std::string_view yaml, const std::string& name) {
   Experiment out;
   try {
-    const YAML::Node document = YAML::Load(std::string(yaml));
-    if (!document.IsMap()) return InvalidArgument(name, ": must hold title, base, arms");
-    for (const auto& entry : document) {
+    const Result<YAML::Node> document = LoadYamlDocument(yaml, name);
+    if (!document.ok()) return document.status();
+    if (!document->IsMap()) return InvalidArgument(name, ": must hold title, base, arms");
+    PACE_RETURN_IF_ERROR(CheckKeysOnce(*document, name));
+    for (const auto& entry : *document) {
       if (!entry.first.IsScalar()) return InvalidArgument("a key must be a word").At(name);
       PACE_RETURN_IF_ERROR(ApplyKey(out, entry.first.Scalar(), entry.second, name));
     }
   } catch (const YAML::Exception& error) {
-    return InvalidArgument(name, ":", error.mark.line + 1, ": not YAML: ", Printable(error.msg));
+    return YamlError(error, name);
   }
   out.name = std::filesystem::path(name).stem().string();
   PACE_RETURN_IF_ERROR(Check(out).At(name));
@@ -252,9 +253,14 @@ Result<Experiment> ParseExperiment(std::string_view yaml, const std::string& nam
 
 Result<Experiment> LoadExperiment(const std::string& name_or_path) {
   std::string path = name_or_path;
-  if (!std::filesystem::is_regular_file(path)) path = Concat(kFolder, "/", name_or_path, ".yaml");
+  std::error_code ignored;  // opening it says what is wrong
+  if (!std::filesystem::is_regular_file(path, ignored))
+    path = Concat(kFolder, "/", name_or_path, ".yaml");
   std::ifstream file(path, std::ios::binary);
   if (!file) {
+    for (const BuiltInExperiment& known : BuiltInExperiments()) {
+      if (known.name == name_or_path) return ParseExperiment(known.yaml, name_or_path);
+    }
     return NotFound(Printable(name_or_path), ": neither a file nor an experiment (",
                     KnownExperiments(), ")");
   }
@@ -272,9 +278,7 @@ Result<Settings> SettingsOf(const Experiment& experiment, const CellId& cell,
   Result<Settings> settings = ApplyMethod(*base, arm->method);
   if (!settings.ok()) return settings.status().At(Concat(experiment.name, ", arm ", arm->name));
   for (const auto* list : {&arm->set, &overrides}) {
-    for (const std::string& assignment : *list) {
-      PACE_RETURN_IF_ERROR(ApplyOverride(*settings, assignment).At(Concat("arm ", arm->name)));
-    }
+    PACE_RETURN_IF_ERROR(ApplyOverrides(*settings, *list).At(Concat("arm ", arm->name)));
   }
   settings->run.seed = cell.seed;
   PACE_RETURN_IF_ERROR(settings->Validate().At(Concat("arm ", arm->name)));

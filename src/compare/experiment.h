@@ -74,7 +74,7 @@ struct CellId {
 };
 
 Result<Experiment> ParseExperiment(std::string_view yaml, const std::string& name);
-// A file, or the name of one in the folder `experiments`.
+// A file, the name of one in the folder `experiments`, or of one built in.
 Result<Experiment> LoadExperiment(const std::string& name_or_path);
 
 // Settings of one cell. `overrides` are the user's and come last.

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "compare/built_in_experiments.h"
+
 namespace pace {
 namespace {
 
@@ -41,6 +45,34 @@ std::string With(const std::string& from, const std::string& to) {
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
+}
+
+TEST(ExperimentTest, TheExperimentsOfTheFolderAreBuiltIn) {
+  std::set<std::string> names;
+  for (const BuiltInExperiment& known : BuiltInExperiments()) {
+    names.emplace(known.name);
+    const auto parsed = ParseExperiment(known.yaml, std::string(known.name));
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    for (const Arm& arm : parsed->arms) {
+      EXPECT_TRUE(SettingsOf(*parsed, {arm.name, 1}, {}).ok()) << known.name << " " << arm.name;
+    }
+  }
+  EXPECT_TRUE(names.contains("main"));
+  EXPECT_TRUE(names.contains("mini"));
+  // A name that no file has: what is found lies inside the program.
+  EXPECT_EQ(ParseExperiment(kGood, "a/b/two.yaml")->name, "two");
+}
+
+TEST(ExperimentTest, ARepeatedKeyAndASecondDocumentAreRefused) {
+  EXPECT_FALSE(ParseExperiment(With("seeds: 3", "seeds: 3\nseeds: 4"), "e.yaml").ok());
+  EXPECT_FALSE(ParseExperiment(With("at_most: 1,", "at_most: 1, at_most: 2,"), "e.yaml").ok());
+  EXPECT_FALSE(ParseExperiment(std::string(kGood) + "---\nbase: tiny\n", "e.yaml").ok());
+}
+
+TEST(ExperimentTest, AFileThatCannotBeLookedForIsNotFound) {
+  const auto missing = LoadExperiment(std::string(5000, 'x'));
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.status().code(), StatusCode::kNotFound);
 }
 
 TEST(ExperimentTest, SaysWhatIsWrongInOneLine) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "config/text_list.h"
 #include "core/printable.h"
 
 namespace pace {
@@ -73,7 +74,9 @@ std::optional<std::string> ToText(const FieldValue& value) {
 std::string Quoted(const std::string& text) {
   static constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos && text.front() != '-') {
+  const bool null = text == "null" || text == "Null" || text == "NULL";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos && text.front() != '-' &&
+      !null) {
     return text;
   }
   std::string out = "\"";
@@ -88,20 +91,6 @@ std::string Quoted(const std::string& text) {
     }
   }
   return out + '"';
-}
-
-std::vector<std::string> SplitAtCommas(const std::string& text) {
-  std::vector<std::string> parts;
-  std::string part;
-  for (const char c : text) {
-    if (c == ',') {
-      parts.push_back(std::exchange(part, ""));
-    } else if (c != ' ' && c != '[' && c != ']') {
-      part += c;
-    }
-  }
-  if (!part.empty() || !parts.empty()) parts.push_back(part);
-  return parts;
 }
 
 }  // namespace
@@ -194,7 +183,9 @@ Field Field::TextList(std::string key, std::vector<std::string>& value, std::str
     }
     const auto text = ToText(given);
     if (!text.has_value()) return InvalidArgument("must be a list of names");
-    value = SplitAtCommas(*text);
+    Result<std::vector<std::string>> items = ParseTextList(*text);
+    if (!items.ok()) return items.status();
+    value = std::move(items).value();
     return Status::Ok();
   };
   return field;

@@ -1,12 +1,11 @@
 #include "config/settings.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "config/presets.h"
+#include "config/yaml_document.h"
 #include "core/printable.h"
 
 namespace pace {
@@ -46,10 +45,6 @@ Status SetVariant(Settings& settings, const FieldValue& value) {
   return Status::Ok();
 }
 
-std::string Place(const std::string& name, const YAML::Node& node) {
-  return Concat(name, ":", node.Mark().line + 1);
-}
-
 Status ApplyPresetNamed(Settings& settings, const std::string& name) {
   const Preset* preset = FindPreset(name);
   if (preset == nullptr) {
@@ -64,7 +59,7 @@ Status ApplyPresetNamed(Settings& settings, const std::string& name) {
 
 Status ApplyEntry(Settings& settings, const std::string& section, const YAML::Node& key,
                   const YAML::Node& value, const std::string& name) {
-  if (!key.IsScalar()) return InvalidArgument("a key must be a word").At(Place(name, key));
+  if (!key.IsScalar()) return InvalidArgument("a key must be a word").At(YamlPlace(name, key));
   const std::string full_key = section + "." + key.Scalar();
   FieldValue given = nullptr;
   if (value.IsScalar()) {
@@ -74,16 +69,21 @@ Status ApplyEntry(Settings& settings, const std::string& section, const YAML::No
     for (const YAML::Node& item : value) {
       if (!item.IsScalar()) {
         return InvalidArgument(Printable(full_key), ": a list holds words only")
-            .At(Place(name, item));
+            .At(YamlPlace(name, item));
       }
       items.push_back(item.Scalar());
     }
     given = std::move(items);
   } else if (!value.IsNull()) {
     return InvalidArgument(Printable(full_key), ": must be one value, not a block")
-        .At(Place(name, value));
+        .At(YamlPlace(name, value));
   }
-  return SetField(settings, full_key, given).At(Place(name, key));
+  return SetField(settings, full_key, given).At(YamlPlace(name, key));
+}
+
+// A preset's settings of one loss mean nothing to another.
+void DropSettingsOfOtherLoss(const std::string& loss_before, bool given, Settings& settings) {
+  if (settings.train.loss != loss_before && !given) settings.train.loss_settings.clear();
 }
 
 Status ApplyDocument(Settings& settings, const YAML::Node& document, const std::string& name) {
@@ -91,22 +91,24 @@ Status ApplyDocument(Settings& settings, const YAML::Node& document, const std::
   if (!document.IsMap()) {
     return InvalidArgument(name, ": must hold sections, as in `supply:` and indented keys");
   }
+  PACE_RETURN_IF_ERROR(CheckKeysOnce(document, name));
   // The preset comes first wherever it stands, so the file's own keys win.
   if (const YAML::Node preset = document["preset"]) {
     if (!preset.IsScalar()) {
-      return InvalidArgument("preset: must be a name").At(Place(name, preset));
+      return InvalidArgument("preset: must be a name").At(YamlPlace(name, preset));
     }
-    PACE_RETURN_IF_ERROR(ApplyPresetNamed(settings, preset.Scalar()).At(Place(name, preset)));
+    PACE_RETURN_IF_ERROR(ApplyPresetNamed(settings, preset.Scalar()).At(YamlPlace(name, preset)));
   }
+  const std::string loss_before = settings.train.loss;
   for (const auto& entry : document) {
     if (!entry.first.IsScalar()) {
-      return InvalidArgument("a section must be a word").At(Place(name, entry.first));
+      return InvalidArgument("a section must be a word").At(YamlPlace(name, entry.first));
     }
     const std::string& section = entry.first.Scalar();
     if (section == "preset") continue;
     if (section == "device" && entry.second.IsScalar()) {
       PACE_RETURN_IF_ERROR(SetField(settings, section, PlainText{entry.second.Scalar()})
-                               .At(Place(name, entry.first)));
+                               .At(YamlPlace(name, entry.first)));
       continue;
     }
     if (!entry.second.IsMap()) {
@@ -118,8 +120,9 @@ Status ApplyDocument(Settings& settings, const YAML::Node& document, const std::
       }();
       return (known ? InvalidArgument(section, ": must hold indented keys")
                     : UnknownKey(settings, section))
-          .At(Place(name, entry.first));
+          .At(YamlPlace(name, entry.first));
     }
+    PACE_RETURN_IF_ERROR(CheckKeysOnce(entry.second, name));
     const bool has_variant = section == "admission" && entry.second["variant"];
     for (const auto& item : entry.second) {
       const bool weight = item.first.IsScalar() && (item.first.Scalar() == "wait_weight" ||
@@ -127,11 +130,14 @@ Status ApplyDocument(Settings& settings, const YAML::Node& document, const std::
       if (has_variant && weight) {
         return InvalidArgument("admission.", item.first.Scalar(),
                                ": admission.variant already sets it (keep one of them)")
-            .At(Place(name, item.first));
+            .At(YamlPlace(name, item.first));
       }
       PACE_RETURN_IF_ERROR(ApplyEntry(settings, section, item.first, item.second, name));
     }
   }
+  const YAML::Node train = document["train"];
+  const bool given = train && train.IsMap() && train["loss_settings"];
+  DropSettingsOfOtherLoss(loss_before, given, settings);
   return Status::Ok();
 }
 
@@ -221,14 +227,27 @@ Status ApplyOverride(Settings& settings, std::string_view assignment) {
                   PlainText{std::string(assignment.substr(equals + 1))});
 }
 
+Status ApplyOverrides(Settings& settings, const std::vector<std::string>& assignments) {
+  const std::string loss_before = settings.train.loss;
+  bool given = false;
+  for (const std::string& assignment : assignments) {
+    PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
+    given |= assignment.starts_with("train.loss_settings=");
+  }
+  DropSettingsOfOtherLoss(loss_before, given, settings);
+  return Status::Ok();
+}
+
 Status ApplyYaml(Settings& settings, std::string_view yaml, const std::string& name) {
   if (yaml.size() > kMaxYamlBytes) {
     return InvalidArgument(name, ": larger than ", kMaxYamlBytes, " bytes");
   }
   try {
-    return ApplyDocument(settings, YAML::Load(std::string(yaml)), name);
+    const Result<YAML::Node> document = LoadYamlDocument(yaml, name);
+    if (!document.ok()) return document.status();
+    return ApplyDocument(settings, *document, name);
   } catch (const YAML::Exception& error) {
-    return InvalidArgument(name, ":", error.mark.line + 1, ": not YAML: ", Printable(error.msg));
+    return YamlError(error, name);
   }
 }
 
@@ -245,9 +264,7 @@ Result<Settings> LoadSettings(const std::string& preset_or_path,
     if (file.bad() || !text) return Unavailable(preset_or_path, ": cannot be read");
     PACE_RETURN_IF_ERROR(ApplyYaml(settings, text.str(), preset_or_path));
   }
-  for (const std::string& assignment : overrides) {
-    PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
-  }
+  PACE_RETURN_IF_ERROR(ApplyOverrides(settings, overrides));
   PACE_RETURN_IF_ERROR(settings.Validate());
   return settings;
 }

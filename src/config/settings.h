@@ -79,10 +79,15 @@ Status SetField(Settings& settings, std::string_view key, const FieldValue& valu
 // Applies "key=value".
 Status ApplyOverride(Settings& settings, std::string_view assignment);
 
+// Applies several. Where they change train.loss and say nothing of
+// train.loss_settings, the settings of the loss before are dropped.
+Status ApplyOverrides(Settings& settings, const std::vector<std::string>& assignments);
+
 // Applies a YAML document. `name` stands in front of errors, with the line.
+// A train.loss that differs from the preset's drops its settings, as above.
 Status ApplyYaml(Settings& settings, std::string_view yaml, const std::string& name);
 
-// A preset's name, or the path of a YAML file; then overrides; then Validate.
+// A preset's name, or the path of a YAML file; then ApplyOverrides; then Validate.
 Result<Settings> LoadSettings(const std::string& preset_or_path,
                               const std::vector<std::string>& overrides);
 

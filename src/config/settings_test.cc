@@ -56,8 +56,9 @@ TEST(SettingsTest, AVariantIsShorthandAndCannotContradict) {
   ASSERT_TRUE(ApplyOverride(settings, "admission.variant=generation").ok());
   EXPECT_EQ(settings.admission.wait_weight, 0);
   EXPECT_EQ(MethodName(settings.admission), "generation");
-  EXPECT_EQ(OverrideError("admission.variant=best"),
-            "admission.variant = best: must be one of effective, raw, generation, waiting");
+  EXPECT_EQ(
+      OverrideError("admission.variant=best"),
+      "admission.variant = best: must be one of effective (or pace), raw, generation, waiting");
   EXPECT_EQ(YamlError("admission:\n  variant: raw\n  wait_weight: 2\n"),
             "x.yaml:3: admission.wait_weight: admission.variant already sets it (keep one of "
             "them)");
@@ -71,6 +72,55 @@ TEST(SettingsTest, DeviceIsShorthandInFilesAndOverrides) {
   EXPECT_EQ(settings.policy.device, PolicyDevice::kCpu);
   EXPECT_EQ(YamlError("device: tpu\n"), "x.yaml:1: policy.device = tpu: must be one of cpu, cuda");
   EXPECT_EQ(OverrideError("device=tpu"), "policy.device = tpu: must be one of cpu, cuda");
+}
+
+TEST(SettingsTest, ARepeatedKeyAndASecondDocumentAreRefused) {
+  EXPECT_EQ(YamlError("run:\n  seed: 3\n  seed: 4\n"),
+            "x.yaml:3: seed: is there twice (keep one of them)");
+  EXPECT_EQ(YamlError("run: {seed: 3}\npool: {}\nrun: {seed: 4}\n"),
+            "x.yaml:3: run: is there twice (keep one of them)");
+  EXPECT_EQ(YamlError("run: {seed: 3}\n---\nrun: {seed: 4}\n"),
+            "x.yaml:3: a second document begins here: must be one");
+  EXPECT_EQ(YamlError(""), "accepted");
+  EXPECT_EQ(YamlError("---\nrun: {seed: 3}\n...\n"), "accepted");
+}
+
+TEST(SettingsTest, OddTextsReadBackFromWhatIsWritten) {
+  for (const char* text : {"null", "Null", "NULL", "~", "", "true", "-a", "a: b", "[a", "a, b"}) {
+    Settings settings;
+    settings.policy.model = text;
+    settings.task.benchmarks = {text, "b"};
+    Settings again;
+    const Status status = ApplyYaml(again, ToYaml(settings), "again");
+    ASSERT_TRUE(status.ok()) << text << ": " << status.message();
+    EXPECT_EQ(again.policy.model, text);
+    EXPECT_EQ(again.task.benchmarks, settings.task.benchmarks);
+  }
+}
+
+TEST(SettingsTest, ListsOnTheCommandLineKeepTheirTexts) {
+  Settings settings;
+  ASSERT_TRUE(ApplyOverride(settings, "task.benchmarks=[my data/a.jsonl, a[1].jsonl]").ok());
+  EXPECT_EQ(settings.task.benchmarks, (std::vector<std::string>{"my data/a.jsonl", "a[1].jsonl"}));
+  EXPECT_EQ(OverrideError("task.benchmarks=[a, b"),
+            "task.benchmarks = [a, b: a [ has no partner (put the item in quotes)");
+}
+
+TEST(SettingsTest, AnotherLossDropsThePresetsSettings) {
+  const auto settings = [](const std::vector<std::string>& overrides) {
+    return LoadSettings("tiny", overrides)->train.loss_settings;
+  };
+  EXPECT_EQ(settings({}).size(), 3U);
+  EXPECT_EQ(settings({"train.loss=ppo"}).size(), 3U);
+  EXPECT_TRUE(settings({"train.loss=cispo"}).empty());
+  const std::vector<std::string> own = {"clip_high=0.3"};
+  EXPECT_EQ(settings({"train.loss_settings=clip_high=0.3", "train.loss=cispo"}), own);
+  Settings file;
+  ASSERT_TRUE(ApplyYaml(file, "preset: tiny\ntrain: {loss: cispo}\n", "x.yaml").ok());
+  EXPECT_TRUE(file.train.loss_settings.empty());
+  ASSERT_TRUE(
+      ApplyYaml(file, "preset: tiny\ntrain: {loss_settings: [a=1], loss: cispo}\n", "x.yaml").ok());
+  EXPECT_EQ(file.train.loss_settings, std::vector<std::string>{"a=1"});
 }
 
 TEST(SettingsTest, RulesSpanFields) {

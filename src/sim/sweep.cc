@@ -25,10 +25,11 @@ Result<Settings> Configure(const Settings& settings, const std::vector<std::stri
     if (!applied.ok()) return applied.status();
     out = *std::move(applied);
   }
+  std::vector<std::string> overrides;
   for (const std::string& assignment : assignments) {
-    if (assignment.starts_with("method=")) continue;
-    PACE_RETURN_IF_ERROR(ApplyOverride(out, assignment));
+    if (!assignment.starts_with("method=")) overrides.push_back(assignment);
   }
+  PACE_RETURN_IF_ERROR(ApplyOverrides(out, overrides));
   PACE_RETURN_IF_ERROR(out.Validate());
   return out;
 }
