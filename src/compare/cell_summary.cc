@@ -46,9 +46,20 @@ double BestWithin(const Cell& cell, const Cell& other, std::string_view column) 
   // Sums of the same step times may differ in their last digits.
   const double budget = LastOf(other, column) * (1 + 1e-6);
   double best = kNan;
+  const CellEvaluation* before = nullptr;
   for (const CellEvaluation& evaluation : cell.evaluations) {
-    if (TotalAt(cell, column, evaluation) > budget) continue;
-    if (std::isnan(best) || evaluation.accuracy > best) best = evaluation.accuracy;
+    const double total = TotalAt(cell, column, evaluation);
+    double accuracy = evaluation.accuracy;
+    if (total > budget) {
+      if (before == nullptr) return best;
+      // Where the budget ends, between two evaluations.
+      const double from = TotalAt(cell, column, *before);
+      accuracy = before->accuracy +
+                 (budget - from) / (total - from) * (evaluation.accuracy - before->accuracy);
+    }
+    if (std::isnan(best) || accuracy > best) best = accuracy;
+    if (total > budget) return best;
+    before = &evaluation;
   }
   return best;
 }

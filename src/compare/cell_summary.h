@@ -4,7 +4,8 @@
 //                                          and its step, the last, the mean over
 //                                          updates (area under the curve)
 //   gain             the last accuracy over the one before
-//   equal_time       best accuracy within the time the baseline's cell took
+//   equal_time       best accuracy within the time the baseline's cell took,
+//                    evaluations joined by straight lines
 //   equal_gpu, equal_tokens
 //                    the same within its GPU time, and the tokens it generated
 //   reach95          time until 95 % of the way from Sync's first accuracy to its
@@ -49,7 +50,8 @@ class CellTable {
   // Seeds that every arm has, in order: what comparisons are made on.
   const std::vector<int64_t>& seeds() const { return seeds_; }
   const Experiment& experiment() const { return experiment_; }
-  // One value per seed; NaN where a run has none. REQUIRES: IsCellValue(name)
+  // One value per seed; NaN where a run has none (it never reaches that accuracy, say). REQUIRES:
+  // IsCellValue(name)
   std::vector<double> Values(std::string_view arm, std::string_view name) const;
   Estimate Of(std::string_view arm, std::string_view name) const;
   // REQUIRES: the arm and the seed are in the table

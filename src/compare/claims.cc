@@ -43,7 +43,14 @@ PaperFinding BesidePaper(const Claim& claim, const Estimate& found) {
 
 ClaimResult Examine(const CellTable& table, const Claim& claim) {
   const Estimate found = FoundOf(table, claim);
-  return {found, FindingOf(claim, found), BesidePaper(claim, found)};
+  ClaimResult result{found, FindingOf(claim, found), BesidePaper(claim, found)};
+  // Seeds without the value are not a sample of their own: runs that never reach an
+  // accuracy have no time to it, and those that do are the faster ones.
+  if (found.count < table.seeds().size()) {
+    if (result.finding != ClaimFinding::kReported) result.finding = ClaimFinding::kUndecided;
+    if (result.paper != PaperFinding::kNone) result.paper = PaperFinding::kUndecided;
+  }
+  return result;
 }
 
 std::string_view Name(ClaimFinding finding) {

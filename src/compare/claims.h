@@ -17,7 +17,7 @@ enum class ClaimFinding {
   kReported,   // it names no bound
   kHolds,      // with its whole interval
   kFails,      // with its whole interval
-  kUndecided,  // the interval straddles a bound, or there is none
+  kUndecided,  // the interval straddles a bound, or not every seed has the value
 };
 
 // Beside the published number.
@@ -25,7 +25,7 @@ enum class PaperFinding {
   kNone,       // none was published
   kSame,       // a ratio on the same side of 1, with its whole interval
   kOpposite,   // on the other side, with its whole interval
-  kUndecided,  // the interval holds 1
+  kUndecided,  // the interval holds 1, or not every seed has the value
 };
 
 struct ClaimResult {

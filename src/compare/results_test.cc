@@ -70,8 +70,8 @@ TEST_F(ResultsTest, KnowsItsValues) {
   EXPECT_DOUBLE_EQ(first("sync", "area"), (0.15 * 2 + 0.3 * 2) / 4);
   EXPECT_DOUBLE_EQ(first("async", "waiting"), 8);
   EXPECT_DOUBLE_EQ(first("async", "hours"), 4.0 / 3600);
-  // Async took 4 s: of Sync, only what was there at once.
-  EXPECT_DOUBLE_EQ(first("sync", "equal_time"), 0.1);
+  // Async took 4 s: Sync was then halfway from 0.1 to 0.2, evaluated at 8 s.
+  EXPECT_NEAR(first("sync", "equal_time"), 0.15, 1e-6);
   EXPECT_DOUBLE_EQ(first("effective", "equal_time"), 0.5);
   // 0.4 lies halfway between 0.3 at 2 s and 0.5 at 4 s; Sync was there at 16 s.
   EXPECT_DOUBLE_EQ(first("effective", "reach"), 3.0 / 16);
@@ -88,6 +88,23 @@ TEST_F(ResultsTest, ClaimsHoldFailOrStayOpen) {
   EXPECT_NE(text.find("does not hold"), std::string::npos);
   EXPECT_NE(text.find("0.529"), std::string::npos);
   EXPECT_NE(text.find("1 of 2 seeds have it"), std::string::npos);
+}
+
+// Two of three runs reach Sync's best, both in the same time: an interval over them alone
+// would be sure of it.
+TEST_F(ResultsTest, ASeedWithoutTheValueLeavesAClaimOpen) {
+  std::vector<Cell> cells;
+  for (const int64_t seed : {1, 2, 3}) {
+    cells.push_back(Made("sync", seed, 4, 0, {0.1, 0.2, 0.4}));
+    cells.push_back(Made("async", seed, 1, 8, {0.1, 0.2, 0.2}));
+    cells.push_back(Made("effective", seed, 1, 2, {0.1, 0.3, seed < 3 ? 0.5 : 0.3}));
+  }
+  const CellTable table(experiment_, cells);
+  const ClaimResult result =
+      Examine(table, {.value = "reach", .of = "effective", .at_most = 1, .paper = 0.5});
+  EXPECT_EQ(result.found.count, 2U);
+  EXPECT_EQ(result.finding, ClaimFinding::kUndecided);
+  EXPECT_EQ(result.paper, PaperFinding::kUndecided);
 }
 
 TEST_F(ResultsTest, MeanRunsCarryIntervalsOverSeeds) {
