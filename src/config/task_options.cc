@@ -65,12 +65,21 @@ std::vector<Field> TaskOptions::Fields() {
           .AtMost(1e6),
       Field::Int("held_out_seed", held_out_seed, "Generated tasks: its seed, for every run alike.")
           .AtLeast(0),
-      Field::Text("file", file,
-                  "dataset: JSON lines of {id, problem, answer} or in verl's schema."),
+      Field::Text(
+          "file", file,
+          "dataset: JSON lines of {problem, answer}, {prompt, answer} or in verl's schema."),
+      Field::Text("prompt_key", prompt_key,
+                  "Key of the prompt in files, as a or a.b; empty = problem, question, prompt or "
+                  "messages."),
+      Field::Text("answer_key", answer_key,
+                  "Key of the answer in files, of the completion in supervised data; empty = the "
+                  "known ones."),
       Field::Text("prompt_template", prompt_template,
                   "Prompt of a problem; {problem} stands for its text."),
-      Field::Text("verifier", verifier,
-                  "Verifier mode of a dataset and of benchmark files; auto = dapo-int."),
+      Field::Text(
+          "verifier", verifier,
+          "Verifier mode of a dataset and of benchmark files; auto = by data_source, as verl, "
+          "else dapo-int."),
       Field::TextList("benchmarks", benchmarks,
                       "held_out, or files (FILE or FILE@MODE); empty = held_out for a generated "
                       "task, nothing for a dataset."),
@@ -100,6 +109,10 @@ Status TaskOptions::Validate() const {
   if (prompt_template.find("{problem}") == std::string::npos) {
     return InvalidArgument("task.prompt_template = \"", Printable(prompt_template),
                            "\": must contain {problem}");
+  }
+  if (!prompt_key.empty() && prompt_key == answer_key) {
+    return InvalidArgument("task.prompt_key = ", Printable(prompt_key),
+                           ": must differ from task.answer_key");
   }
   if (kind != TaskKind::kDataset) return Status::Ok();
   if (file.empty()) {

@@ -51,13 +51,18 @@ struct TaskOptions {
   int64_t held_out_problems = 1000;
   int64_t held_out_seed = 1;
 
-  // dataset: JSON lines of {id, problem, answer}, of {question, answer}, or in
-  // verl's schema.
+  // dataset: JSON lines of {problem, answer}, of {prompt, answer}, of {question,
+  // answer}, or in verl's schema.
   std::string file;
+  // Keys of prompt and answer in dataset and benchmark files, of prompt and
+  // completion in supervised data; "a.b" is key b of object a. Empty: the known ones.
+  std::string prompt_key;
+  std::string answer_key;
   // The prompt of a problem; {problem} stands for its text. Rows that hold messages are
   // used as they are. Benchmark files likewise.
   std::string prompt_template = "{problem}";
-  // Verifier mode of a dataset and of benchmark files; auto = dapo-int.
+  // Verifier mode of a dataset and of benchmark files; auto = by each row's
+  // data_source as verl has it, dapo-int for rows without one.
   // Generated tasks bring their own.
   std::string verifier = "auto";
 

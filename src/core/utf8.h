@@ -17,6 +17,12 @@ namespace pace {
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
+// A text without the byte order mark that some editors put in front of it.
+inline std::string_view WithoutByteOrderMark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 struct CodePoint {
   uint32_t code = 0;     // U+FFFD where `well_formed` is false
   size_t num_bytes = 0;  // at least 1

@@ -2,14 +2,13 @@
 
 #include <ATen/Parallel.h>
 
-#include <fstream>
 #include <string>
 #include <utility>
 
-#include "core/json_scanner.h"
 #include "core/parallel.h"
 #include "execution/curriculum.h"
 #include "execution/learner_options.h"
+#include "task/sft_line.h"
 #include "task/shuffle.h"
 #include "task/task.h"
 
@@ -26,54 +25,6 @@ TrainSequence ToSequence(SftTokens tokens) {
   sequence.rollout_logprobs.assign(length, 0);
   sequence.versions.assign(length, 0);
   return sequence;
-}
-
-Status ReadExample(std::string_view line, const TaskOptions& task, SftExample& out) {
-  std::string prompt, completion, problem, solution;
-  bool has_prompt = false, has_completion = false, has_problem = false, has_solution = false;
-  JsonScanner scan(line);
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == "prompt") {
-      has_prompt = scan.Text(prompt);
-    } else if (scan.key() == "completion") {
-      has_completion = scan.Text(completion);
-    } else if (scan.key() == "problem" || scan.key() == "question") {
-      has_problem = scan.Text(problem);
-    } else if (scan.key() == "solution") {
-      has_solution = scan.Text(solution);
-    } else {
-      scan.Skip();
-    }
-  }
-  scan.End();
-  if (!scan.ok()) return scan.status();
-  if (has_prompt && has_completion) {
-    out = {std::move(prompt), {std::move(completion)}};
-    return Status::Ok();
-  }
-  if (!has_problem || !has_solution) {
-    return InvalidArgument("needs 'prompt' and 'completion', or 'problem' and 'solution'");
-  }
-  out = {task.prompt_template, {std::move(solution)}};
-  const size_t at = out.prompt.find("{problem}");
-  out.prompt.replace(at, std::string_view("{problem}").size(), problem);
-  return Status::Ok();
-}
-
-Result<std::vector<SftExample>> ReadExamples(const TaskOptions& task) {
-  std::ifstream file(task.file);
-  if (!file) return NotFound(task.file, ": cannot be read");
-  std::vector<SftExample> examples;
-  std::string line;
-  for (int64_t number = 1; std::getline(file, line); ++number) {
-    if (line.empty()) continue;
-    examples.emplace_back();
-    PACE_RETURN_IF_ERROR(
-        ReadExample(line, task, examples.back()).At(Concat(task.file, ":", number)));
-  }
-  if (examples.empty()) return InvalidArgument(task.file, ": holds no example");
-  return examples;
 }
 
 // An example of several turns, acted out: each turn but the last calls the tool.
@@ -146,7 +97,7 @@ Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy&
           return ActOut(*renderer, example, end, **turns, *desk);
         });
   }
-  Result<std::vector<SftExample>> examples = ReadExamples(settings.task);
+  Result<std::vector<SftExample>> examples = ReadSftExamples(settings.task);
   if (!examples.ok()) return examples.status();
   const auto held = std::make_shared<const std::vector<SftExample>>(std::move(examples).value());
   return ExampleSource([renderer, end, seed, held](int64_t index) {

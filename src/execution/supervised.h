@@ -26,8 +26,7 @@ namespace pace {
 using ExampleSource = std::function<Result<SftTokens>(int64_t index)>;
 
 // The examples of `settings`: those of the generated task, or of the file that
-// task.file names: {"prompt", "completion"}, or {"problem", "solution"} through
-// task.prompt_template, in a shuffled order for every epoch. Replies between the turns
+// task.file names (task/sft_line.h), in a shuffled order for every epoch. Replies between the turns
 // of an example are the tool's own: `desk` runs its calls (null where tools.use is none).
 Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy,
                                          std::shared_ptr<ToolDesk> desk);

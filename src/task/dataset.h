@@ -11,12 +11,14 @@
 #define PACE_TASK_DATASET_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/task_options.h"
 #include "core/status.h"
+#include "task/dataset_line.h"
 #include "task/problem.h"
 #include "task/problem_source.h"
 
@@ -27,7 +29,9 @@ struct DatasetForm {
   // The prompt of a row that holds a problem; every "{problem}" in it stands for
   // the problem's text, other braces for themselves.
   std::string prompt_template = "{problem}";
-  VerifierMode verifier = VerifierMode::kDapoInteger;
+  // None: by the row's data_source (reward/data_source.h), else dapo-int.
+  std::optional<VerifierMode> verifier = {};
+  DatasetKeys keys = {};
 };
 
 // What the options say of files.
@@ -35,11 +39,9 @@ Result<DatasetForm> DatasetFormOf(const TaskOptions& options);
 
 class Dataset {
  public:
-  // Longer lines are refused.
-  static constexpr size_t kMaxLineBytes = size_t{16} << 20;
-
-  // A bad line is an error "FILE:LINE: what"; blank lines are passed over, but
-  // a file without any problem is an error. For lines, see dataset_line.h.
+  // A bad line is an error "FILE:LINE: what", and so is a data_source without a
+  // verifier where the form names none; blank lines are passed over, but a file
+  // without any problem is an error. For lines, see dataset_line.h.
   static Result<Dataset> Load(const std::string& path, DatasetForm form = {});
   // The same from the file's content.
   static Result<Dataset> Parse(std::string_view text, const std::string& name,

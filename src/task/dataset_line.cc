@@ -1,118 +1,116 @@
 #include "task/dataset_line.h"
 
-#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
 
 #include "core/json_scanner.h"
+#include "core/printable.h"
+#include "task/json_values.h"
 
 namespace pace {
 namespace {
 
 using Kind = JsonScanner::Kind;
 
-// Whole numbers up to here are exact in a double.
-constexpr double kLargestNumber = 9007199254740992.0;
+constexpr std::string_view kGroundTruth = "reward_model.ground_truth";
 
-// Everything a line may say that we use.
-struct Seen {
-  std::optional<std::string> id, problem, question, answer, ground_truth, index;
-  std::optional<std::string> data_source, ability;
-  std::optional<std::vector<ChatMessage>> messages;
-  bool reward_model = false;
-};
+// The kinds of a line's values, by key.
+using Kinds = std::map<std::string, Kind, std::less<>>;
 
-// A value of any other kind is passed over: whether the key was needed is only
-// known at the end of the line.
-void ScanText(JsonScanner& scan, std::optional<std::string>& out) {
-  if (scan.NextKind() != Kind::kText) {
-    scan.Skip();
-    return;
-  }
-  std::string text;
-  if (scan.Text(text)) out = std::move(text);
-}
-
-void ScanTextOrNumber(JsonScanner& scan, std::optional<std::string>& out) {
-  if (scan.NextKind() != Kind::kNumber) return ScanText(scan, out);
-  double number = 0;
-  if (!scan.Real(-kLargestNumber, kLargestNumber, "write longer numbers as text", number)) return;
-  const bool whole = std::floor(number) == number;
-  out = whole ? Concat(static_cast<int64_t>(number)) : Concat(number);
-}
-
-void ScanMessage(JsonScanner& scan, ChatMessage& message) {
-  std::optional<std::string> role, content;
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == "role") {
-      ScanText(scan, role);
-    } else if (scan.key() == "content") {
-      ScanText(scan, content);
-    } else {
-      scan.Skip();
-    }
-  }
-  if (!scan.ok()) return;
-  if (!role.has_value() || !content.has_value()) {
-    scan.Fail("needs 'role' and 'content', both text");
-    return;
-  }
-  message = {.role = std::move(*role), .content = std::move(*content)};
-}
-
-void ScanMessages(JsonScanner& scan, std::optional<std::vector<ChatMessage>>& out) {
-  if (scan.NextKind() != Kind::kArray) {
-    scan.Skip();
-    return;
-  }
-  std::vector<ChatMessage>& messages = out.emplace();
-  scan.EnterArray();
-  while (scan.NextItem()) ScanMessage(scan, messages.emplace_back());
-}
-
-// The one key of interest in an object; null or any other value has none.
-void ScanMember(JsonScanner& scan, std::string_view name, std::optional<std::string>& out) {
-  if (scan.NextKind() != Kind::kObject) {
-    scan.Skip();
-    return;
-  }
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == name) {
-      ScanTextOrNumber(scan, out);
-    } else {
-      scan.Skip();
-    }
-  }
-}
-
-Status ScanLine(std::string_view line, Seen& seen) {
+Status ScanKinds(std::string_view line, Kinds& out) {
   JsonScanner scan(line);
   scan.EnterObject();
   while (scan.NextKey()) {
-    const std::string_view key = scan.key();
-    if (key == "id") {
-      ScanTextOrNumber(scan, seen.id);
-    } else if (key == "problem") {
-      ScanText(scan, seen.problem);
-    } else if (key == "question") {
-      ScanText(scan, seen.question);
-    } else if (key == "answer") {
-      ScanTextOrNumber(scan, seen.answer);
-    } else if (key == "prompt") {
-      ScanMessages(scan, seen.messages);
-    } else if (key == "reward_model") {
-      seen.reward_model = true;
-      ScanMember(scan, "ground_truth", seen.ground_truth);
-    } else if (key == "extra_info") {
-      ScanMember(scan, "index", seen.index);
-    } else if (key == "data_source") {
-      ScanText(scan, seen.data_source);
-    } else if (key == "ability") {
-      ScanText(scan, seen.ability);
+    out[std::string(scan.key())] = scan.NextKind();
+    scan.Skip();
+  }
+  scan.End();
+  return scan.status();
+}
+
+bool Has(const Kinds& kinds, std::string_view key, std::initializer_list<Kind> of) {
+  const auto found = kinds.find(key);
+  if (found == kinds.end()) return false;
+  for (const Kind kind : of) {
+    if (found->second == kind) return true;
+  }
+  return false;
+}
+
+// The keys that a line's prompt and answer stand under.
+Result<DatasetKeys> KeysOf(const Kinds& kinds, DatasetKeys keys) {
+  const bool verl = Has(kinds, "prompt", {Kind::kArray}) && kinds.contains("reward_model");
+  if (keys.prompt.empty()) {
+    if (verl) {
+      keys.prompt = "prompt";
+    } else if (Has(kinds, "problem", {Kind::kText})) {
+      keys.prompt = "problem";
+    } else if (Has(kinds, "question", {Kind::kText})) {
+      keys.prompt = "question";
+    } else if (Has(kinds, "prompt", {Kind::kText, Kind::kArray})) {
+      keys.prompt = "prompt";
+    } else if (Has(kinds, "messages", {Kind::kArray})) {
+      keys.prompt = "messages";
     } else {
-      scan.Skip();
+      return InvalidArgument(
+          "needs a prompt: 'problem', 'question' or 'prompt' (text), or 'prompt' or 'messages' (a "
+          "list of messages); task.prompt_key names another key");
     }
   }
+  if (keys.answer.empty()) {
+    const bool answer = Has(kinds, "answer", {Kind::kText, Kind::kNumber});
+    const bool truth = Has(kinds, "reward_model", {Kind::kObject});
+    keys.answer = truth && (verl || !answer) ? kGroundTruth : "answer";
+  }
+  return keys;
+}
+
+// Everything a line says that we use.
+struct Seen {
+  std::optional<std::string> id, answer, index, data_source, ability;
+  std::optional<Prompt> prompt;
+};
+
+// What is read under a name, "key" or "object.key".
+struct NamedReader {
+  std::string_view name;
+  std::function<void(JsonScanner&)> read;
+};
+
+// Reads the value of the key that the scanner stands at; `object` is the name of
+// the object it is in, with its dot.
+void ReadNamed(JsonScanner& scan, const std::vector<NamedReader>& readers,
+               std::string_view object) {
+  const std::string name = Concat(object, scan.key());
+  bool is_object = false;
+  for (const NamedReader& reader : readers) {
+    if (reader.name == name) return reader.read(scan);
+    is_object |= object.empty() && reader.name.starts_with(name + ".");
+  }
+  if (!is_object || scan.NextKind() != Kind::kObject) {
+    scan.Skip();
+    return;
+  }
+  scan.EnterObject();
+  while (scan.NextKey()) ReadNamed(scan, readers, name + ".");
+}
+
+Status ScanLine(std::string_view line, const DatasetKeys& keys, Seen& seen) {
+  const auto into = [](std::optional<std::string>& out) {
+    return [&out](JsonScanner& scan) { ScanTextOrNumber(scan, out); };
+  };
+  const std::vector<NamedReader> readers = {
+      {keys.prompt, [&](JsonScanner& scan) { ScanPrompt(scan, seen.prompt); }},
+      {keys.answer, into(seen.answer)},
+      {"id", into(seen.id)},
+      {"extra_info.index", into(seen.index)},
+      {"data_source", into(seen.data_source)},
+      {"ability", into(seen.ability)},
+  };
+  JsonScanner scan(line);
+  scan.EnterObject();
+  while (scan.NextKey()) ReadNamed(scan, readers, "");
   scan.End();
   return scan.status();
 }
@@ -131,54 +129,42 @@ std::string AnswerOfGsm8k(std::string_view solution) {
   return answer;
 }
 
-Result<DatasetLine> VerlLine(Seen seen) {
-  if (seen.messages->empty()) return InvalidArgument("prompt: must hold at least one message");
-  if (!seen.ground_truth.has_value()) {
-    return InvalidArgument("reward_model: needs 'ground_truth', text or a number");
+Status CheckSeen(const Seen& seen, const DatasetKeys& keys) {
+  if (!seen.prompt.has_value()) {
+    return InvalidArgument("needs '", Printable(keys.prompt), "', text or a list of messages");
   }
-  DatasetLine line;
-  line.id = seen.id.has_value() ? std::move(seen.id) : std::move(seen.index);
-  line.prompt = std::move(*seen.messages);
-  line.answer = std::move(*seen.ground_truth);
-  return line;
-}
-
-Result<DatasetLine> PlainLine(Seen seen) {
-  if (!seen.problem.has_value() && !seen.question.has_value()) {
-    return InvalidArgument(
-        "needs 'problem' and 'answer', or 'prompt' (a list of messages) and 'reward_model'");
+  if (const auto* text = std::get_if<std::string>(&*seen.prompt); text != nullptr) {
+    if (text->empty()) return InvalidArgument(Printable(keys.prompt), " = \"\": must not be empty");
+  } else if (std::get<std::vector<ChatMessage>>(*seen.prompt).empty()) {
+    return InvalidArgument(Printable(keys.prompt), ": must hold at least one message");
   }
-  if (!seen.answer.has_value()) return InvalidArgument("needs 'answer', text or a number");
-  DatasetLine line;
-  line.id = std::move(seen.id);
-  if (seen.problem.has_value()) {
-    line.prompt = std::move(*seen.problem);
-    line.answer = std::move(*seen.answer);
-  } else {
-    line.prompt = std::move(*seen.question);
-    line.answer = AnswerOfGsm8k(*seen.answer);
+  if (!seen.answer.has_value()) {
+    return keys.answer == kGroundTruth
+               ? InvalidArgument("reward_model: needs 'ground_truth', text or a number")
+               : InvalidArgument("needs '", Printable(keys.answer), "', text or a number");
   }
-  if (std::get<std::string>(line.prompt).empty()) {
-    return InvalidArgument(seen.problem.has_value() ? "problem" : "question",
-                           " = \"\": must not be empty");
-  }
-  return line;
+  if (seen.answer->empty()) return InvalidArgument("the answer is empty: must be given");
+  return Status::Ok();
 }
 
 }  // namespace
 
-Result<DatasetLine> ParseDatasetLine(std::string_view line) {
+Result<DatasetLine> ParseDatasetLine(std::string_view line, const DatasetKeys& given) {
+  Kinds kinds;
+  PACE_RETURN_IF_ERROR(ScanKinds(line, kinds));
+  const Result<DatasetKeys> keys = KeysOf(kinds, given);
+  if (!keys.ok()) return keys.status();
   Seen seen;
-  PACE_RETURN_IF_ERROR(ScanLine(line, seen));
-  const std::string data_source = seen.data_source.value_or("");
-  const std::string ability = seen.ability.value_or("");
-  const bool verl = seen.messages.has_value() && seen.reward_model;
-  Result<DatasetLine> parsed = verl ? VerlLine(std::move(seen)) : PlainLine(std::move(seen));
-  if (!parsed.ok()) return parsed;
-  if (parsed->answer.empty()) return InvalidArgument("the answer is empty: must be given");
-  parsed->data_source = data_source;
-  parsed->ability = ability;
-  return parsed;
+  PACE_RETURN_IF_ERROR(ScanLine(line, *keys, seen));
+  if (keys->prompt == "question" && seen.answer.has_value()) {
+    seen.answer = AnswerOfGsm8k(*seen.answer);
+  }
+  PACE_RETURN_IF_ERROR(CheckSeen(seen, *keys));
+  return DatasetLine{.id = seen.id.has_value() ? std::move(seen.id) : std::move(seen.index),
+                     .prompt = std::move(*seen.prompt),
+                     .answer = std::move(*seen.answer),
+                     .data_source = seen.data_source.value_or(""),
+                     .ability = seen.ability.value_or("")};
 }
 
 }  // namespace pace

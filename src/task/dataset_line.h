@@ -1,18 +1,24 @@
 // One line of a dataset.
 //
-// Two forms, told apart by their keys; other keys are passed over:
+//   prompt      "problem", "question" or "prompt" (text), or "prompt" or
+//               "messages" (a list of {"role", "content"})
+//   answer      "answer", or "reward_model": {"ground_truth"}
+//   id          "id", or "extra_info": {"index"}
 //
 //   {"id": "aime2024/0", "problem": "Find $x$.", "answer": "204"}
+//   {"prompt": "Find $x$.", "answer": 204}
 //   {"prompt": [{"role": "user", "content": "..."}],
 //    "reward_model": {"ground_truth": "34"}, "data_source": "math_dapo",
 //    "ability": "MATH", "extra_info": {"index": "9a9b6eb4"}}
 //
-// The first may say "question" for "problem", as GSM8K does; what follows the
-// last "####" of the answer is then the answer, without its commas. The second
-// is verl's schema. Ids and answers may be text or numbers; an id may be
-// missing. A line with `prompt` and `reward_model` is of the second form.
+// The first of these keys that is there counts, but a line with a list under
+// `prompt` and with `reward_model` is of verl's schema (the last form) whatever
+// else it holds. Of an answer beside a `question` what follows the last "####"
+// counts, without its commas, as GSM8K has it. Ids and answers may be text or
+// numbers; an id may be missing. Other keys are passed over. DatasetKeys names
+// other keys.
 //
-// Thread-safety: a function of its argument.
+// Thread-safety: a function of its arguments.
 #ifndef PACE_TASK_DATASET_LINE_H_
 #define PACE_TASK_DATASET_LINE_H_
 
@@ -25,6 +31,12 @@
 
 namespace pace {
 
+// Keys of prompt and answer; empty = the known ones. "a.b" is key b of object a.
+struct DatasetKeys {
+  std::string prompt = {};
+  std::string answer = {};
+};
+
 struct DatasetLine {
   std::optional<std::string> id;
   Prompt prompt;  // text: the problem, before any template
@@ -33,7 +45,7 @@ struct DatasetLine {
   std::string ability;
 };
 
-Result<DatasetLine> ParseDatasetLine(std::string_view line);
+Result<DatasetLine> ParseDatasetLine(std::string_view line, const DatasetKeys& keys = {});
 
 }  // namespace pace
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "task/dataset_line.h"
+#include "task/line_file.h"
 #include "task/test_data.h"
 
 namespace pace {
@@ -26,6 +27,10 @@ constexpr std::string_view kVerl =
     R"( {"content": "What is 7+5?", "role": "user"}], "ability": "MATH", "answer": [1],)"
     R"( "reward_model": {"style": "rule", "ground_truth": "12"},)"
     R"( "extra_info": {"split": "train", "index": 7}})";
+
+constexpr const char* kNoPrompt =
+    "needs a prompt: 'problem', 'question' or 'prompt' (text), or 'prompt' or 'messages' (a list "
+    "of messages); task.prompt_key names another key";
 
 TEST(DatasetLineTest, ReadsProblemAndAnswer) {
   const auto line = ParseDatasetLine(
@@ -62,6 +67,37 @@ TEST(DatasetLineTest, ReadsVerlsSchema) {
             Prompt(std::vector<ChatMessage>{{"system", "S"}, {"user", "What is 7+5?"}}));
 }
 
+TEST(DatasetLineTest, ReadsPromptsThatAreTextOrMessages) {
+  const auto text = ParseDatasetLine(R"({"prompt": "What is 7+5?", "answer": 12})");
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_EQ(text->prompt, Prompt("What is 7+5?"));
+  EXPECT_EQ(text->answer, "12");
+  const auto truth = ParseDatasetLine(R"({"prompt": "p", "reward_model": {"ground_truth": 1}})");
+  ASSERT_TRUE(truth.ok()) << truth.status().message();
+  EXPECT_EQ(truth->answer, "1");
+  for (const char* key : {"prompt", "messages"}) {
+    const auto line = ParseDatasetLine(
+        Concat("{\"", key, R"(": [{"role": "user", "content": [{"type": "text", "text": "a"},)",
+               R"( {"type": "text", "text": "b"}]}], "answer": "12"})"));
+    ASSERT_TRUE(line.ok()) << line.status().message();
+    EXPECT_EQ(line->prompt, Prompt(std::vector<ChatMessage>{{"user", "ab"}}));
+  }
+}
+
+TEST(DatasetLineTest, KeysMayBeNamed) {
+  const std::string line =
+      R"({"problem": "no", "input": {"text": "p"}, "input2": 3, "extra": {"gold": 7}, "id": "i"})";
+  const auto parsed = ParseDatasetLine(line, {.prompt = "input.text", .answer = "extra.gold"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->prompt, Prompt("p"));
+  EXPECT_EQ(parsed->answer, "7");
+  EXPECT_EQ(parsed->id, "i");
+  EXPECT_EQ(ParseDatasetLine(line, {.prompt = "input2"}).status().message(),
+            "needs 'input2', text or a list of messages");
+  EXPECT_EQ(ParseDatasetLine(line, {.answer = "input"}).status().message(),
+            "needs 'input', text or a number");
+}
+
 TEST(DatasetLineTest, ReadsGsm8kAsPublished) {
   const auto line = ParseDatasetLine(
       R"({"question": "How many?", "answer": "He has 5 #### bags.\nSo <<2*5=10>>10.\n#### 2,125 "})");
@@ -77,8 +113,7 @@ TEST(DatasetLineTest, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(ErrorOf(R"({"problem": "p", "answer": null})"), "needs 'answer', text or a number");
   EXPECT_EQ(ErrorOf(R"({"problem": "p", "answer": ""})"), "the answer is empty: must be given");
   EXPECT_EQ(ErrorOf(R"({"problem": "", "answer": "1"})"), "problem = \"\": must not be empty");
-  EXPECT_EQ(ErrorOf(R"({"prompt": "p", "reward_model": {"ground_truth": "1"}})"),
-            "needs 'problem' and 'answer', or 'prompt' (a list of messages) and 'reward_model'");
+  EXPECT_EQ(ErrorOf(R"({"text": "p", "answer": "1"})"), kNoPrompt);
   EXPECT_EQ(ErrorOf(R"({"prompt": [{"role": "user"}], "reward_model": {"ground_truth": "1"}})"),
             "prompt[0]: needs 'role' and 'content', both text");
   EXPECT_EQ(ErrorOf(R"({"prompt": [], "reward_model": {"ground_truth": "1"}})"),
@@ -94,10 +129,7 @@ TEST(DatasetTest, ABadLineIsNamedByFileAndLine) {
       "bad.jsonl", "{\"problem\": \"p\", \"answer\": 1}\n\n{\"problem\": 3, \"answer\": 1}\n");
   const auto data = Dataset::Load(path);
   ASSERT_FALSE(data.ok());
-  EXPECT_EQ(data.status().message(),
-            path +
-                ":3: needs 'problem' and 'answer', or 'prompt' (a list of messages) and "
-                "'reward_model'");
+  EXPECT_EQ(data.status().message(), Concat(path, ":3: ", kNoPrompt));
   EXPECT_EQ(Dataset::Parse("\n \n", "empty.jsonl").status().message(),
             "empty.jsonl: must hold at least one problem");
   EXPECT_EQ(Dataset::Load("nowhere.jsonl").status().message(), "nowhere.jsonl: cannot be read");
@@ -119,6 +151,29 @@ TEST(DatasetTest, ConversationsAreUsedAsTheyAre) {
   EXPECT_EQ(std::get<std::vector<ChatMessage>>(problem.prompt).size(), 2U);
   EXPECT_EQ(problem.verifier, VerifierMode::kMath);
   EXPECT_EQ(problem.data_source, "math_dapo");
+}
+
+TEST(DatasetTest, TheDataSourceChoosesTheVerifierAsInVerl) {
+  const auto row = [](std::string_view source) {
+    return Concat(R"({"prompt": [{"role": "user", "content": "p"}], "data_source": ")", source,
+                  R"(", "reward_model": {"ground_truth": "1"}})");
+  };
+  const Dataset mixed = Parse(Concat(row("openai/gsm8k"), "\n", row("aime_2024"), "\n",
+                                     row("lighteval/MATH"), "\n", row("")));
+  EXPECT_EQ(mixed.Row(0).verifier, VerifierMode::kGsm8k);
+  EXPECT_EQ(mixed.Row(1).verifier, VerifierMode::kDapo);
+  EXPECT_EQ(mixed.Row(2).verifier, VerifierMode::kMath);
+  EXPECT_EQ(mixed.Row(3).verifier, VerifierMode::kDapoInteger);
+  EXPECT_EQ(Dataset::Parse(row("codecontests"), "x.jsonl").status().message(),
+            "x.jsonl:1: data_source = codecontests: no verifier is known for it (set "
+            "task.verifier, or write FILE@MODE for a benchmark)");
+  EXPECT_EQ(Parse(row("codecontests"), {.verifier = VerifierMode::kMath}).Row(0).verifier,
+            VerifierMode::kMath);
+}
+
+TEST(DatasetTest, AByteOrderMarkIsPassedOver) {
+  const Dataset data = Parse("\xEF\xBB\xBF{\"problem\": \"p\", \"answer\": 1}\n");
+  EXPECT_EQ(data.Row(0).answer, "1");
 }
 
 TEST(DatasetTest, RowsWithoutIdAreNumbered) {
@@ -155,7 +210,7 @@ TEST(DatasetTest, LargeFilesAreCutIntoTheirLines) {
 }
 
 TEST(DatasetTest, AnEndlessLineIsRefused) {
-  const auto data = Dataset::Parse(std::string(Dataset::kMaxLineBytes + 1, 'x'), "x.jsonl");
+  const auto data = Dataset::Parse(std::string(kMaxDataLineBytes + 1, 'x'), "x.jsonl");
   ASSERT_FALSE(data.ok());
   EXPECT_EQ(data.status().message(), "x.jsonl:1: a line of more than 16777216 bytes");
 }

@@ -13,18 +13,6 @@ Value ToValue(const std::string& text) {
   return json.ok() ? std::move(*json) : Value(text);
 }
 
-ValueDict VariablesOf(const PromptOptions& options) {
-  ValueDict variables;
-  if (options.thinking != Thinking::kAuto) {
-    variables.Put("enable_thinking", Value(options.thinking == Thinking::kOn));
-  }
-  for (const std::string& variable : options.template_variables) {
-    const size_t equals = variable.find('=');
-    variables.Put(variable.substr(0, equals), ToValue(variable.substr(equals + 1)));
-  }
-  return variables;
-}
-
 Value ToValue(const ChatMessage& message) {
   ValueDict dict;
   dict.Put("role", Value(message.role));
@@ -40,6 +28,18 @@ Status TooLong(const std::string& id, size_t num_tokens, int64_t max_tokens) {
 
 }  // namespace
 
+ValueDict TemplateVariables(const PromptOptions& options) {
+  ValueDict variables;
+  if (options.thinking != Thinking::kAuto) {
+    variables.Put("enable_thinking", Value(options.thinking == Thinking::kOn));
+  }
+  for (const std::string& variable : options.template_variables) {
+    const size_t equals = variable.find('=');
+    variables.Put(variable.substr(0, equals), ToValue(variable.substr(equals + 1)));
+  }
+  return variables;
+}
+
 Result<PromptRenderer> PromptRenderer::Create(Tokenizer tokenizer,
                                               std::optional<ChatTemplate> chat_template,
                                               const PromptOptions& options,
@@ -48,7 +48,7 @@ Result<PromptRenderer> PromptRenderer::Create(Tokenizer tokenizer,
   if (options.chat == ChatUse::kNever) chat_template.reset();
   PromptRenderer renderer(std::move(tokenizer), std::move(chat_template), options,
                           std::move(tools));
-  renderer.variables_ = VariablesOf(options);
+  renderer.variables_ = TemplateVariables(options);
   const bool asks = !options.system.empty() || !renderer.variables_.entries().empty() ||
                     renderer.tools_.has_value();
   if (asks && !renderer.chat_template_.has_value()) {

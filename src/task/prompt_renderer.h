@@ -28,6 +28,10 @@
 
 namespace pace {
 
+// What the options add to a chat template's variables: enable_thinking and the
+// template_variables. REQUIRES: options.Validate().ok()
+ValueDict TemplateVariables(const PromptOptions& options);
+
 class PromptRenderer {
  public:
   // `chat_template`: none where the model has none. `tools`: the list of tool

@@ -37,7 +37,7 @@ class SyntheticSource final : public ProblemSource {
 // What a model is shown: it learns to continue the prompt by what it says and the end
 // token, which is the tokenizer's to name. Between two turns it reads a tool's reply.
 struct SftExample {
-  std::string prompt;
+  Prompt prompt;
   std::vector<std::string> turns;  // at least one
 
   friend bool operator==(const SftExample&, const SftExample&) = default;

@@ -286,7 +286,7 @@ TEST(SftSourceTest, MixesWorkedAndBareSolutionsByTheirShare) {
   for (int64_t index = 0; index < kExamples; ++index) {
     const SftExample example = source.At(index);
     const Exercise exercise = task->At(Purpose::kSupervised, 3, static_cast<uint64_t>(index));
-    ASSERT_EQ(example.prompt, exercise.prompt);
+    ASSERT_EQ(example.prompt, Prompt(exercise.prompt));
     const bool is_worked = example.turns.at(0) == exercise.Worked();
     ASSERT_TRUE(is_worked || example.turns.at(0) == exercise.Bare());
     worked += is_worked ? 1 : 0;
