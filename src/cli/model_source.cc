@@ -18,6 +18,7 @@ namespace {
 // The largest of them are vocabularies.
 constexpr size_t kMaxTextBytes = size_t{256} << 20;
 
+constexpr std::string_view kConfigName = "config.json";
 constexpr auto kTokenizerFiles = std::to_array<std::string_view>(
     {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
      "chat_template.jinja", "vocab.json", "merges.txt", "tokenizer.model"});
@@ -31,13 +32,6 @@ Status ReadIfThere(const std::filesystem::path& folder, std::string_view name,
   if (!text.ok()) return text.status();
   out.push_back({std::string(name), std::move(text).value()});
   return Status::Ok();
-}
-
-Status WriteText(const std::string& path, std::string_view text) {
-  Result<AsideFile> file = AsideFile::Create(path);
-  if (!file.ok()) return file.status();
-  PACE_RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
 }
 
 Result<WeightSet> SpoolWeights(const std::string& folder, const ModelSource& source,
@@ -72,7 +66,10 @@ Status WriteModelFolder(const std::string& target, const ModelSource& source,
   PACE_RETURN_IF_ERROR(
       SaveModel(path, source.config, *weights, options.dtype, options.max_shard_bytes));
   for (const FolderText& text : source.texts) {
-    PACE_RETURN_IF_ERROR(WriteText((folder->path() / text.name).string(), text.text));
+    const bool is_config = text.name == kConfigName;
+    PACE_RETURN_IF_ERROR(
+        WriteWholeFile((folder->path() / text.name).string(),
+                       is_config ? WithStoredDtype(text.text, options.dtype) : text.text));
   }
   return folder->Commit();
 }
@@ -84,8 +81,9 @@ Result<ModelSource> OpenModelFolder(const std::string& folder) {
   if (!loaded.ok()) return loaded.status();
   Result<std::vector<FolderText>> texts = ReadTokenizerFiles(folder);
   if (!texts.ok()) return texts.status();
-  // It may say more than we write: how to sample, for one.
+  // They may say more than we write: how to sample, for one.
   PACE_RETURN_IF_ERROR(ReadIfThere(folder, "generation_config.json", *texts));
+  PACE_RETURN_IF_ERROR(ReadIfThere(folder, kConfigName, *texts));
 
   const auto weights = std::make_shared<const WeightSet>(std::move(loaded).value());
   auto parameters = std::make_shared<const std::vector<Parameter>>(ParametersOf(*config));

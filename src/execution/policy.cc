@@ -20,23 +20,27 @@ constexpr int64_t kMaxShardBytes = int64_t{5'000'000'000};
 constexpr size_t kMaxTextBytes = size_t{256} << 20;
 constexpr int64_t kNewPositions = 1024;
 constexpr double kNewScale = 0.05;  // deviation of random weights
-// What a folder says about its texts.
-constexpr std::string_view kTextFiles[] = {"tokenizer.json",      "tokenizer_config.json",
-                                           "chat_template.jinja", "special_tokens_map.json",
-                                           "vocab.json",          "merges.txt",
-                                           "added_tokens.json"};
+constexpr std::string_view kConfigName = "config.json";
+// What a folder says about its texts and its model.
+constexpr std::string_view kTextFiles[] = {"tokenizer.json",
+                                           "tokenizer_config.json",
+                                           "chat_template.jinja",
+                                           "special_tokens_map.json",
+                                           "vocab.json",
+                                           "merges.txt",
+                                           "added_tokens.json",
+                                           "generation_config.json",
+                                           kConfigName};
 
-Status WriteFile(const std::string& path, std::string_view text) {
-  Result<AsideFile> file = AsideFile::Create(path);
-  if (!file.ok()) return file.status();
-  PACE_RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
+// False only where a file is known to be absent; reading says what is wrong with others.
+bool MayExist(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::status(path, ignored).type() != std::filesystem::file_type::not_found;
 }
 
 // A model may be a plain one, without a template.
 Result<std::optional<ChatTemplate>> LoadTemplate(const std::string& folder) {
-  if (!std::filesystem::exists(folder + "/tokenizer_config.json") &&
-      !std::filesystem::exists(folder + "/chat_template.jinja")) {
+  if (!MayExist(folder + "/tokenizer_config.json") && !MayExist(folder + "/chat_template.jinja")) {
     return std::optional<ChatTemplate>();
   }
   Result<ChatTemplate> chat = ChatTemplate::Load(folder);
@@ -59,7 +63,7 @@ Result<Policy> LoadFolder(const std::string& folder) {
                 .texts = {}};
   for (const std::string_view name : kTextFiles) {
     const std::string path = folder + "/" + std::string(name);
-    if (!std::filesystem::exists(path)) continue;
+    if (!MayExist(path)) continue;
     Result<std::string> text = ReadFile(path, kMaxTextBytes);
     if (!text.ok()) return text.status();
     policy.texts.emplace(name, std::move(text).value());
@@ -169,8 +173,11 @@ Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed, Char
 Status SavePolicy(const std::string& folder, const Policy& policy, const WeightSet& weights,
                   Dtype dtype) {
   PACE_RETURN_IF_ERROR(SaveModel(folder, policy.config, weights, dtype, kMaxShardBytes));
+  // The source's own config.json says more than ours: it replaces the one just written.
   for (const auto& [name, text] : policy.texts) {
-    PACE_RETURN_IF_ERROR(WriteFile(folder + "/" + name, text));
+    const bool is_config = name == kConfigName;
+    PACE_RETURN_IF_ERROR(
+        WriteWholeFile(folder + "/" + name, is_config ? WithStoredDtype(text, dtype) : text));
   }
   return Status::Ok();
 }

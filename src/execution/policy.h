@@ -26,7 +26,8 @@ struct Policy {
   WeightSet weights;
   Tokenizer tokenizer;
   std::optional<ChatTemplate> chat_template;
-  // The tokenizer's files as they are, by name: they go into every checkpoint.
+  // Files of the tokenizer and configs of the model as they are, by name: they go
+  // into every checkpoint, config.json with the dtype of the checkpoint's weights.
   std::map<std::string, std::string> texts;
 };
 

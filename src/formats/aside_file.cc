@@ -107,4 +107,11 @@ Status AsideFile::Commit() {
   return status;
 }
 
+Status WriteWholeFile(const std::string& path, std::string_view text) {
+  Result<AsideFile> file = AsideFile::Create(path);
+  if (!file.ok()) return file.status();
+  PACE_RETURN_IF_ERROR(file->Append(text));
+  return file->Commit();
+}
+
 }  // namespace pace

@@ -42,6 +42,9 @@ class AsideFile {
   int descriptor_;     // open while aside_ is not empty
 };
 
+// All of a file at once.
+Status WriteWholeFile(const std::string& path, std::string_view text);
+
 }  // namespace pace
 
 #endif  // PACE_FORMATS_ASIDE_FILE_H_

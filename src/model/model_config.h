@@ -81,10 +81,16 @@ struct ModelConfig {
 Result<ModelConfig> ReadModelConfig(const std::string& folder,
                                     const std::string& file = "config.json");
 Result<ModelConfig> ParseModelConfig(std::string_view json);
+// End tokens must be in the vocabulary: no other one could ever end a response.
+Status CheckEndTokens(const ModelConfig& config);
 
 // A config.json that `transformers` 4 and 5 read, and generation_config.json.
 std::string ModelConfigJson(const ModelConfig& config);
 std::string GenerationConfigJson(const ModelConfig& config);
+
+// A config.json that ParseModelConfig accepts, for weights stored in `dtype`:
+// every other key stays as it is.
+std::string WithStoredDtype(std::string_view config_json, Dtype dtype);
 
 // "llama", "qwen3_moe": model_type as config.json spells it.
 std::string_view ArchitectureName(Architecture architecture);

@@ -202,7 +202,7 @@ class ConfigReader {
     } else if (key == "pad_token_id") {
       ScanToken(scan_, config_.pad);
     } else if (key == "eos_token_id") {
-      ScanTokens(scan_, config_.eos);
+      has_eos_ = ScanTokens(scan_, config_.eos);
     } else if (key == "dtype") {
       ScanDtype(dtype_);
     } else if (key == "torch_dtype") {
@@ -286,6 +286,7 @@ class ConfigReader {
       return InvalidArgument("pad_token_id = ", *config_.pad, ": must be less than vocab_size, ",
                              config_.vocab_size);
     }
+    if (has_eos_) PACE_RETURN_IF_ERROR(CheckEndTokens(config_));
     if (config_.num_parameters() > kMaxParameters) {
       return InvalidArgument("the sizes make ", config_.num_parameters(),
                              " parameters: must be at most ", kMaxParameters);
@@ -346,6 +347,7 @@ class ConfigReader {
   std::optional<int64_t> num_local_experts_;
   std::optional<int64_t> num_layer_types_;
   bool use_sliding_window_ = false;
+  bool has_eos_ = false;
   bool has_window_ = true;  // by default of 4,096 tokens
   std::optional<double> rope_theta_;
   std::optional<int64_t> original_max_;

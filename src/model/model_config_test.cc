@@ -202,6 +202,32 @@ TEST(ModelConfigTest, GenerationConfigReplacesTheEndTokens) {
   EXPECT_EQ(ReadModelConfig((folder / "none").string()).status().code(), StatusCode::kNotFound);
 }
 
+TEST(ModelConfigTest, EndTokensAreInTheVocabulary) {
+  ExpectRefused(With("llama", R"("eos_token_id":64)"),
+                "eos_token_id = 64: must be less than vocab_size, 64");
+  ExpectRefused(With("llama", R"("eos_token_id":[1,99])"), "eos_token_id = 99");
+  const std::filesystem::path folder = ScratchFolder();
+  WriteFile(folder / "config.json", With("llama", R"("eos_token_id":7)"));
+  WriteFile(folder / "generation_config.json", R"({"eos_token_id":64})");
+  EXPECT_NE(ReadModelConfig(folder.string())
+                .status()
+                .message()
+                .find("generation_config.json: eos_token_id = 64"),
+            std::string::npos);
+}
+
+TEST(ModelConfigTest, AnotherDtypeLeavesEveryOtherKey) {
+  const std::string keys =
+      R"("transformers_version":"4.51.0","torch_dtype":"bfloat16","eos_token_id":7)";
+  const std::string json = WithStoredDtype(With("qwen3", keys), Dtype::kF32);
+  EXPECT_NE(json.find(R"("transformers_version": "4.51.0")"), std::string::npos) << json;
+  EXPECT_EQ(Parsed(json).dtype, Dtype::kF32);
+  EXPECT_EQ(Parsed(json).eos, std::vector<TokenId>{7});
+  const std::string newer = WithStoredDtype(With("qwen3", R"("dtype":"float16")"), Dtype::kBF16);
+  EXPECT_EQ(Parsed(newer).dtype, Dtype::kBF16);
+  EXPECT_EQ(newer.find("torch_dtype"), std::string::npos);
+}
+
 TEST(ModelConfigTest, RotaryFrequenciesFallFromOneByPowersOfTheBase) {
   ModelConfig config = TinyModel(Architecture::kLlama);
   config.head_dim = 8;

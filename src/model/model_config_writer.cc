@@ -101,6 +101,16 @@ std::string ModelConfigJson(const ModelConfig& config) {
   return json.dump(kIndent) + "\n";
 }
 
+std::string WithStoredDtype(std::string_view config_json, Dtype dtype) {
+  Json json = Json::parse(config_json, /*cb=*/nullptr, /*allow_exceptions=*/false);
+  PACE_CHECK(json.is_object(), "a config that was read before");
+  // transformers 5 writes `dtype`, version 4 `torch_dtype`.
+  const bool has_new = json.contains("dtype");
+  if (has_new) json["dtype"] = TorchName(dtype);
+  if (!has_new || json.contains("torch_dtype")) json["torch_dtype"] = TorchName(dtype);
+  return json.dump(kIndent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string GenerationConfigJson(const ModelConfig& config) {
   Json json = {{"bos_token_id", Token(config.bos)},
                {"pad_token_id", Token(config.pad)},

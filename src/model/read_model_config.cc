@@ -31,6 +31,7 @@ Result<ModelConfig> ReadModelConfig(const std::string& folder, const std::string
   Result<std::vector<TokenId>> eos = ParseEndTokens(TextOf(*beside), config->eos);
   if (!eos.ok()) return eos.status().At(generation.string());
   config->eos = std::move(*eos);
+  PACE_RETURN_IF_ERROR(CheckEndTokens(*config).At(generation.string()));
   return config;
 }
 

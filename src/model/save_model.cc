@@ -31,13 +31,6 @@ std::vector<std::byte> Converted(const TensorView& tensor, Dtype dtype) {
   return bytes;
 }
 
-Status WriteText(const std::filesystem::path& path, const std::string& text) {
-  Result<AsideFile> file = AsideFile::Create(path.string());
-  if (!file.ok()) return file.status();
-  PACE_RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
-}
-
 }  // namespace
 
 Status SaveModel(const std::string& folder, const ModelConfig& config, const WeightSet& weights,
@@ -67,8 +60,9 @@ Status SaveModel(const std::string& folder, const ModelConfig& config, const Wei
   ModelConfig stored = config;
   stored.dtype = dtype;
   const std::filesystem::path path = folder;
-  PACE_RETURN_IF_ERROR(WriteText(path / "generation_config.json", GenerationConfigJson(stored)));
-  return WriteText(path / "config.json", ModelConfigJson(stored));
+  PACE_RETURN_IF_ERROR(
+      WriteWholeFile((path / "generation_config.json").string(), GenerationConfigJson(stored)));
+  return WriteWholeFile((path / "config.json").string(), ModelConfigJson(stored));
 }
 
 }  // namespace pace
