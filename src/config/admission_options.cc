@@ -60,7 +60,8 @@ std::vector<Field> AdmissionOptions::Fields() {
       Field::Enum("weight_scope", weight_scope, kScopeNames,
                   "Compute F on group means, or per member and then take the mean."),
       Field::OptionalInt("window", window,
-                         "Groups remembered in each window; auto = max(512, 32 * batch).")
+                         "Groups remembered in each window, of prefix scores members where "
+                         "weight_scope is member; auto = max(512, 32 * batch).")
           .AtLeast(1)
           .AtMost(kLargestWindow),
       Field::Int("min_observations", min_observations,

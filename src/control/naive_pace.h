@@ -117,7 +117,13 @@ class NaivePace {
                       ? Verdict::kReject
                       : Verdict::kAdmit;
     drawn_.push_back(out.score);
-    if (out.prefix_score.has_value()) drawn_prefix_.push_back(*out.prefix_score);
+    if (options_.weight_scope == WeightScope::kMember) {
+      for (const MemberSummary& member : group.members) {
+        if (member.prefix_score.has_value()) drawn_prefix_.push_back(*member.prefix_score);
+      }
+    } else if (out.prefix_score.has_value()) {
+      drawn_prefix_.push_back(*out.prefix_score);
+    }
     return out;
   }
 

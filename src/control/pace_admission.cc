@@ -138,7 +138,14 @@ Decision PaceAdmission::Judge(const GroupSummary& group) const {
 
 void PaceAdmission::Observe(const GroupSummary& group, const Decision& decision) {
   pending_scores_.push_back(decision.score);
-  if (group.prefix_score.has_value()) pending_prefix_scores_.push_back(*group.prefix_score);
+  // A score is ranked among its own kind: members among members, groups among groups.
+  if (options_.weight_scope == WeightScope::kMember) {
+    for (const MemberSummary& member : group.members) {
+      if (member.prefix_score.has_value()) pending_prefix_scores_.push_back(*member.prefix_score);
+    }
+  } else if (group.prefix_score.has_value()) {
+    pending_prefix_scores_.push_back(*group.prefix_score);
+  }
 }
 
 AdmissionState PaceAdmission::Save() const {

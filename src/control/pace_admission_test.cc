@@ -41,6 +41,29 @@ TEST(PaceAdmissionTest, AdmitsEverythingWhileWarmingUp) {
   EXPECT_EQ(policy.Judge(old.summary).reason, Reason::kWarmingUp);
 }
 
+// Group means lie close together: in a window of them every member would seem extreme.
+TEST(PaceAdmissionTest, MembersAreRankedAmongMembers) {
+  AdmissionOptions options = Options();
+  options.weight_scope = WeightScope::kMember;
+  PaceAdmission policy(options, 2, 1);
+  const std::vector<Segment> segments = {{PolicyVersion(4), 10}};
+  const auto group = [&](int64_t id) {
+    TestGroup made;
+    for (const double prefix : {0.1, 0.2, 0.3, 0.4}) {
+      made.members.push_back(MemberSummary::Of(segments, PolicyVersion(5), prefix));
+    }
+    made.summary = GroupSummary::Of(GroupId(id), PolicyVersion(5), made.members, 1);
+    return made;
+  };
+  policy.BeginStep(PolicyVersion(5), {.occupancy = 8, .batch = 2});
+  for (int64_t i = 0; i < 8; ++i) Observe(policy, group(i));
+  policy.BeginStep(PolicyVersion(6), {.occupancy = 8, .batch = 2});
+  const TestGroup next = group(9);
+  const Decision decision = policy.Judge(next.summary);
+  // Percentiles 1/4, 2/4, 3/4 and 1 of the members that were seen.
+  EXPECT_DOUBLE_EQ(*decision.percentile, 0.625);
+}
+
 TEST(PaceAdmissionTest, WarmingUpTakesPrecedenceOverNoBudget) {
   PaceAdmission policy(Options(), 2, 1);
   policy.BeginStep(PolicyVersion(5), {.occupancy = 0, .batch = 2});
