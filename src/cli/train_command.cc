@@ -191,6 +191,7 @@ Status RunTrain(const TrainArguments& arguments) {
   // What cannot be trained leaves no run directory behind.
   const Result<TrainerOptions> learning = TrainerOptionsOf(*settings);
   if (!learning.ok()) return learning.status();
+  PACE_RETURN_IF_ERROR(CheckPrefixScores(*settings, /*lab=*/*driver == "lab"));
   PACE_RETURN_IF_ERROR(CheckTools(*settings, *policy));
   PACE_RETURN_IF_ERROR(PrepareGpu(*settings, policy->config));
   std::string directory = arguments.resume;

@@ -10,6 +10,7 @@
 namespace pace {
 namespace {
 
+constexpr std::array<std::string_view, 2> kLogprobNames = {"full", "sampled"};
 constexpr std::array<std::string_view, 2> kRatioNames = {"rollout", "recomputed"};
 
 Status CheckAssignments(std::string_view key, const std::vector<std::string>& assignments) {
@@ -42,6 +43,9 @@ std::vector<Field> ObjectiveFields(LearningOptions& o) {
                   "seq-mean-token-sum-norm; auto = that of the loss's paper."),
       Field::Enum("ratio", o.ratio, kRatioNames,
                   "The ratio's reference: recorded log-probs, or one more forward pass."),
+      Field::Enum("rollout_logprobs", o.rollout_logprobs, kLogprobNames,
+                  "Recorded log-probs are of the whole softmax, or of the truncated distribution "
+                  "(top_k, top_p, min_p) that was sampled from."),
       Field::Text("correction", o.correction,
                   "Of off-policy data: none, tis or icepop (docs/losses.md)."),
       Field::TextList("correction_settings", o.correction_settings, "Its settings, name=value."),

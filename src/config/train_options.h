@@ -12,6 +12,7 @@
 namespace pace {
 
 enum class RatioBase { kRollout, kRecomputed };
+enum class RolloutLogprobs { kFull, kSampled };
 
 struct LearningOptions {
   std::string advantage = "grpo";
@@ -21,6 +22,10 @@ struct LearningOptions {
   std::string reduction = "auto";  // auto = that of the loss's paper
   // The ratio's reference: what rollouts recorded, or one more forward pass.
   RatioBase ratio = RatioBase::kRollout;
+  // What rollouts record: the log-prob of the whole softmax, or of the truncated
+  // distribution (top-k, top-p, min-p) that a token was sampled from. They are equal
+  // where nothing is cut off.
+  RolloutLogprobs rollout_logprobs = RolloutLogprobs::kFull;
   // What sets right data that another policy sampled: none, tis, icepop.
   std::string correction = "none";
   std::vector<std::string> correction_settings = {};

@@ -24,6 +24,7 @@ CoordinatorOptions CoordinatorOptions::Of(const Settings& settings) {
           .evaluate_every = settings.run.evaluate_every,
           .requeue = settings.supply.requeue,
           .max_attempts = settings.supply.max_attempts,
+          .greedy_last = settings.train.WantsGreedyResponse(),
           .pool = settings.pool};
 }
 
@@ -80,6 +81,7 @@ bool Coordinator::On(const ResponseFinished& event, Commands& out) {
   if (record->num_finished < options_.group_size) return false;
 
   std::vector<MemberSummary> members = std::move(record->members);
+  if (options_.greedy_last && members.size() > 1) members.pop_back();
   const GroupSummary summary = GroupSummary::Of(event.group, version_, members, record->num_bytes);
   workers_.RemoveGroup(record->worker);
   groups_.Move(event.group, GroupState::kPooled);
@@ -266,7 +268,7 @@ void Coordinator::StartGroups(Commands& out) {
     const GroupId id = groups_.Start(*worker, dispatch.prompt, dispatch.attempt,
                                      *workers_.Find(*worker)->promised(), options_.group_size);
     workers_.AddGroup(*worker);
-    out.push_back(StartGroup{id, *worker, dispatch.prompt});
+    out.push_back(StartGroup{id, *worker, dispatch.prompt, dispatch.attempt});
   }
 }
 
@@ -286,6 +288,11 @@ void Coordinator::Lose(GroupId group, bool retry) {
   if (retry) ReturnPrompt(*groups_.Find(group), /*rejected=*/false);
   groups_.Move(group, GroupState::kGone);
   ++num_lost_;
+}
+
+int64_t Coordinator::AttemptOf(GroupId group) const {
+  const GroupRecord* const record = groups_.Find(group);
+  return record == nullptr ? 1 : record->attempt;
 }
 
 void Coordinator::ReturnPrompt(const GroupRecord& record, bool rejected) {

@@ -90,6 +90,9 @@ class Coordinator {
   bool gathering() const { return gathering_; }
   SupplyView supply_view() const;
   const PoolState& pool() const { return pool_; }
+  // 1 for a group from the first dispatch of its prompt, 2 from the first retry; 1 also
+  // for a group that is not known (any more).
+  int64_t AttemptOf(GroupId group) const;
   const Throughput& throughput() const { return throughput_; }
   // Verdicts of the step begun last.
   int64_t num_offered() const { return num_offered_; }

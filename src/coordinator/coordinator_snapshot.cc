@@ -95,7 +95,7 @@ std::vector<Command> Coordinator::Owed() const {
   }
   for (const GroupId id : groups_.Running()) {
     const GroupRecord& record = *groups_.Find(id);
-    owed.push_back(StartGroup{id, record.worker, record.prompt});
+    owed.push_back(StartGroup{id, record.worker, record.prompt, record.attempt});
   }
   if (training_) owed.push_back(TrainBatch{version_, selected_});
   for (const PolicyVersion version : evaluating_) owed.push_back(Evaluate{version});

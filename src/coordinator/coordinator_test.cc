@@ -190,8 +190,11 @@ TEST_F(CoordinatorTest, APromptThatFailsTooOftenIsDropped) {
   options_.max_attempts = 2;
   Make(1, 1);
   Join(0);
+  EXPECT_EQ(coordinator_->AttemptOf(GroupId(0)), 1);
   EXPECT_EQ(Send(GroupFailed{GroupId(0)}), (Lines{Start(1, 0, 0)}));
+  EXPECT_EQ(coordinator_->AttemptOf(GroupId(1)), 2);
   EXPECT_EQ(Send(GroupFailed{GroupId(1)}), (Lines{Start(2, 0, 1)}));
+  EXPECT_EQ(coordinator_->AttemptOf(GroupId(2)), 1);
 }
 
 TEST_F(CoordinatorTest, LateEventsOfAnEndedGroupAreIgnored) {
@@ -303,6 +306,26 @@ TEST_F(CoordinatorTest, OwesWhatWasAskedAndNotAnswered) {
   Lines owed;
   for (const Command& command : coordinator_->Owed()) owed.push_back(CommandToJson(command));
   EXPECT_EQ(owed, (Lines{Sync(0, 0), Start(1, 0, 1), Start(2, 0, 2)}));
+}
+
+TEST_F(CoordinatorTest, AGreedyMemberHasNoPartInItsGroupsStaleness) {
+  struct Watch final : CoordinatorObserver {
+    GroupSummary seen;
+    void OnGroupAssembled(const GroupSummary& group) override { seen = group; }
+  } watch;
+  const CoordinatorOptions options{
+      .batch = 1, .group_size = 3, .num_steps = 10, .greedy_last = true};
+  Coordinator coordinator(options, std::make_unique<FixedAdmission>(Verdict::kAdmit),
+                          std::make_unique<ThresholdSupply>(2), &watch);
+  coordinator.Handle(WorkerJoined{WorkerId(0), 4});
+  const std::optional<double> scores[] = {0.25, 0.75, 9.0};
+  for (int64_t member = 0; member < 3; ++member) {
+    coordinator.Handle(ResponseFinished{
+        GroupId(0), member, {{PolicyVersion(0), 1}}, scores[static_cast<size_t>(member)], 0});
+  }
+  EXPECT_EQ(watch.seen.num_members, 2);
+  EXPECT_EQ(watch.seen.prefix_score, 0.5);
+  coordinator.CheckInvariants();
 }
 
 TEST_F(CoordinatorTest, CompletionVersionsFollowTheOrderOfEvents) {

@@ -71,6 +71,7 @@ struct StartGroup {
   GroupId group;
   WorkerId worker;
   PromptIndex prompt;
+  int64_t attempt = 1;  // 2 for the first retry of a prompt
 };
 // Stop a running group. With keep_prefix its unfinished responses are kept for
 // the next group that starts from the same prompt.

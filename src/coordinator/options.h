@@ -18,6 +18,9 @@ struct CoordinatorOptions {
   int64_t evaluate_every = 0;    // steps; 0 = never
   Requeue requeue = Requeue::kLost;
   int64_t max_attempts = 3;
+  // The last member of a group is a greedy response, which no step trains on: it has no
+  // part in the group's staleness.
+  bool greedy_last = false;
   PoolOptions pool{};
 
   static CoordinatorOptions Of(const Settings& settings);

@@ -126,11 +126,15 @@ Status CheckPlaces(const CoordinatorSnapshot& snapshot, const SnapshotRules& rul
                              ": num_bytes = ", group.summary.num_bytes,
                              ": must be <= ", kLargestBytes * rules.options.group_size);
     }
-    const bool members_fit = group.members.empty() ? !rules.needs_members
-                                                   : static_cast<int64_t>(group.members.size()) ==
-                                                         rules.options.group_size;
+    // Older snapshots count a greedy member, too.
+    const auto fits = [&rules](int64_t count) {
+      const int64_t size = rules.options.group_size;
+      return count == size || (rules.options.greedy_last && count == size - 1);
+    };
+    const bool members_fit =
+        group.members.empty() ? !rules.needs_members : fits(std::ssize(group.members));
     if (pooled.erase(group.summary.id) != 1 || group.summary.assembled > snapshot.version ||
-        group.summary.num_members != rules.options.group_size || !members_fit) {
+        !fits(group.summary.num_members) || !members_fit) {
       return InvalidArgument("pool: group ", group.summary.id, ": is not a pooled group of ",
                              rules.options.group_size, " members");
     }

@@ -89,8 +89,9 @@ struct ResumedGroup {
   WorkerId worker{};
   GroupRequest request = {};
 };
+// `attempt` is Coordinator::AttemptOf the group.
 Result<ResumedGroup> ResumeGroup(const GroupInFlight& group, const TrajectoryStore& store,
-                                 const Curriculum& curriculum);
+                                 const Curriculum& curriculum, int64_t attempt);
 // served.safetensors of a checkpoint, mapped.
 Result<WeightSet> LoadServedWeights(const ModelConfig& config, const std::string& folder);
 

@@ -16,6 +16,13 @@ namespace pace {
 namespace {
 
 constexpr uint32_t kLengthStream = 0x5901;
+constexpr uint32_t kAttemptStream = 0x5902;
+
+// The run's own seed for the first attempt.
+uint64_t SeedOf(uint64_t seed, int64_t attempt) {
+  if (attempt <= 1) return seed;
+  return CounterRandom(seed, kAttemptStream).Bits(static_cast<uint64_t>(attempt), 0);
+}
 
 }  // namespace
 
@@ -59,13 +66,14 @@ Result<Curriculum> Curriculum::Create(const Settings& settings, const Policy& po
                     std::move(turns).value());
 }
 
-Result<GroupRequest> Curriculum::RequestFor(GroupId group, PromptIndex prompt) const {
+Result<GroupRequest> Curriculum::RequestFor(GroupId group, PromptIndex prompt,
+                                            int64_t attempt) const {
   Result<std::vector<TokenId>> tokens = renderer_.Render(source_->At(prompt));
   if (!tokens.ok()) return tokens.status();
   GroupRequest request;
   request.group = group;
   request.prompt = prompt;
-  request.seed = static_cast<uint64_t>(settings_.run.seed);
+  request.seed = SeedOf(static_cast<uint64_t>(settings_.run.seed), attempt);
   request.prompt_tokens = std::move(tokens).value();
   request.num_responses = settings_.NumMembers();
   if (settings_.train.WantsGreedyResponse()) request.greedy_member = request.num_responses - 1;
@@ -73,12 +81,18 @@ Result<GroupRequest> Curriculum::RequestFor(GroupId group, PromptIndex prompt) c
   request.stop.max_tokens = settings_.generation.max_tokens;
   request.stop.stop_tokens = stop_tokens_;
   request.stop.rests = turns_.has_value();
-  if (settings_.generation.mean_tokens > 0) request.stop.lengths = LengthsOf(prompt);
+  if (settings_.generation.mean_tokens > 0) request.stop.lengths = LengthsOf(prompt, request.seed);
   return request;
 }
 
-std::vector<int64_t> Curriculum::LengthsOf(PromptIndex prompt) const {
-  const CounterRandom random(static_cast<uint64_t>(settings_.run.seed), kLengthStream);
+std::optional<double> Curriculum::EpochOf(PromptIndex prompt) const {
+  const std::optional<int64_t> size = source_->epoch_size();
+  if (!size.has_value()) return std::nullopt;
+  return static_cast<double>(prompt.value() + 1) / static_cast<double>(*size);
+}
+
+std::vector<int64_t> Curriculum::LengthsOf(PromptIndex prompt, uint64_t seed) const {
+  const CounterRandom random(seed, kLengthStream);
   const auto most = static_cast<double>(settings_.generation.max_tokens);
   std::vector<int64_t> lengths;
   for (int64_t member = 0; member < settings_.NumMembers(); ++member) {

@@ -5,7 +5,7 @@
 //   Result<GroupRequest> request = curriculum->RequestFor(group, prompt);
 //   Judgement judged = curriculum->Judge(prompt, response);
 //
-// A request is a function of the prompt's index alone, and a judgement of the
+// A request is a function of the prompt's index and attempt alone, and a judgement of the
 // problem and the tokens: both can be made again at any time.
 // Thread-safety: immutable.
 #ifndef PACE_EXECUTION_CURRICULUM_H_
@@ -47,8 +47,14 @@ class Curriculum {
  public:
   static Result<Curriculum> Create(const Settings& settings, const Policy& policy);
 
-  Result<GroupRequest> RequestFor(GroupId group, PromptIndex prompt) const;
+  // `attempt`: 1 for the first dispatch of the prompt, 2 for the first retry. Each has
+  // random numbers of its own; a retry that repeated the first would teach nothing new.
+  Result<GroupRequest> RequestFor(GroupId group, PromptIndex prompt, int64_t attempt = 1) const;
   Judgement Judge(PromptIndex prompt, const PartialResponse& response) const;
+
+  // Epochs of the data up to and including this prompt: 1 = each problem came once.
+  // None where problems are generated.
+  std::optional<double> EpochOf(PromptIndex prompt) const;
 
   // The same for a problem that is not of the training stream.
   Result<std::vector<TokenId>> Render(const Problem& problem) const {
@@ -69,7 +75,7 @@ class Curriculum {
         turns_(std::move(turns)) {}
 
   // Of the members of its group, where generation.mean_tokens prescribes them.
-  std::vector<int64_t> LengthsOf(PromptIndex prompt) const;
+  std::vector<int64_t> LengthsOf(PromptIndex prompt, uint64_t seed) const;
 
   Settings settings_;
   PromptRenderer renderer_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <numeric>
 
 #include "execution/small_run.h"
@@ -53,6 +54,20 @@ TEST(CurriculumTest, PrescribedLengthsAreExponentialUpToTheLimit) {
   EXPECT_EQ(std::ranges::max(all), 60);
   EXPECT_NEAR(share_above(30), 0.368, 0.015);
   EXPECT_NEAR(share_above(59), 0.140, 0.011);
+}
+
+TEST(CurriculumTest, EpochsCountADatasetAndNothingElse) {
+  const std::string path = std::string(PACE_BINARY_DIR) + "/curriculum_epochs.jsonl";
+  std::ofstream(path) << R"({"problem": "1+1", "answer": 2})" << "\n"
+                      << R"({"problem": "1+2", "answer": 3})" << "\n";
+  const Settings settings = SmallSettings({"task.kind=dataset", "task.file=" + path});
+  const Result<Curriculum> curriculum = Curriculum::Create(settings, SmallPolicy(settings));
+  ASSERT_TRUE(curriculum.ok()) << curriculum.status().message();
+  EXPECT_EQ(curriculum->EpochOf(PromptIndex(0)), 0.5);
+  EXPECT_EQ(curriculum->EpochOf(PromptIndex(4)), 2.5);
+  const Settings generated = SmallSettings({});
+  EXPECT_FALSE(
+      Curriculum::Create(generated, SmallPolicy(generated))->EpochOf(PromptIndex(9)).has_value());
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ GroupInFlight InFlightOf(GroupRequest request) {
 }
 
 Result<ResumedGroup> ResumeGroup(const GroupInFlight& group, const TrajectoryStore& store,
-                                 const Curriculum& curriculum) {
+                                 const Curriculum& curriculum, int64_t attempt) {
   const GroupTrajectories* const known = store.Find(group.group);
   if (known == nullptr) return DataLoss("group ", group.group.value(), ": has no record");
-  Result<GroupRequest> request = curriculum.RequestFor(group.group, known->prompt);
+  Result<GroupRequest> request = curriculum.RequestFor(group.group, known->prompt, attempt);
   if (!request.ok()) return request.status();
   request->members = group.members;
   request->resumed = group.responses;

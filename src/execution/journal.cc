@@ -49,7 +49,7 @@ void Journal::OnGroupDrawn(const GroupSummary& group, const Decision& decision,
   Keep(writer_->WriteDecision(plan_, group, decision, stats));
   if (writer_->level() != RecordLevel::kFull) return;
   std::vector<std::vector<Segment>> segments;
-  for (const std::optional<Trajectory>& member : payload.members) {
+  for (const std::optional<Trajectory>& member : payload.trained_members()) {
     segments.push_back(member->Segments());
   }
   std::vector<TraceMember> members;

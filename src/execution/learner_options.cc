@@ -48,6 +48,12 @@ Status CheckNames(const TrainerOptions& options) {
   }
   const auto loss = MakePolicyLoss(options.loss, options.loss_settings);
   if (loss.ok()) return Status::Ok();
+  const auto estimators = AdvantageEstimatorNames();
+  if (std::find(estimators.begin(), estimators.end(), options.loss) != estimators.end()) {
+    return InvalidArgument("train.loss = ", options.loss,
+                           ": is an advantage here (train.advantage=", options.loss,
+                           " train.loss=ppo)");
+  }
   return AtKey(loss.status(), "train.loss", PolicyLossNames(), options.loss);
 }
 
@@ -137,6 +143,18 @@ Result<TrainerOptions> TrainerOptionsOf(const Settings& settings) {
   options.max_grad_norm = train.max_grad_norm;
   PACE_RETURN_IF_ERROR(options.Validate().At("train"));
   return options;
+}
+
+Status CheckPrefixScores(const Settings& settings, bool lab) {
+  const bool filters = settings.admission.policy != AdmissionKind::kAcceptAll;
+  if (!filters || !settings.admission.UsesPrefixScores()) return Status::Ok();
+  const char* key = nullptr;
+  if (settings.engine.sync == SyncRule::kKeep) key = "engine.sync = keep";
+  if (settings.engine.sync == SyncRule::kDrain) key = "engine.sync = drain";
+  if (lab && settings.cluster.kv_at_sync == KvAtSync::kKeep) key = "cluster.kv_at_sync = keep";
+  if (key == nullptr) return Status::Ok();
+  return InvalidArgument(key, ": yields no prefix scores, so admission would weigh all generation ",
+                         "staleness by 1 (recompute at a sync, or choose --method raw)");
 }
 
 TrainingNetwork::Options NetworkOptionsOf(const Settings& settings) {

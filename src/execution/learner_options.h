@@ -14,6 +14,9 @@ namespace pace {
 
 // An error names the key.
 Result<TrainerOptions> TrainerOptionsOf(const Settings& settings);
+// A policy that filters by prefix scores needs engines that compute them: an error where
+// a sync keeps or drains what runs. `lab`: the driver that also asks cluster.kv_at_sync.
+Status CheckPrefixScores(const Settings& settings, bool lab);
 TrainingNetwork::Options NetworkOptionsOf(const Settings& settings);
 RolloutOptions RolloutOptionsOf(const Settings& settings);
 SamplingOptions TrainingSampling(const Settings& settings);

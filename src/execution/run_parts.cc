@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "execution/learner_options.h"
+
 namespace pace {
 
 Result<RunParts> RunParts::Create(const Settings& settings, const Policy& policy,
                                   const Clock& clock, RunWriter* writer) {
+  PACE_RETURN_IF_ERROR(CheckPrefixScores(settings, /*lab=*/false));
   RunParts parts;
   Result<std::unique_ptr<TrainingRun>> run = TrainingRun::Create(settings, policy, clock, writer);
   if (!run.ok()) return run.status();

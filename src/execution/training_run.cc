@@ -1,5 +1,6 @@
 #include "execution/training_run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "control/admission_policy.h"
@@ -32,7 +33,8 @@ std::vector<Command> TrainingRun::Handle(const Event& event) {
 }
 
 Result<GroupRequest> TrainingRun::Start(const StartGroup& command) {
-  Result<GroupRequest> request = curriculum_.RequestFor(command.group, command.prompt);
+  Result<GroupRequest> request =
+      curriculum_.RequestFor(command.group, command.prompt, command.attempt);
   if (!request.ok()) return request.status();
   GroupTrajectories group;
   group.group = command.group;
@@ -86,13 +88,25 @@ Result<std::optional<std::vector<TokenId>>> TrainingRun::Reply(MemberId id,
 }
 
 std::vector<TrainSequence> TrainingRun::BatchOf(const TrainBatch& command) const {
-  return store_.Sequences(command.groups);
+  return store_.Sequences(command.groups, settings_.train.rollout_logprobs);
+}
+
+PromptIndex TrainingRun::NewestPrompt(const std::vector<GroupId>& groups) const {
+  int64_t newest = 0;
+  for (const GroupId group : groups) {
+    newest = std::max(newest, store_.At(group).prompt.value());
+  }
+  return PromptIndex(newest);
 }
 
 void TrainingRun::EndStep(const TrainBatch& command, const StepTimes& times,
                           const MetricList& training) {
   journal_.totals().num_trained_groups += static_cast<int64_t>(command.groups.size());
-  journal_.EndStep(times, coordinator_.throughput(), training);
+  MetricList metrics = training;
+  if (const auto epoch = curriculum_.EpochOf(NewestPrompt(command.groups))) {
+    metrics.push_back({"data/epoch", *epoch});
+  }
+  journal_.EndStep(times, coordinator_.throughput(), metrics);
   for (const GroupId group : command.groups) {
     journal_.totals().num_tokens_never_trained += store_.At(group).num_greedy_tokens();
     store_.Remove(group);
@@ -106,6 +120,20 @@ void TrainingRun::Drop(const DropGroup& command) {
       command.reason == Reason::kPoolGroups || command.reason == Reason::kPoolBytes;
   if (evicted) journal_.OnGroupEvicted(group);
   store_.Remove(command.group);
+}
+
+Status TrainingRun::CheckAbandon(const AbandonGroup& command) {
+  if (!command.keep_prefix) return Status::Ok();
+  return Unavailable("group ", command.group.value(),
+                     ": the supply policy keeps prefixes of abandoned groups, which pace sim alone "
+                     "resumes");
+}
+
+void TrainingRun::CountCancelled(const std::vector<PartialResponse>& unfinished) {
+  for (const PartialResponse& response : unfinished) {
+    journal_.totals().num_tokens_generated += response.num_policy_tokens();
+    journal_.totals().num_tokens_never_trained += response.num_policy_tokens();
+  }
 }
 
 void TrainingRun::Abandon(GroupId group, int64_t unfinished) {

@@ -58,6 +58,11 @@ class TrainingRun {
   std::vector<TrainSequence> BatchOf(const TrainBatch& command) const;
   void EndStep(const TrainBatch& command, const StepTimes& times, const MetricList& training);
   void Drop(const DropGroup& command);
+  // An error where the command wants prefixes kept: no driver of this run resumes them,
+  // and to drop them in silence would change what the supply policy decided.
+  static Status CheckAbandon(const AbandonGroup& command);
+  // Unfinished responses of a group that was abandoned before.
+  void CountCancelled(const std::vector<PartialResponse>& unfinished);
   // `unfinished` tokens of the group were generated and are lost.
   void Abandon(GroupId group, int64_t unfinished);
 
@@ -68,6 +73,9 @@ class TrainingRun {
   const Settings& settings() const { return settings_; }
 
  private:
+  // The largest prompt index among these groups.
+  PromptIndex NewestPrompt(const std::vector<GroupId>& groups) const;
+
   TrainingRun(const Settings& settings, Curriculum curriculum, const Clock& clock,
               RunWriter* writer);
 

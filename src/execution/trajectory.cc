@@ -65,7 +65,8 @@ int64_t GroupTrajectories::num_greedy_tokens() const {
   return has_any ? members.back()->response.num_policy_tokens() : 0;
 }
 
-void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out) const {
+void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out, RolloutLogprobs logprobs) const {
+  const bool sampled = logprobs == RolloutLogprobs::kSampled;
   for (const std::optional<Trajectory>& member : trained_members()) {
     const std::vector<TokenRecord>& tokens = member->response.tokens;
     TrainSequence sequence;
@@ -77,7 +78,7 @@ void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out) const {
     for (const TokenRecord& token : tokens) {
       sequence.tokens.push_back(token.id);
       sequence.mask.push_back(token.given ? 0 : 1);
-      sequence.rollout_logprobs.push_back(token.logprob);
+      sequence.rollout_logprobs.push_back(sampled ? token.sampled_logprob : token.logprob);
       sequence.versions.push_back(token.version.step());
     }
     out.push_back(std::move(sequence));
@@ -115,9 +116,10 @@ const GroupTrajectories& TrajectoryStore::At(GroupId group) const {
   return *found;
 }
 
-std::vector<TrainSequence> TrajectoryStore::Sequences(std::span<const GroupId> groups) const {
+std::vector<TrainSequence> TrajectoryStore::Sequences(std::span<const GroupId> groups,
+                                                      RolloutLogprobs logprobs) const {
   std::vector<TrainSequence> sequences;
-  for (const GroupId group : groups) At(group).AppendTo(sequences);
+  for (const GroupId group : groups) At(group).AppendTo(sequences, logprobs);
   return sequences;
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "config/train_options.h"
 #include "core/ids.h"
 #include "core/staleness.h"
 #include "core/status.h"
@@ -58,10 +59,9 @@ struct GroupTrajectories {
   // Policy tokens of what finished, and of these the greedy member's.
   int64_t num_tokens() const;
   int64_t num_greedy_tokens() const;
-  // The members to train on. REQUIRES: complete
-  void AppendTo(std::vector<TrainSequence>& out) const;
-
- private:
+  // The members to train on: all but a greedy one. REQUIRES: complete
+  void AppendTo(std::vector<TrainSequence>& out,
+                RolloutLogprobs logprobs = RolloutLogprobs::kFull) const;
   std::span<const std::optional<Trajectory>> trained_members() const {
     return {members.data(), members.size() - (greedy_last ? 1 : 0)};
   }
@@ -84,7 +84,8 @@ class TrajectoryStore {
   const std::map<GroupId, GroupTrajectories>& groups() const { return groups_; }
 
   // The responses of these groups, in order. REQUIRES: there, complete
-  std::vector<TrainSequence> Sequences(std::span<const GroupId> groups) const;
+  std::vector<TrainSequence> Sequences(std::span<const GroupId> groups,
+                                       RolloutLogprobs logprobs) const;
 
  private:
   std::map<GroupId, GroupTrajectories> groups_;

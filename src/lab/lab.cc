@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cluster/cost_model.h"
+#include "execution/learner_options.h"
 #include "lab/lab_driver.h"
 
 namespace pace {
@@ -18,7 +19,7 @@ Status CheckLabSettings(const Settings& settings) {
         "cluster.rescore_blocks = true: in the lab the trainer never waits for "
         "rescoring (pace sim does)");
   }
-  return Status::Ok();
+  return CheckPrefixScores(settings, /*lab=*/true);
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ Status LabDriver::RebuildEngines(const std::vector<GroupInFlight>& in_flight) {
     engines_.back()->Pause();
   }
   for (const GroupInFlight& group : in_flight) {
-    Result<ResumedGroup> resumed =
-        ResumeGroup(group, parts_.run->store(), parts_.run->curriculum());
+    Result<ResumedGroup> resumed = ResumeGroup(group, parts_.run->store(), parts_.run->curriculum(),
+                                               parts_.run->coordinator().AttemptOf(group.group));
     if (!resumed.ok()) return resumed.status();
     const auto worker = static_cast<size_t>(resumed->worker.value());
     if (worker >= engines_.size()) {

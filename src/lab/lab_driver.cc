@@ -193,6 +193,7 @@ Status LabDriver::Execute(const StartGroup& command) {
 }
 
 Status LabDriver::Execute(const AbandonGroup& command) {
+  PACE_RETURN_IF_ERROR(TrainingRun::CheckAbandon(command));
   const GroupTrajectories& group = parts_.run->store().At(command.group);
   LabEngine& engine = *engines_[static_cast<size_t>(group.worker.value())];
   int64_t unfinished = 0;

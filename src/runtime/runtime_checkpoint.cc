@@ -81,7 +81,8 @@ Status RuntimeDriver::Resume() {
   }
   for (const GroupInFlight& group : run.in_flight) {
     Result<ResumedGroup> going_on =
-        ResumeGroup(group, parts_.run->store(), parts_.run->curriculum());
+        ResumeGroup(group, parts_.run->store(), parts_.run->curriculum(),
+                    parts_.run->coordinator().AttemptOf(group.group));
     if (!going_on.ok()) return going_on.status().At(resumed->folder);
     const auto worker = static_cast<size_t>(going_on->worker.value());
     if (worker >= engines_.size()) {

@@ -145,9 +145,7 @@ Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
   }
   if (const auto* failed = std::get_if<DeviceFailed>(&event)) return failed->error;
   if (const auto* cancelled = std::get_if<GroupCancelled>(&event)) {
-    for (const PartialResponse& lost : cancelled->request.resumed) {
-      parts_.run->journal().totals().num_tokens_never_trained += lost.num_policy_tokens();
-    }
+    parts_.run->CountCancelled(cancelled->request.resumed);
   }
   return Status::Ok();
 }
@@ -234,6 +232,7 @@ Status RuntimeDriver::Execute(const StartGroup& command) {
 }
 
 Status RuntimeDriver::Execute(const AbandonGroup& command) {
+  PACE_RETURN_IF_ERROR(TrainingRun::CheckAbandon(command));
   const GroupTrajectories& group = parts_.run->store().At(command.group);
   engines_[static_cast<size_t>(group.worker.value())]->Cancel(command.group);
   parts_.run->Abandon(command.group, 0);

@@ -44,7 +44,8 @@ void Recorder::OnGroupDrawn(const GroupSummary& group, const Decision& decision,
   Keep(writer_->WriteDecision(plan_, group, decision, stats));
   if (writer_->level() != RecordLevel::kFull) return;
   trace_members_.clear();
-  for (int64_t member = 0; member < settings_.NumMembers(); ++member) {
+  // Members that are trained on; a greedy one is not.
+  for (int64_t member = 0; member < settings_.batch.group_size; ++member) {
     const ResponseIndex index = groups_.IndexOf(slot, member);
     trace_members_.push_back({.completed = groups_.response(index).completed,
                               .segments = groups_.segments(index),
