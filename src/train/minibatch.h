@@ -66,7 +66,8 @@ struct Minibatch {
 };
 
 // Cuts a step's sequences into `count` minibatches of whole groups, as equal in
-// groups as can be, in order. Fewer groups than `count`: one group each.
+// groups as can be, in order of dispatch: the groups begun first are trained on
+// first. Fewer groups than `count`: one group each.
 std::vector<std::vector<size_t>> SplitByGroups(std::span<const TrainSequence> sequences,
                                                int64_t count);
 

@@ -57,7 +57,8 @@ class TorchTrainer final : public Trainer {
   };
 
   Result<Minibatch> MakeBatch(std::span<const TrainSequence> sequences) const;
-  Status Prepare(Minibatch& batch, MetricList& metrics);
+  // `next_kl`: the coefficient of the next step, if this one succeeds.
+  Status Prepare(Minibatch& batch, MetricList& metrics, double& next_kl);
   // Log-probs and values of all policy tokens under the present weights, without
   // gradients; null = not wanted.
   void ScoreTokens(const NetworkTeam& team, const Minibatch& batch, std::vector<double>* logprobs,

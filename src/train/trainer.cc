@@ -80,7 +80,7 @@ void TorchTrainer::ScoreTokens(const NetworkTeam& team, const Minibatch& batch,
 
 // What the step's policy and the initial one make of the responses, corrections by
 // it, then advantages over what is left.
-Status TorchTrainer::Prepare(Minibatch& batch, MetricList& metrics) {
+Status TorchTrainer::Prepare(Minibatch& batch, MetricList& metrics, double& next_kl) {
   const bool proximal = options_.reference == RatioReference::kProximal ||
                         parts_.loss->inputs().proximal || options_.correction.active();
   ScoreTokens(team_, batch, proximal ? &batch.proximal_logprobs : nullptr,
@@ -93,8 +93,8 @@ Status TorchTrainer::Prepare(Minibatch& batch, MetricList& metrics) {
     const Result<double> kl = ShapeRewards(options_.kl.reward_estimator, kl_coefficient_,
                                            options_.reference, batch, metrics);
     if (!kl.ok()) return kl.status();
-    kl_coefficient_ = NextKlCoefficient(
-        kl_coefficient_, *kl, static_cast<int64_t>(batch.sequences.size()), options_.kl.controller);
+    next_kl = NextKlCoefficient(kl_coefficient_, *kl, static_cast<int64_t>(batch.sequences.size()),
+                                options_.kl.controller);
   }
   return EstimateAdvantages(*parts_.advantage, batch, metrics);
 }
@@ -105,7 +105,8 @@ Result<MetricList> TorchTrainer::Step(PolicyVersion /*version*/,
     Result<Minibatch> batch = MakeBatch(sequences);
     if (!batch.ok()) return batch.status();
     MetricList metrics;
-    PACE_RETURN_IF_ERROR(Prepare(*batch, metrics));
+    double next_kl = kl_coefficient_;
+    PACE_RETURN_IF_ERROR(Prepare(*batch, metrics, next_kl));
     const UpdateRules rules{
         .loss = *parts_.loss,
         .reduction = options_.reduction.value_or(parts_.loss->paper_reduction()),
@@ -117,6 +118,7 @@ Result<MetricList> TorchTrainer::Step(PolicyVersion /*version*/,
       if (!update.ok()) return update.status();
       MergeMetrics(*update, metrics);
     }
+    kl_coefficient_ = next_kl;
     double reward = 0;
     for (const TrainSequence& sequence : sequences) reward += sequence.reward;
     const auto count = static_cast<double>(sequences.size());

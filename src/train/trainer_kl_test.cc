@@ -97,6 +97,17 @@ TEST(InitialKlTest, ATargetSteersTheCoefficientOfTheNextStep) {
   }
 }
 
+TEST(InitialKlTest, AStepThatFailsLeavesTheCoefficient) {
+  TrainerOptions options = Plain();
+  options.kl.reward_coefficient = 0.1;
+  options.kl.controller = {.target = 1e-6, .horizon = 24};
+  options.advantage = "remax";  // which these sequences have no baseline for
+  const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
+  const double before = trainer->State().kl_coefficient;
+  EXPECT_FALSE(trainer->Step(PolicyVersion(0), Batch()).ok());
+  EXPECT_EQ(trainer->State().kl_coefficient, before);
+}
+
 TEST(InitialKlTest, WithoutAnInitialPolicyItIsRefused) {
   TrainerOptions options = Plain();
   options.kl.loss_coefficient = 0.1;
