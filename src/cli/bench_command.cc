@@ -1,4 +1,6 @@
 // pace bench
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -11,6 +13,7 @@
 #include "bench/sandbox_bench.h"
 #include "bench/tokenizer_bench.h"
 #include "bench/train_bench.h"
+#include "cli/bench_table.h"
 #include "cli/commands.h"
 
 namespace pace {
@@ -82,7 +85,13 @@ Result<std::string> Run(const BenchArguments& arguments) {
 int RunBenchCommand(const BenchArguments& arguments) {
   const Result<std::string> json = Run(arguments);
   if (!json.ok()) return Fail(json.status());
-  std::printf("%s\n", json->c_str());
+  if (arguments.json || isatty(STDOUT_FILENO) == 0) {
+    std::printf("%s\n", json->c_str());
+    return 0;
+  }
+  const Result<std::string> table = BenchTable(*json);
+  if (!table.ok()) return Fail(table.status());
+  std::printf("%s", table->c_str());
   return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/chat.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "cli/conversation.h"
 #include "cli/interrupt.h"
 #include "cli/line_input.h"
+#include "cli/word_wrap.h"
 #include "text/stream_decoder.h"
 
 namespace pace {
@@ -21,6 +23,13 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Columns of the terminal that replies go to; 0 where they go elsewhere.
+size_t TerminalWidth() {
+  winsize size{};
+  const bool known = isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return known ? size.ws_col : 0;
 }
 
 class Chat {
@@ -121,6 +130,7 @@ class Chat {
   // Shows the reply as it grows, to its end or to Ctrl-C.
   Result<FinishedResponse> Stream(MemberId id) {
     StreamDecoder decoder(tokenizer_, /*skip_special=*/true);
+    WordWrap wrap(TerminalWidth());
     size_t num_shown = 0;
     const auto show = [&](const PartialResponse& response) {
       std::string text;
@@ -128,7 +138,7 @@ class Chat {
         if (num_shown == 0) first_token_ = Clock::now();
         text += decoder.Feed(response.tokens[num_shown].id).value_or("");
       }
-      return Write(text);
+      return Write(wrap.Feed(text));
     };
     begin_ = Clock::now();
     first_token_ = begin_;
@@ -145,7 +155,7 @@ class Chat {
       }
     }
     PACE_RETURN_IF_ERROR(show(finished->response));
-    PACE_RETURN_IF_ERROR(Write(decoder.Finish() + "\n"));
+    PACE_RETURN_IF_ERROR(Write(wrap.Feed(decoder.Finish()) + wrap.Finish() + "\n"));
     return *std::move(finished);
   }
 
@@ -192,8 +202,9 @@ Status RunChat(const ChatOptions& options, ModelTexts& texts, ReadyModel model) 
   std::optional<ChatTemplate> chat;
   if (texts.chat_template().ok()) {
     chat = *texts.chat_template();
-  } else if (!options.system.empty()) {
-    return texts.chat_template().status().At("--system needs a chat template");
+  } else if (!options.system.empty() || !texts.variables().entries().empty()) {
+    return texts.chat_template().status().At(
+        "--system, --thinking and --template-variable need a chat template");
   } else if (texts.chat_template().status().code() != StatusCode::kNotFound) {
     return texts.chat_template().status();
   } else {
@@ -204,7 +215,8 @@ Status RunChat(const ChatOptions& options, ModelTexts& texts, ReadyModel model) 
   const Tokenizer& tokenizer = *texts.tokenizer();
   Result<std::unique_ptr<EngineCore>> engine = EngineFor(std::move(model), tokenizer, 1);
   if (!engine.ok()) return engine.status();
-  Chat session(options, tokenizer, Conversation(tokenizer, std::move(chat), options.system),
+  Chat session(options, tokenizer,
+               Conversation(tokenizer, std::move(chat), options.system, texts.variables()),
                std::move(engine).value(), std::move(input).value());
   return session.Run();
 }

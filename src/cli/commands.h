@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/inference_options.h"
+#include "cli/model_commands.h"
 #include "core/status.h"
 
 namespace pace {
@@ -60,6 +60,7 @@ struct BenchArguments {
   std::vector<std::string> shapes;          // decode; empty = by device
   std::vector<int64_t> batches = {1, 128};  // decode
   int64_t context = 512;                    // decode
+  bool json = false;                        // also on a terminal
 };
 int RunBenchCommand(const BenchArguments& arguments);
 
@@ -103,7 +104,8 @@ struct TrainArguments {
 int RunTrainCommand(const TrainArguments& arguments);
 
 struct CompareArguments {
-  std::string experiment;              // a file, or a name in experiments/
+  std::string experiment;              // a file, or a name
+  bool list = false;                   // print the experiments instead
   std::vector<std::string> overrides;  // key=value, for every arm
   std::vector<std::string> cells;      // ARM.SEED; empty = all
   int64_t num_seeds = 0;               // 0 = as the experiment says
@@ -116,15 +118,25 @@ int RunCompareCommand(const CompareArguments& arguments);
 
 struct ResultsArguments {
   std::string from = "experiments/results";  // a folder for each comparison
-  std::string out = "docs/results.md";
+  std::string out;                           // empty = stdout
 };
 int RunResultsCommand(const ResultsArguments& arguments);
 
 struct EvalArguments {
   std::string settings;
   std::vector<std::string> overrides;
+  std::string out;    // a folder for scores and responses; empty = none
+  bool json = false;  // also on a terminal
 };
 int RunEvalCommand(const EvalArguments& arguments);
+
+struct DataArguments {
+  std::string settings;                // a preset, a YAML file, or a file of problems
+  std::vector<std::string> overrides;  // key=value
+  int64_t num_problems = 3;
+  bool json = false;
+};
+int RunDataCommand(const DataArguments& arguments);
 
 struct SftArguments {
   std::string settings;
@@ -134,39 +146,6 @@ struct SftArguments {
   bool half = false;   // write bf16
 };
 int RunSftCommand(const SftArguments& arguments);
-
-struct ImportArguments {
-  std::string file;       // GGUF or llama2.c
-  std::string to;         // the folder to make
-  std::string tokenizer;  // tokenizer.json or its folder; llama2.c's tok*.bin
-  std::string dtype;      // f32, bf16, f16; empty = f32, but for large models bf16
-};
-int RunImportCommand(const ImportArguments& arguments);
-
-struct ExportArguments {
-  std::string model;
-  std::string to;
-  std::string format = "hf";  // hf, gguf, llama2c
-  std::string dtype;          // empty = as stored
-  std::string max_shard_size = "5GB";
-  bool no_tokenizer = false;  // gguf
-};
-int RunExportCommand(const ExportArguments& arguments);
-
-struct ScoreArguments {
-  InferenceArguments inference;
-  std::string file;  // empty = stdin
-};
-int RunScoreCommand(const ScoreArguments& arguments);
-
-struct GenerateArguments {
-  InferenceArguments inference;
-  GenerationOptions generation;
-  std::string file;  // empty = stdin
-  bool chat = false;
-  std::string system;
-};
-int RunGenerateCommand(const GenerateArguments& arguments);
 
 // Prints "pace: MESSAGE" on stderr and returns 2.
 int Fail(const Status& status);

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "compare/built_in_experiments.h"
 #include "compare/claims.h"
 #include "compare/comparison.h"
 #include "compare/results.h"
@@ -33,13 +34,6 @@ Result<CellId> ParseCellId(const std::string& text) {
   return InvalidArgument("--cell ", Printable(text), ": must be ARM.SEED, as in async.1");
 }
 
-Status WriteText(const std::string& path, const std::string& text) {
-  Result<AsideFile> file = AsideFile::Create(path);
-  if (!file.ok()) return file.status();
-  PACE_RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
-}
-
 ComparisonManifest ManifestOf(const CompareArguments& arguments) {
   return {.version = std::string(PaceVersion()),
           .commit = std::string(PaceCommit()),
@@ -52,10 +46,12 @@ Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells
                     const CompareArguments& arguments, const std::string& directory, bool ran) {
   const CellTable table(experiment, cells);
   const std::string text = ResultsMarkdown(table);
-  PACE_RETURN_IF_ERROR(WriteText(directory + "/results.md", text));
+  PACE_RETURN_IF_ERROR(WriteWholeFile(directory + "/results.md", text));
   const std::string manifest = directory + "/manifest.json";
-  if (ran || !std::filesystem::exists(manifest)) {
-    PACE_RETURN_IF_ERROR(WriteText(manifest, ManifestToJson(experiment, ManifestOf(arguments))));
+  std::error_code ignored;  // writing it says what is wrong
+  if (ran || !std::filesystem::exists(manifest, ignored)) {
+    PACE_RETURN_IF_ERROR(
+        WriteWholeFile(manifest, ManifestToJson(experiment, ManifestOf(arguments))));
   }
   std::printf("%s", text.c_str());
   if (table.seeds().empty()) return Status::Ok();
@@ -74,7 +70,20 @@ Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells
   return Status::Ok();
 }
 
+Status ListExperiments() {
+  for (const BuiltInExperiment& known : BuiltInExperiments()) {
+    const Result<Experiment> experiment = LoadExperiment(std::string(known.name));
+    if (!experiment.ok()) return experiment.status();
+    std::printf("%-20s %s\n", experiment->name.c_str(), experiment->title.c_str());
+  }
+  return Status::Ok();
+}
+
 Status RunCompare(const CompareArguments& arguments) {
+  if (arguments.list) return ListExperiments();
+  if (arguments.experiment.empty()) {
+    return InvalidArgument("compare: name an experiment (pace compare --list) or a file");
+  }
   Result<Experiment> experiment = LoadExperiment(arguments.experiment);
   if (!experiment.ok()) return experiment.status();
   if (arguments.num_seeds > 0) experiment->num_seeds = arguments.num_seeds;
@@ -121,7 +130,11 @@ Status RunResults(const ResultsArguments& arguments) {
   const Result<std::vector<FinishedComparison>> comparisons = ReadComparisons(arguments.from);
   if (!comparisons.ok()) return comparisons.status();
   if (comparisons->empty()) return NotFound(arguments.from, ": holds no comparison");
-  PACE_RETURN_IF_ERROR(WriteText(arguments.out, ResultsPage(*comparisons)));
+  if (arguments.out.empty()) {
+    std::fputs(ResultsPage(*comparisons).c_str(), stdout);
+    return std::fflush(stdout) == 0 ? Status::Ok() : Unavailable("stdout: cannot be written");
+  }
+  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out, ResultsPage(*comparisons)));
   std::printf("%s: %zu comparisons\n", arguments.out.c_str(), comparisons->size());
   return Status::Ok();
 }

@@ -8,8 +8,11 @@
 namespace pace {
 
 Conversation::Conversation(Tokenizer tokenizer, std::optional<ChatTemplate> chat,
-                           std::string system)
-    : tokenizer_(std::move(tokenizer)), chat_(std::move(chat)), system_(std::move(system)) {
+                           std::string system, ValueDict variables)
+    : tokenizer_(std::move(tokenizer)),
+      chat_(std::move(chat)),
+      system_(std::move(system)),
+      variables_(std::move(variables)) {
   Reset();
 }
 
@@ -34,6 +37,7 @@ Result<std::string> Conversation::Render(std::span<const Message> messages) cons
   ChatInputs inputs;
   inputs.messages = Value::MakeList(std::move(list));
   inputs.add_generation_prompt = true;
+  inputs.extra = variables_;
   return chat_->Render(inputs);
 }
 

@@ -21,13 +21,15 @@
 #include "core/token_id.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
+#include "text/value.h"
 
 namespace pace {
 
 class Conversation {
  public:
-  // `system` may be empty; it needs a template.
-  Conversation(Tokenizer tokenizer, std::optional<ChatTemplate> chat, std::string system);
+  // `system` may be empty; it needs a template. `variables` are the template's.
+  Conversation(Tokenizer tokenizer, std::optional<ChatTemplate> chat, std::string system,
+               ValueDict variables = {});
 
   struct Prompt {
     std::vector<TokenId> tokens;
@@ -60,6 +62,7 @@ class Conversation {
   const Tokenizer tokenizer_;
   const std::optional<ChatTemplate> chat_;
   const std::string system_;
+  const ValueDict variables_;
   std::vector<Message> messages_;
   std::optional<Message> said_;   // by the last Say
   std::vector<TokenId> tokens_;   // up to the end of the last reply

@@ -1,15 +1,92 @@
 // pace eval
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/open_policy.h"
 #include "cli/progress.h"
+#include "cli/text_table.h"
 #include "config/settings.h"
 #include "core/json_writer.h"
 #include "execution/evaluator.h"
+#include "formats/aside_file.h"
 
 namespace pace {
 namespace {
+
+std::string ScoreLine(const BenchmarkScore& score) {
+  std::string line;
+  JsonWriter json(line);
+  json.BeginObject();
+  json.Put("benchmark", score.name);
+  json.Put("num_problems", score.num_problems);
+  json.Put("num_responses", score.num_responses);
+  json.Put("mean", score.mean);
+  json.Put("mean_half_width", score.mean_half_width);
+  json.Put("pass", score.pass);
+  json.Put("majority", score.majority);
+  json.Put("length", score.mean_length);
+  json.Put("truncated", score.truncated);
+  if (score.mean_turns.has_value()) {
+    json.Put("turns", *score.mean_turns);
+    json.Put("tool_calls", *score.mean_calls);
+    json.Put("tool_success", score.call_success);
+  }
+  json.EndObject();
+  return line + "\n";
+}
+
+void AppendResponse(const EvaluatedResponse& response, std::string& out) {
+  JsonWriter json(out);
+  json.BeginObject();
+  json.Put("benchmark", response.benchmark);
+  json.Put("problem", response.problem.id);
+  json.Put("member", response.member);
+  json.Put("correct", response.seen.correct);
+  json.Put("score", response.seen.score);
+  json.Put("extracted", response.seen.extracted);
+  json.Put("answer", response.problem.answer);
+  json.Put("num_tokens", response.num_tokens);
+  json.Put("truncated", response.truncated);
+  json.Put("response", response.text);
+  json.EndObject();
+  out += '\n';
+}
+
+void PrintTable(const std::vector<BenchmarkScore>& scores) {
+  TextTable table({"benchmark", "problems", "k", "mean@k", "+-", "pass@k", "majority@k", "tokens",
+                   "truncated"});
+  const auto percent = [](double share) { return TextTable::Fixed(100 * share, 1) + " %"; };
+  for (const BenchmarkScore& score : scores) {
+    table.Add({score.name, Concat(score.num_problems), Concat(score.num_responses),
+               percent(score.mean), percent(score.mean_half_width), percent(score.pass),
+               percent(score.majority), TextTable::Fixed(score.mean_length, 1),
+               percent(score.truncated)});
+  }
+  std::fputs(table.Render().c_str(), stdout);
+}
+
+// Where --out keeps responses as they come.
+Result<std::optional<AsideFile>> OpenResponses(const std::string& folder) {
+  if (folder.empty()) return std::optional<AsideFile>();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Unavailable(folder, ": cannot be made: ", error.message());
+  if (std::filesystem::exists(folder + "/scores.jsonl", error)) {
+    return InvalidArgument("--out ", folder, ": holds an evaluation already (name another folder)");
+  }
+  Result<AsideFile> file = AsideFile::Create(folder + "/responses.jsonl");
+  if (!file.ok()) return file.status();
+  return std::optional(std::move(file).value());
+}
+
+Status Keep(const std::string& folder, AsideFile& responses, const std::string& scores) {
+  PACE_RETURN_IF_ERROR(responses.Commit());
+  return WriteWholeFile(folder + "/scores.jsonl", scores);
+}
 
 Status RunEval(const EvalArguments& arguments) {
   const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
@@ -23,34 +100,35 @@ Status RunEval(const EvalArguments& arguments) {
   if (evaluator->empty()) {
     return InvalidArgument("task.benchmarks = []: nothing to evaluate on (name benchmark files)");
   }
-  Result<std::vector<BenchmarkScore>> scores = [&] {
+  Result<std::optional<AsideFile>> responses = OpenResponses(arguments.out);
+  if (!responses.ok()) return responses.status();
+  Status kept;
+  Evaluator::ResponseSink sink;
+  if (responses->has_value()) {
+    sink = [&](const EvaluatedResponse& response) {
+      std::string line;
+      AppendResponse(response, line);
+      if (kept.ok()) kept = (*responses)->Append(line);
+    };
+  }
+  const Result<std::vector<BenchmarkScore>> scores = [&] {
     Progress progress("evaluating", "responses", 1);
-    return evaluator->Run(policy->weights, [&progress](int64_t done, int64_t total) {
-      progress.Update(0, done, total);
-    });
+    return evaluator->Run(
+        policy->weights,
+        [&progress](int64_t done, int64_t total) { progress.Update(0, done, total); }, sink);
   }();
   if (!scores.ok()) return scores.status();
-  for (const BenchmarkScore& score : *scores) {
-    std::string line;
-    JsonWriter json(line);
-    json.BeginObject();
-    json.Put("benchmark", score.name);
-    json.Put("num_problems", score.num_problems);
-    json.Put("num_responses", score.num_responses);
-    json.Put("mean", score.mean);
-    json.Put("mean_half_width", score.mean_half_width);
-    json.Put("pass", score.pass);
-    json.Put("majority", score.majority);
-    json.Put("length", score.mean_length);
-    json.Put("truncated", score.truncated);
-    if (score.mean_turns.has_value()) {
-      json.Put("turns", *score.mean_turns);
-      json.Put("tool_calls", *score.mean_calls);
-      json.Put("tool_success", score.call_success);
-    }
-    json.EndObject();
-    std::printf("%s\n", line.c_str());
+  PACE_RETURN_IF_ERROR(kept);
+  std::string lines;
+  for (const BenchmarkScore& score : *scores) lines += ScoreLine(score);
+  if (arguments.json || isatty(STDOUT_FILENO) == 0) {
+    std::fputs(lines.c_str(), stdout);
+  } else {
+    PrintTable(*scores);
   }
+  if (!responses->has_value()) return Status::Ok();
+  PACE_RETURN_IF_ERROR(Keep(arguments.out, **responses, lines));
+  std::fprintf(stderr, "responses: %s/responses.jsonl\n", arguments.out.c_str());
   return Status::Ok();
 }
 

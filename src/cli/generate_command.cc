@@ -9,6 +9,8 @@
 #include "cli/commands.h"
 #include "cli/generate_lines.h"
 #include "cli/generation.h"
+#include "config/task_options.h"
+#include "task/prompt_renderer.h"
 
 namespace pace {
 namespace {
@@ -37,9 +39,22 @@ Status GenerateLines(const GenerateArguments& arguments, ModelTexts& texts) {
   return Status::Ok();
 }
 
+// The same rules as for training prompts.
+Result<ValueDict> VariablesOf(const GenerateArguments& arguments) {
+  PromptOptions options;
+  options.template_variables = arguments.template_variables;
+  if (arguments.thinking != "auto") {
+    options.thinking = arguments.thinking == "on" ? Thinking::kOn : Thinking::kOff;
+  }
+  PACE_RETURN_IF_ERROR(options.Validate());
+  return TemplateVariables(options);
+}
+
 Status Generate(const GenerateArguments& arguments) {
   PACE_RETURN_IF_ERROR(arguments.generation.Validate());
-  ModelTexts texts(arguments.inference.model);
+  Result<ValueDict> variables = VariablesOf(arguments);
+  if (!variables.ok()) return variables.status();
+  ModelTexts texts(arguments.inference.model, std::move(variables).value());
   const bool reads_stdin = arguments.file.empty();
   const bool chat = arguments.chat || (reads_stdin && isatty(STDIN_FILENO) != 0);
   if (!chat) {

@@ -26,6 +26,10 @@ int RunEvalCommand(const EvalArguments& /*arguments*/) {
   return FailWithoutTorch();
 }
 
+int RunDataCommand(const DataArguments& /*arguments*/) {
+  return FailWithoutTorch();
+}
+
 int RunSftCommand(const SftArguments& /*arguments*/) {
   return FailWithoutTorch();
 }

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <utility>
 
+#include "core/utf8.h"
+
 namespace pace {
 namespace {
 
@@ -49,7 +51,9 @@ bool LineInput::TakeLine(std::string& line) {
     if (!at_end_ || begin_ == buffer_.size()) return false;
   }
   const size_t stop = end == std::string::npos ? buffer_.size() : end;
-  line.assign(buffer_, begin_, stop - begin_);
+  std::string_view taken = std::string_view(buffer_).substr(begin_, stop - begin_);
+  if (number_ == 0) taken = WithoutByteOrderMark(taken);
+  line.assign(taken);
   if (line.ends_with('\r')) line.pop_back();
   begin_ = end == std::string::npos ? stop : stop + 1;
   scanned_ = begin_;

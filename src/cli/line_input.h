@@ -32,8 +32,8 @@ class LineInput {
   LineInput& operator=(LineInput&&) = delete;
   ~LineInput();
 
-  // The last line may lack its end. An error: it cannot be read, or a line is
-  // longer than 64 MiB.
+  // The last line may lack its end, the first may begin with a byte order mark. An error: it cannot
+  // be read, or a line is longer than 64 MiB.
   Result<Read> Next(bool wait, std::string& line);
   // A wait also ends when this descriptor becomes readable.
   void set_wake(int descriptor) { wake_ = descriptor; }

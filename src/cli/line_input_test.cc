@@ -27,7 +27,7 @@ LineInput Open(const std::filesystem::path& path) {
 TEST(LineInputTest, GivesEveryLineAndTheLastWithoutItsEnd) {
   const auto path = Scratch("lines");
   const std::string longer(200'000, 'x');
-  std::ofstream(path, std::ios::binary) << "a\r\n\n" << longer << "\nlast";
+  std::ofstream(path, std::ios::binary) << "\xEF\xBB\xBF" << "a\r\n\n" << longer << "\nlast";
   LineInput input = Open(path);
   std::string line;
   for (const std::string& expected :

@@ -1,9 +1,12 @@
 // `pace`: reads the command line and hands over to one command.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <functional>
+#include <new>
 #include <string>
 
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "config/methods.h"
 #include "record/build_info.h"
@@ -13,12 +16,6 @@ namespace {
 
 constexpr const char* kSettingsHelp = "A preset (pace config --list) or a YAML file";
 constexpr const char* kOverridesHelp = "Settings to change, as key=value (pace config --keys)";
-
-CLI::App* AddCommand(CLI::App& app, const char* name, const char* what, const char* example) {
-  CLI::App* command = app.add_subcommand(name, what);
-  command->footer(std::string("Example:\n  ") + example);
-  return command;
-}
 
 // Every method, for --help.
 std::string MethodNames() {
@@ -44,7 +41,9 @@ void AddSim(CLI::App& app, SimArguments& arguments) {
   sim->add_option("--sweep", arguments.sweep,
                   "key=v1,v2,...: run every value; give it again for a grid")
       ->allow_extra_args(false);
-  sim->add_option("--out", arguments.out, "Directory for the runs and report.html");
+  sim->add_option("--out", arguments.out,
+                  "Directory for the runs and report.html; with --sweep for sweep.jsonl and "
+                  "report.html");
   sim->add_option("--jobs", arguments.num_jobs, "Runs at once; 0 = one per core")
       ->check(CLI::Range(0, 4096));
   sim->add_flag("--json", arguments.json, "Print results as JSON lines instead of a table");
@@ -81,7 +80,7 @@ void AddConfig(CLI::App& app, ConfigArguments& arguments) {
 }
 
 void AddBench(CLI::App& app, BenchArguments& arguments) {
-  CLI::App* bench = AddCommand(app, "bench", "Measure speed beside peers and limits; prints JSON",
+  CLI::App* bench = AddCommand(app, "bench", "Measure speed beside peers and limits",
                                "pace bench rollout --threads 2 > bench.json\n"
                                "  pace bench train --repetitions 5 > train.json");
   bench->add_option("what", arguments.what, "What to measure")
@@ -111,6 +110,8 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
       ->capture_default_str();
   bench->add_option("--context", arguments.context, "decode: tokens before the first")
       ->capture_default_str();
+  bench->add_flag("--json", arguments.json,
+                  "One JSON object, also on a terminal (elsewhere it is always one)");
 }
 
 void AddDoctor(CLI::App& app, DoctorArguments& arguments) {
@@ -171,105 +172,14 @@ void AddVerify(CLI::App& app, VerifyArguments& arguments) {
       ->capture_default_str();
 }
 
-void AddImport(CLI::App& app, ImportArguments& arguments) {
-  CLI::App* command =
-      AddCommand(app, "import", "Make a Hugging Face folder of a GGUF or llama2.c file",
-                 "pace import SmolLM2-135M-Instruct.Q4_1.gguf --to models/smollm2\n"
-                 "  pace import stories260K.bin --tokenizer tok512.bin --to models/stories");
-  command->add_option("file", arguments.file, "A GGUF file, or a model file of llama2.c")
-      ->required();
-  command->add_option("--to", arguments.to, "The folder to make; it must not be there, or be empty")
-      ->required();
-  command->add_option("--tokenizer", arguments.tokenizer,
-                      "llama2.c: its tokenizer file; GGUF: a tokenizer.json to use instead");
-  command->add_option("--dtype", arguments.dtype,
-                      "f32, bf16 or f16 (default: f32, above a billion parameters bf16)");
-}
-
-void AddExport(CLI::App& app, ExportArguments& arguments) {
-  CLI::App* command =
-      AddCommand(app, "export", "Write a model folder in another format or dtype",
-                 "pace export --model models/smollm2 --to smollm2.gguf --format gguf --dtype q8_0\n"
-                 "  pace export --model models/smollm2 --to models/smollm2-bf16 --dtype bf16");
-  command->add_option("--model", arguments.model, "Folder that holds config.json and the weights")
-      ->required();
-  command->add_option("--to", arguments.to, "The folder (hf) or file to write")->required();
-  command->add_option("--format", arguments.format, "hf, gguf or llama2c")
-      ->check(CLI::IsMember({"hf", "gguf", "llama2c"}))
-      ->capture_default_str();
-  command->add_option("--dtype", arguments.dtype,
-                      "f32, bf16, f16; gguf also q8_0 (default: as stored)");
-  command->add_option("--max-shard-size", arguments.max_shard_size, "hf: bytes of one file")
-      ->capture_default_str();
-  command->add_flag("--no-tokenizer", arguments.no_tokenizer, "gguf: the model alone");
-}
-
-void AddInference(CLI::App* command, InferenceArguments& arguments) {
-  command->add_option("--model", arguments.model, "Folder that holds config.json and the weights")
-      ->required();
-  command->add_option("--dtype", arguments.dtype, "What to compute with: f32 or bf16")
-      ->capture_default_str();
-  command->add_option("--device", arguments.device, "cpu, or cuda in a build with it")
-      ->capture_default_str();
-  command->add_option("--threads", arguments.num_threads, "Threads; 0 = one per core")
-      ->check(CLI::Range(0, 4096));
-  command->add_option("--kv-memory", arguments.kv_memory,
-                      "Memory for keys and values, such as 512MiB (default: 1GiB, or less where "
-                      "that is enough)");
-}
-
-void AddScore(CLI::App& app, ScoreArguments& arguments) {
-  CLI::App* score = AddCommand(
-      app, "score", "Log-probability of each token given those before it, JSON Lines in and out",
-      "echo '{\"ids\": [1, 403, 407]}' | pace score --model models/stories");
-  AddInference(score, arguments.inference);
-  score->add_option("file", arguments.file,
-                    "Lines of {\"ids\"}, {\"text\"} or {\"messages\"} (default: stdin)");
-}
-
-void AddGenerate(CLI::App& app, GenerateArguments& arguments) {
-  CLI::App* generate = AddCommand(
-      app, "generate", "Generate text: a chat in the terminal, or JSON Lines in and out",
-      "pace generate --model models/smollm2\n"
-      "  echo '{\"text\": \"Once upon\"}' | pace generate --model models/stories --greedy");
-  GenerationOptions& options = arguments.generation;
-  AddInference(generate, arguments.inference);
-  generate->add_option("file", arguments.file,
-                       "Lines of {\"ids\"}, {\"text\"} or {\"messages\"} (default: stdin; from a "
-                       "terminal: a chat)");
-  CLI::Option* greedy = generate->add_flag_callback(
-      "--greedy", [&options] { options.sampling.temperature = 0; }, "Take the likeliest token");
-  generate->add_option("--temperature", options.sampling.temperature, "0 = greedy")
-      ->excludes(greedy)
-      ->capture_default_str();
-  generate->add_option("--top-k", options.sampling.top_k, "Keep the k likeliest tokens; 0 = all");
-  generate->add_option("--top-p", options.sampling.top_p,
-                       "Keep the likeliest tokens that make up this share; 1 = all");
-  generate->add_option("--min-p", options.sampling.min_p,
-                       "Keep tokens this likely, as a share of the likeliest; 0 = all");
-  generate->add_option("--seed", options.seed, "Same seed, same text")->capture_default_str();
-  generate->add_option("--num-responses", options.num_responses, "Responses to each prompt")
-      ->capture_default_str();
-  generate->add_option("--max-tokens", options.max_tokens,
-                       "Tokens of a response at most (default: 512, less where the model's "
-                       "positions end)");
-  generate->add_flag("--ignore-eos", options.ignore_eos, "Go on behind the token that ends a text");
-  generate
-      ->add_option("--stop", options.stop_strings,
-                   "A text that ends a response; give it again for more")
-      ->allow_extra_args(false);
-  generate->add_flag("--chat", arguments.chat, "A chat, also where stdin is no terminal");
-  generate->add_option("--system", arguments.system, "A system message for the chat");
-}
-
 void AddCompare(CLI::App& app, CompareArguments& arguments) {
   CLI::App* compare = AddCommand(app, "compare", "Compare methods over seeds, in the lab",
                                  "pace compare main\n"
                                  "  pace compare main --seeds 3 --jobs 2\n"
                                  "  pace compare main --cell async.1 --again --out /tmp/one");
-  compare
-      ->add_option("experiment", arguments.experiment, "A file, or the name of one in experiments/")
-      ->required();
+  compare->add_option("experiment", arguments.experiment,
+                      "A file, or an experiment's name (--list)");
+  compare->add_flag("--list", arguments.list, "List the experiments");
   compare->add_option("overrides", arguments.overrides, kOverridesHelp);
   compare->add_option("--seeds", arguments.num_seeds, "Seeds per arm (default: the experiment's)")
       ->check(CLI::Range(1, 1000));
@@ -286,10 +196,10 @@ void AddCompare(CLI::App& app, CompareArguments& arguments) {
 
 void AddResults(CLI::App& app, ResultsArguments& arguments) {
   CLI::App* results = AddCommand(app, "results", "Write a page of what comparisons found",
-                                 "pace results\n"
-                                 "  pace results --from runs/compare --out results.md");
+                                 "pace results --from runs/compare > results.md\n"
+                                 "  pace results --out docs/results.md");
   results->add_option("--from", arguments.from, "Folder of comparisons")->capture_default_str();
-  results->add_option("--out", arguments.out, "The page")->capture_default_str();
+  results->add_option("--out", arguments.out, "The page (default: stdout)");
 }
 
 void AddTrain(CLI::App& app, TrainArguments& arguments) {
@@ -318,9 +228,34 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
 void AddEval(CLI::App& app, EvalArguments& arguments) {
   CLI::App* eval = AddCommand(app, "eval", "Measure a policy on benchmarks",
                               "pace eval tiny evaluation.num_responses=8\n"
-                              "  pace eval tiny policy.model=runs/tiny/checkpoints/step-000080");
+                              "  pace eval tiny policy.model=runs/tiny/checkpoints/step-000080 "
+                              "--out runs/eval");
   eval->add_option("settings", arguments.settings, kSettingsHelp)->required();
   eval->add_option("overrides", arguments.overrides, kOverridesHelp);
+  eval->add_option("--out", arguments.out,
+                   "A new folder for scores.jsonl and responses.jsonl: every response with its "
+                   "problem and verdict");
+  eval->add_flag("--json", arguments.json,
+                 "JSON Lines, also on a terminal (elsewhere they always are)");
+}
+
+void AddData(CLI::App& app, DataArguments& arguments) {
+  CLI::App* data = AddCommand(app, "data", "Look at the problems that a run trains on",
+                              "pace data show smollm2-words -n 1");
+  data->require_subcommand(1);
+  CLI::App* show =
+      AddCommand(*data, "show", "Print prompts exactly as the model sees them",
+                 "pace data show tiny -n 5\n"
+                 "  pace data show train.jsonl policy.model=models/smollm2\n"
+                 "  pace data show train.jsonl task.prompt_key=input task.answer_key=gold");
+  show->add_option("settings", arguments.settings,
+                   "A preset, a YAML file, or a .jsonl file of problems")
+      ->required();
+  show->add_option("overrides", arguments.overrides, kOverridesHelp);
+  show->add_option("-n,--num-problems", arguments.num_problems, "How many")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  show->add_flag("--json", arguments.json, "One JSON object a line");
 }
 
 void AddSft(CLI::App& app, SftArguments& arguments) {
@@ -354,6 +289,7 @@ int Main(int argc, char** argv) {
   ResultsArguments results;
   TrainArguments train;
   EvalArguments eval;
+  DataArguments data;
   SftArguments sft;
   ImportArguments import_arguments;
   ExportArguments export_arguments;
@@ -372,6 +308,7 @@ int Main(int argc, char** argv) {
   AddCompare(app, compare);
   AddResults(app, results);
   AddEval(app, eval);
+  AddData(app, data);
   AddSft(app, sft);
   AddImport(app, import_arguments);
   AddExport(app, export_arguments);
@@ -394,6 +331,7 @@ int Main(int argc, char** argv) {
   if (app.got_subcommand("results")) return RunResultsCommand(results);
   if (app.got_subcommand("train")) return RunTrainCommand(train);
   if (app.got_subcommand("eval")) return RunEvalCommand(eval);
+  if (app.got_subcommand("data")) return RunDataCommand(data);
   if (app.got_subcommand("sft")) return RunSftCommand(sft);
   if (app.got_subcommand("import")) return RunImportCommand(import_arguments);
   if (app.got_subcommand("export")) return RunExportCommand(export_arguments);
@@ -405,6 +343,15 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace pace
 
+// Errors are values; what is thrown all the same is a library's, and ends in one line.
 int main(int argc, char** argv) {
-  return pace::Main(argc, argv);
+  try {
+    return pace::Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("pace: out of memory (a smaller model, batch or input may fit)\n", stderr);
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    std::fprintf(stderr, "pace: %s\n", what.substr(0, what.find('\n')).c_str());
+  }
+  return 2;
 }

@@ -53,6 +53,7 @@ Result<std::vector<TokenId>> ModelTexts::TokensOf(const PromptLine& line) {
   inputs.messages = *line.messages;
   inputs.tools = line.tools;
   inputs.add_generation_prompt = true;
+  inputs.extra = variables_;
   const Result<std::string> rendered = chat_template()->Render(inputs);
   if (!rendered.ok()) return rendered.status();
   // The template writes out the tokens that begin a text.

@@ -24,8 +24,11 @@ namespace pace {
 // for. A folder may lack both.
 class ModelTexts {
  public:
-  explicit ModelTexts(std::string folder) : folder_(std::move(folder)) {}
+  // `variables` are the template's, beside messages and tools.
+  explicit ModelTexts(std::string folder, ValueDict variables = {})
+      : folder_(std::move(folder)), variables_(std::move(variables)) {}
 
+  const ValueDict& variables() const { return variables_; }
   // Errors: why there is none.
   const Result<Tokenizer>& tokenizer();
   const Result<ChatTemplate>& chat_template();
@@ -35,6 +38,7 @@ class ModelTexts {
 
  private:
   const std::string folder_;
+  const ValueDict variables_;
   std::optional<Result<Tokenizer>> tokenizer_;
   std::optional<Result<ChatTemplate>> template_;
 };

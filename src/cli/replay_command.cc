@@ -2,11 +2,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <optional>
 
 #include "cli/commands.h"
 #include "config/admission_json.h"
 #include "config/settings.h"
+#include "sim/recorded_verdicts.h"
 #include "sim/replay.h"
 
 namespace pace {
@@ -43,13 +44,24 @@ Result<ReplayConfig> LoadConfig(const std::string& path) {
   return config;
 }
 
+// What a run recorded of its verdicts, if the trace lies in its directory.
+std::optional<RecordedVerdicts> RecordBeside(const std::string& trace) {
+  const auto path = std::filesystem::path(trace).parent_path() / "decisions.jsonl";
+  std::error_code error;
+  if (std::filesystem::file_size(path, error) == 0 || error) return std::nullopt;
+  Result<RecordedVerdicts> recorded = RecordedVerdicts::Open(path.string());
+  if (!recorded.ok()) return std::nullopt;
+  return std::move(recorded).value();
+}
+
 }  // namespace
 
 int RunReplayCommand(const ReplayArguments& arguments) {
   std::string config_path = arguments.config;
   if (config_path.empty()) {
     config_path = (std::filesystem::path(arguments.trace).parent_path() / "config.yaml").string();
-    if (!std::filesystem::exists(config_path)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(config_path, ignored)) {
       return Fail(NotFound(config_path, ": not there (name the options with --config FILE)"));
     }
   }
@@ -65,8 +77,10 @@ int RunReplayCommand(const ReplayArguments& arguments) {
     return Fail(InvalidArgument("--from ", arguments.from, ": goes with a run's events.jsonl, ",
                                 "not with a trace"));
   }
-  const LineSink sink = [](std::string_view line) {
+  std::optional<RecordedVerdicts> recorded = RecordBeside(arguments.trace);
+  const LineSink sink = [&recorded](std::string_view line) {
     std::fwrite(line.data(), 1, line.size(), stdout);
+    if (recorded.has_value()) recorded->See(line);
   };
   const Settings& settings = config->settings;
   const Status status = *events ? ReplayEvents(arguments.trace, arguments.from, settings, sink)
@@ -74,6 +88,7 @@ int RunReplayCommand(const ReplayArguments& arguments) {
                                               static_cast<uint64_t>(settings.run.seed), sink);
   if (!status.ok()) return Fail(status);
   if (std::fflush(stdout) != 0) return Fail(Unavailable("stdout: cannot be written"));
+  if (recorded.has_value()) std::fprintf(stderr, "%s\n", recorded->Finish().c_str());
   return 0;
 }
 

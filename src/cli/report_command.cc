@@ -12,7 +12,8 @@ namespace pace {
 namespace {
 
 bool HoldsRun(const std::filesystem::path& directory) {
-  return std::filesystem::exists(directory / "manifest.json");
+  std::error_code ignored;  // ReadRun says what is wrong
+  return std::filesystem::exists(directory / "manifest.json", ignored);
 }
 
 // The run itself, or the runs directly inside, by name.

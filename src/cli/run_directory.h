@@ -13,7 +13,8 @@ namespace pace {
 inline std::string FreeRunDirectory(const std::string& settings) {
   const std::string base = "runs/" + std::filesystem::path(settings).stem().string();
   std::string candidate = base;
-  for (int number = 2; std::filesystem::exists(candidate); ++number) {
+  std::error_code ignored;  // RunWriter says what is wrong with a directory
+  for (int number = 2; std::filesystem::exists(candidate, ignored); ++number) {
     candidate = Concat(base, "-", number);
   }
   return candidate;

@@ -12,9 +12,11 @@
 #include "config/settings.h"
 #include "core/json_writer.h"
 #include "core/parallel.h"
+#include "formats/aside_file.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 #include "report/report.h"
+#include "report/sweep_page.h"
 #include "sim/simulation.h"
 #include "sim/sweep.h"
 
@@ -143,16 +145,20 @@ Status WriteComparison(const std::vector<SimRun>& runs, const std::string& path)
   return WriteReport(data, path, options);
 }
 
+std::string SettingOf(const SweepRow& row) {
+  std::string setting;
+  for (const std::string& assignment : row.assignments) {
+    setting += (setting.empty() ? "" : " ") + assignment;
+  }
+  return setting;
+}
+
 void PrintSweepTable(const SweepResult& sweep) {
   TextTable table(
       {"setting", "s/step", "s/prompt", "waiting", "generation", "rejected", "wasted", "front"});
   for (size_t i = 0; i < sweep.rows.size(); ++i) {
     const SweepRow& row = sweep.rows[i];
-    std::string setting;
-    for (const std::string& assignment : row.assignments) {
-      setting += (setting.empty() ? "" : " ") + assignment;
-    }
-    table.Add({setting, TextTable::Fixed(row.totals.mean_step.count(), 2),
+    table.Add({SettingOf(row), TextTable::Fixed(row.totals.mean_step.count(), 2),
                TextTable::Fixed(row.totals.time_per_trained_prompt.count(), 3),
                TextTable::Fixed(row.totals.mean_waiting, 2),
                TextTable::Fixed(row.totals.mean_generation, 2),
@@ -165,11 +171,11 @@ void PrintSweepTable(const SweepResult& sweep) {
   std::fputs(table.Render().c_str(), stdout);
 }
 
-void PrintSweepJson(const SweepResult& sweep) {
+std::string SweepJson(const SweepResult& sweep) {
+  std::string out;
   for (size_t i = 0; i < sweep.rows.size(); ++i) {
     const SweepRow& row = sweep.rows[i];
-    std::string line;
-    JsonWriter json(line);
+    JsonWriter json(out);
     json.BeginObject();
     json.Key("settings");
     json.BeginArray();
@@ -179,8 +185,47 @@ void PrintSweepJson(const SweepResult& sweep) {
     json.Put("on_front", row.on_front);
     json.Put("best", i == sweep.best);
     json.EndObject();
-    std::printf("%s\n", line.c_str());
+    out += '\n';
   }
+  return out;
+}
+
+std::string SweepHtml(const SimArguments& arguments, const SweepResult& sweep) {
+  SweepPage page{.title = arguments.settings, .advice = sweep.advice, .points = {}};
+  for (size_t i = 0; i < sweep.rows.size(); ++i) {
+    const SweepRow& row = sweep.rows[i];
+    page.points.push_back({.setting = SettingOf(row),
+                           .step_seconds = row.totals.mean_step.count(),
+                           .seconds = row.totals.time_per_trained_prompt.count(),
+                           .waiting = row.totals.mean_waiting,
+                           .generation = row.totals.mean_generation,
+                           .rejected = row.totals.rejected_share,
+                           .wasted = SweepCost::Of(row.totals).wasted,
+                           .on_front = row.on_front,
+                           .is_best = i == sweep.best});
+  }
+  return RenderSweepPage(page);
+}
+
+// sweep.jsonl, report.html and the settings that the sweep started from.
+Status WriteSweep(const SimArguments& arguments, const Settings& settings,
+                  const SweepResult& sweep) {
+  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out + "/config.yaml", ToYaml(settings)));
+  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out + "/report.html", SweepHtml(arguments, sweep)));
+  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out + "/sweep.jsonl", SweepJson(sweep)));
+  std::fprintf(stderr, "report: %s/report.html\n", arguments.out.c_str());
+  return Status::Ok();
+}
+
+// Made before the first run: what cannot be written is not computed.
+Status MakeSweepFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Unavailable(folder, ": cannot be made: ", error.message());
+  if (std::filesystem::exists(folder + "/sweep.jsonl", error)) {
+    return InvalidArgument("--out ", folder, ": holds a sweep already (name another folder)");
+  }
+  return Status::Ok();
 }
 
 int RunSweepCommand(const SimArguments& arguments, const Settings& settings) {
@@ -190,6 +235,9 @@ int RunSweepCommand(const SimArguments& arguments, const Settings& settings) {
     Result<SweepAxis> axis = ParseSweepAxis(text);
     if (!axis.ok()) return Fail(axis.status());
     axes.push_back(std::move(*axis));
+  }
+  if (!arguments.out.empty()) {
+    if (const Status made = MakeSweepFolder(arguments.out); !made.ok()) return Fail(made);
   }
   SweepOptions options;
   options.num_threads = arguments.num_jobs;
@@ -203,12 +251,14 @@ int RunSweepCommand(const SimArguments& arguments, const Settings& settings) {
   }
   if (!sweep->ok()) return Fail(sweep->status());
   if (arguments.json) {
-    PrintSweepJson(**sweep);
+    std::fputs(SweepJson(**sweep).c_str(), stdout);
   } else {
     PrintSweepTable(**sweep);
   }
   std::fprintf(stderr, "%s\n", (*sweep)->advice.c_str());
-  return 0;
+  if (arguments.out.empty()) return 0;
+  const Status written = WriteSweep(arguments, settings, **sweep);
+  return written.ok() ? 0 : Fail(written);
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // pace tokenize
-#include <cstdio>
-#include <iostream>
 #include <string>
 
+#include "cli/answer_lines.h"
 #include "cli/commands.h"
 #include "cli/prompt_line.h"
 #include "core/json_scanner.h"
@@ -74,25 +73,17 @@ Status DecodeLine(const Tokenizer& tokenizer, bool skip_special, std::string_vie
 int RunTokenizeCommand(const TokenizeArguments& arguments) {
   const Result<Tokenizer> tokenizer = Tokenizer::Load(arguments.tokenizer);
   if (!tokenizer.ok()) return Fail(tokenizer.status());
-  std::ios::sync_with_stdio(false);
-  std::string line;
-  std::string out;
-  for (int64_t number = 1; std::getline(std::cin, line); ++number) {
-    if (line.empty()) continue;
-    out.clear();
+  Result<LineInput> input = LineInput::Open("");
+  if (!input.ok()) return Fail(input.status());
+  const Status status = AnswerLines(*input, [&](std::string_view line, std::string& out) {
     JsonWriter json(out);
-    const Status status = arguments.decode
-                              ? DecodeLine(*tokenizer, arguments.skip_special, line, json)
-                              : EncodeLine(*tokenizer, line, json);
-    if (!status.ok()) {
-      std::fflush(stdout);
-      return Fail(status.At(Concat("stdin:", number)));
-    }
+    PACE_RETURN_IF_ERROR(arguments.decode
+                             ? DecodeLine(*tokenizer, arguments.skip_special, line, json)
+                             : EncodeLine(*tokenizer, line, json));
     out += '\n';
-    std::fwrite(out.data(), 1, out.size(), stdout);
-  }
-  if (std::fflush(stdout) != 0) return Fail(Unavailable("stdout: cannot be written"));
-  return 0;
+    return Status::Ok();
+  });
+  return status.ok() ? 0 : Fail(status);
 }
 
 }  // namespace pace

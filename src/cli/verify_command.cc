@@ -1,18 +1,18 @@
 // pace verify
-#include <cstdio>
 #include <limits>
+#include <optional>
 #include <string>
 
+#include "cli/answer_lines.h"
 #include "cli/commands.h"
 #include "cli/line_input.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 #include "reward/verifier.h"
+#include "task/json_values.h"
 
 namespace pace {
 namespace {
-
-constexpr size_t kMaxWaitingBytes = size_t{1} << 16;
 
 struct VerifyLine {
   std::string response;
@@ -29,7 +29,10 @@ Status ReadLine(std::string_view line, VerifyLine& out) {
     if (scan.key() == "response") {
       has_response = scan.Text(out.response);
     } else if (scan.key() == "answer") {
-      has_answer = scan.Text(out.answer);
+      std::optional<std::string> answer;
+      ScanTextOrNumber(scan, answer);
+      has_answer = answer.has_value();
+      out.answer = answer.value_or("");
     } else if (scan.key() == "num_turns") {
       if (!scan.TakeNull()) {
         scan.Integer(0, std::numeric_limits<int32_t>::max(), "user, tool and assistant turns",
@@ -41,7 +44,7 @@ Status ReadLine(std::string_view line, VerifyLine& out) {
   }
   scan.End();
   if (scan.ok() && !has_response) return InvalidArgument("needs 'response'");
-  if (scan.ok() && !has_answer) return InvalidArgument("needs 'answer'");
+  if (scan.ok() && !has_answer) return InvalidArgument("needs 'answer', text or a number");
   return scan.status();
 }
 
@@ -55,35 +58,6 @@ void AppendVerdict(const Verification& seen, std::string& out) {
   out += '\n';
 }
 
-// Writes what is there before it waits for more.
-Status WriteOut(std::string& out) {
-  std::fwrite(out.data(), 1, out.size(), stdout);
-  out.clear();
-  if (std::fflush(stdout) != 0) return Unavailable("stdout: cannot be written");
-  return Status::Ok();
-}
-
-Status VerifyLines(VerifierMode mode, LineInput& input) {
-  std::string line;
-  std::string out;
-  while (true) {
-    const Result<LineInput::Read> read = input.Next(/*wait=*/out.empty(), line);
-    Status status = read.status();
-    const bool has_line = read.ok() && *read == LineInput::Read::kLine;
-    if (has_line && !line.empty()) {
-      VerifyLine given;
-      status = ReadLine(line, given).At(input.where());
-      if (status.ok()) {
-        AppendVerdict(Verify(mode, given.response, given.answer, given.num_turns), out);
-      }
-    }
-    if (has_line && status.ok() && out.size() < kMaxWaitingBytes) continue;
-    PACE_RETURN_IF_ERROR(WriteOut(out));
-    if (!status.ok()) return status;
-    if (*read == LineInput::Read::kEnd) return Status::Ok();
-  }
-}
-
 }  // namespace
 
 int RunVerifyCommand(const VerifyArguments& arguments) {
@@ -91,7 +65,12 @@ int RunVerifyCommand(const VerifyArguments& arguments) {
   if (!mode.ok()) return Fail(mode.status());
   Result<LineInput> input = LineInput::Open("");
   if (!input.ok()) return Fail(input.status());
-  const Status status = VerifyLines(*mode, *input);
+  const Status status = AnswerLines(*input, [&](std::string_view line, std::string& out) {
+    VerifyLine given;
+    PACE_RETURN_IF_ERROR(ReadLine(line, given));
+    AppendVerdict(Verify(*mode, given.response, given.answer, given.num_turns), out);
+    return Status::Ok();
+  });
   return status.ok() ? 0 : Fail(status);
 }
 

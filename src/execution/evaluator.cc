@@ -91,7 +91,9 @@ struct Evaluator::State {
   int64_t num_runs = 0;
 
   Result<BenchmarkScore> RunOne(const Benchmark& benchmark, uint64_t seed,
-                                const std::function<void()>& step);
+                                const std::function<void()>& step, const ResponseSink& sink);
+  void Show(const Benchmark& benchmark, size_t index, const FinishedResponse& done,
+            const Verification& seen, const ResponseSink& sink) const;
   // Responses at rest call the tool, all at once, and read on, or end.
   Status TakeTurns(std::vector<MemberId> resting, ToolRecord& record,
                    std::vector<FinishedResponse>& finished);
@@ -140,7 +142,8 @@ bool Evaluator::empty() const {
 }
 
 Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint64_t seed,
-                                                const std::function<void()>& step) {
+                                                const std::function<void()>& step,
+                                                const ResponseSink& sink) {
   const EvaluationOptions& options = settings.evaluation;
   const int64_t first = next_group;
   for (size_t i = 0; i < benchmark.problems.size(); ++i) {
@@ -165,8 +168,10 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
   const auto tally = [&](const std::vector<FinishedResponse>& finished) {
     for (const FinishedResponse& done : finished) {
       const auto index = static_cast<size_t>(done.id.group.value() - first);
-      tallies[index].Add(
-          VerifyResponse(benchmark.problems[index], done.response, policy.tokenizer));
+      const Verification seen =
+          VerifyResponse(benchmark.problems[index], done.response, policy.tokenizer);
+      tallies[index].Add(seen);
+      if (sink) Show(benchmark, index, done, seen, sink);
       num_tokens += static_cast<double>(done.response.num_policy_tokens());
       num_truncated += done.reason == FinishReason::kMaxTokens ? 1 : 0;
       num_turns += static_cast<double>(CountTurns(done.response).assistant);
@@ -201,6 +206,20 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
   return score;
 }
 
+void Evaluator::State::Show(const Benchmark& benchmark, size_t index, const FinishedResponse& done,
+                            const Verification& seen, const ResponseSink& sink) const {
+  std::vector<TokenId> ids;
+  for (const TokenRecord& token : done.response.tokens) ids.push_back(token.id);
+  const std::string text = policy.tokenizer.Decode(ids, /*skip_special=*/false);
+  sink({.benchmark = benchmark.name,
+        .problem = benchmark.problems[index],
+        .member = done.id.member,
+        .text = text,
+        .seen = seen,
+        .num_tokens = done.response.num_policy_tokens(),
+        .truncated = done.reason == FinishReason::kMaxTokens});
+}
+
 Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& record,
                                    std::vector<FinishedResponse>& finished) {
   std::vector<std::pair<MemberId, ToolCall>> calls;
@@ -232,7 +251,8 @@ Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& re
 }
 
 Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,
-                                                   const Progress& progress) {
+                                                   const Progress& progress,
+                                                   const ResponseSink& sink) {
   EngineCore& engine = *state_->engine;
   const Result<std::shared_ptr<const DecoderWeights>> prepared = engine.decoder().Prepare(weights);
   if (!prepared.ok()) return prepared.status();
@@ -249,7 +269,8 @@ Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,
   };
   std::vector<BenchmarkScore> scores;
   for (size_t i = 0; i < state_->benchmarks.size(); ++i) {
-    Result<BenchmarkScore> score = state_->RunOne(state_->benchmarks[i], kEvaluationSeed + i, step);
+    Result<BenchmarkScore> score =
+        state_->RunOne(state_->benchmarks[i], kEvaluationSeed + i, step, sink);
     if (!score.ok()) return score.status();
     scores.push_back(std::move(score).value());
   }

@@ -26,6 +26,8 @@
 #include "execution/tool_desk.h"
 #include "model/weight_set.h"
 #include "record/step_metrics.h"
+#include "reward/verification.h"
+#include "task/problem.h"
 
 namespace pace {
 
@@ -50,6 +52,17 @@ struct BenchmarkScore {
   void AppendTo(MetricsRow& row) const;
 };
 
+// One response of an evaluation; borrowed for the time of a call.
+struct EvaluatedResponse {
+  const std::string& benchmark;
+  const Problem& problem;
+  int64_t member = 0;       // 0 .. k - 1
+  const std::string& text;  // all of it, a tool's replies included
+  const Verification& seen;
+  int64_t num_tokens = 0;  // of the policy
+  bool truncated = false;
+};
+
 class Evaluator {
  public:
   // `desk`: null where tools.use is none.
@@ -58,7 +71,10 @@ class Evaluator {
 
   // Called now and then with the responses done and to do.
   using Progress = std::function<void(int64_t done, int64_t total)>;
-  Result<std::vector<BenchmarkScore>> Run(const WeightSet& weights, const Progress& progress = {});
+  // Called with every response, as they finish.
+  using ResponseSink = std::function<void(const EvaluatedResponse&)>;
+  Result<std::vector<BenchmarkScore>> Run(const WeightSet& weights, const Progress& progress = {},
+                                          const ResponseSink& sink = {});
 
   bool empty() const;  // no benchmark at all
 

@@ -145,6 +145,37 @@ class BadInputTest(unittest.TestCase):
         path.write_text("preset: small\nadmission:\n  gamma: -1\n")
         self.refuse(pace_process.run("sim", path), f"{path}:3", "admission.gamma", "-1")
 
+    def test_paths_that_the_system_refuses(self):
+        long = "x" * 300
+        for arguments in [("replay", f"{long}/trace.jsonl"), ("compare", long), ("report", long),
+                          ("sim", long), ("data", "show", f"{long}.jsonl"),
+                          ("train", "tiny", f"policy.model={long}"),
+                          ("eval", "tiny", f"task.benchmarks=[{long}.jsonl]")]:
+            with self.subTest(arguments[0]):
+                self.refuse(pace_process.run(*arguments, cwd=self.folder))
+
+    def test_a_line_without_end_is_refused(self):
+        done = pace_process.run("tokenize", "--tokenizer",
+                                pace_process.SOURCE / "models" / "tiny",
+                                lines=['{"text": "' + "1" * (66 << 20) + '"}'])
+        self.refuse(done, "stdin:1", "longer than")
+
+    def test_lists_and_odd_texts_survive_the_command_line(self):
+        done = pace_process.run("config", "tiny", 'task.benchmarks=[my data/a[1].jsonl, "b,c"]',
+                                "policy.model=null")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('benchmarks: ["my data/a[1].jsonl", "b,c"]', done.stdout)
+        path = self.folder / "odd.yaml"
+        path.write_text(done.stdout)
+        again = pace_process.run("config", path)
+        self.assertEqual((again.returncode, again.stdout), (0, done.stdout), again.stderr)
+
+    def test_a_method_that_is_none(self):
+        self.refuse(pace_process.run("train", "tiny", "--method", "pce"), "--method pce", "pace")
+        done = pace_process.run("config", "--methods")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("pace, effective", done.stdout)
+
     def test_usage(self):
         for arguments in [(), ("nosuch",), ("sim",), ("replay",), ("sim", "small", "--jobs", "x")]:
             with self.subTest(arguments):
@@ -155,7 +186,7 @@ class BadInputTest(unittest.TestCase):
 
     def test_every_command_has_help_with_an_example(self):
         for command in ("sim", "replay", "report", "config", "bench", "tokenize", "import",
-                        "export", "score", "generate"):
+                        "export", "score", "generate", "data"):
             with self.subTest(command):
                 done = pace_process.run(command, "--help")
                 self.assertEqual(done.returncode, 0)

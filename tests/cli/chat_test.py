@@ -176,6 +176,26 @@ class ChatTest(unittest.TestCase):
         self.assertEqual(first, system + 1 + message + 1 + bar)
         self.assertEqual(second, first + 10 + 1 + added + 1 + bar)
 
+    def test_thinking_and_variables_reach_the_template(self):
+        template = TEMPLATE + "{{ 'aaaa' if enable_thinking is defined and not enable_thinking }}" \
+            "{{ word if word is defined }}"
+        model = self.copy("tokenizer_config.json", chat_template=template)
+
+        def tokens_in(*options):
+            done = pace_process.run("generate", "--model", model, "--greedy", "--chat",
+                                    "--max-tokens", 2, *options, lines=["Once"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return int(re.search(r"\[(\d+) tokens in", done.stderr).group(1))
+
+        plain = tokens_in()
+        self.assertEqual(tokens_in("--thinking", "on"), plain)
+        self.assertGreater(tokens_in("--thinking", "off"), plain)
+        self.assertGreater(tokens_in("--template-variable", "word=bbbb"), plain)
+        refused = pace_process.run("generate", "--model", model, "--chat", "--template-variable",
+                                   "word", lines=["Once"])
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("name=value", refused.stderr)
+
     def test_a_template_that_changes_earlier_turns_is_told(self):
         template = TEMPLATE.replace("{{ m.content }}", "{{ m.content[:3] }}")
         model = self.copy("tokenizer_config.json", chat_template=template)

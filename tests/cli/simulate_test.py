@@ -78,6 +78,7 @@ class SimulateTest(unittest.TestCase):
             replayed = [(d["group"], d["verdict"], d["reason"], d["score"])
                         for d in pace_process.json_lines(done.stdout) if "group" in d]
             self.assertEqual(replayed, recorded)
+            self.assertEqual(done.stderr, f"{len(recorded)} verdicts, all as recorded\n")
 
     def test_a_replay_goes_on_from_a_snapshot(self):
         out = self.folder / "saved"
@@ -188,6 +189,19 @@ class SimulateTest(unittest.TestCase):
                                    "admission.target_occupancy=4,8,16", "--json", "--jobs", "1",
                                    cwd=self.folder)
         self.assertEqual(one_job.stdout, done.stdout)
+
+    def test_a_sweep_keeps_its_results_and_a_page(self):
+        arguments = ("sim", "small", "run.num_steps=10", "--methods", "pace,async", "--sweep",
+                     "supply.threshold=2,4", "--json", "--out", self.folder / "sweeps" / "one")
+        done = pace_process.run(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = self.folder / "sweeps" / "one"
+        self.assertEqual((out / "sweep.jsonl").read_text(), done.stdout)
+        self.assertEqual(len(done.stdout.splitlines()), 4)
+        self.assertIn("sweep-waiting", (out / "report.html").read_text())
+        again = pace_process.run(*arguments)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("holds a sweep already", again.stderr)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,11 @@ class VerifyTest(VerdictsTest):
         self.assertEqual(self.verdicts([line]), self.verdicts([line], "--mode", "dapo-int"))
         self.assertTrue(self.verdicts([line])[0]["correct"])
 
+    def test_answers_may_be_numbers(self):
+        lines = [{"response": "Answer: 34", "answer": 34}, {"response": "Answer: 0.5", "answer": 0.5}]
+        self.assertEqual([seen["correct"] for seen in self.verdicts(lines)], [True, True])
+        self.refuse(verify([{"response": "Answer: 34", "answer": [34]}]), "stdin:1", "'answer'")
+
     def test_turns_shape_the_score_of_retool(self):
         lines = [{"response": "", "answer": "34", "num_turns": turns} for turns in (2, 4, 10, 99)]
         lines.append({"response": "", "answer": "34", "num_turns": None})

@@ -1,0 +1,157 @@
+// pace data show
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/open_policy.h"
+#include "config/settings.h"
+#include "core/json_writer.h"
+#include "execution/curriculum.h"
+#include "task/dataset.h"
+#include "task/task.h"
+
+namespace pace {
+namespace {
+
+// Problems in the order of training, and how the model sees them.
+struct ShownData {
+  std::shared_ptr<const ProblemSource> source;
+  std::optional<PromptRenderer> renderer;  // none where no model was named
+  PromptFit fit;
+};
+
+bool IsDataFile(const std::string& name) {
+  return name.ends_with(".jsonl") || name.ends_with(".json") || name.ends_with(".parquet");
+}
+
+Result<Settings> SettingsFor(const DataArguments& arguments) {
+  if (!IsDataFile(arguments.settings)) return LoadSettings(arguments.settings, arguments.overrides);
+  Settings settings;
+  settings.task.kind = TaskKind::kDataset;
+  settings.task.file = arguments.settings;
+  PACE_RETURN_IF_ERROR(ApplyOverrides(settings, arguments.overrides));
+  PACE_RETURN_IF_ERROR(settings.Validate());
+  return settings;
+}
+
+// A file alone names no model: its prompts are then shown without a template.
+bool NamesModel(const DataArguments& arguments) {
+  if (!IsDataFile(arguments.settings)) return true;
+  for (const std::string& assignment : arguments.overrides) {
+    if (assignment.starts_with("policy.model=")) return true;
+  }
+  return false;
+}
+
+Result<ShownData> OpenData(const Settings& settings, bool with_model) {
+  const auto seed = static_cast<uint64_t>(settings.run.seed);
+  if (!with_model) {
+    const Result<DatasetForm> form = DatasetFormOf(settings.task);
+    if (!form.ok()) return form.status();
+    Result<Dataset> data = Dataset::Load(settings.task.file, *form);
+    if (!data.ok()) return data.status();
+    return ShownData{.source = std::make_shared<DatasetSource>(std::move(data).value(), seed),
+                     .renderer = std::nullopt,
+                     .fit = {}};
+  }
+  const Result<Policy> policy = OpenPolicy(settings.policy);
+  if (!policy.ok()) return policy.status();
+  Result<PromptRenderer> renderer = MakeRenderer(settings, *policy);
+  if (!renderer.ok()) return renderer.status();
+  Result<TrainingProblems> problems = MakeTrainingProblems(settings.task, *renderer, seed);
+  if (!problems.ok()) return problems.status();
+  return ShownData{
+      .source = problems->source, .renderer = std::move(renderer).value(), .fit = problems->fit};
+}
+
+// A conversation as it stands, a message after its role.
+std::string WithoutTemplate(const Prompt& prompt) {
+  if (const auto* text = std::get_if<std::string>(&prompt)) return *text;
+  std::string out;
+  for (const ChatMessage& message : std::get<std::vector<ChatMessage>>(prompt)) {
+    out += Concat(out.empty() ? "" : "\n", message.role, ": ", message.content);
+  }
+  return out;
+}
+
+// Control characters must not reach a terminal.
+std::string ForTerminal(std::string text) {
+  if (isatty(STDOUT_FILENO) == 0) return text;
+  for (char& c : text) {
+    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+    if (control && c != '\n' && c != '\t') c = '?';
+  }
+  return text;
+}
+
+Status ShowOne(const ShownData& data, int64_t index, bool as_json) {
+  const Problem problem = data.source->At(PromptIndex(index));
+  std::string text = WithoutTemplate(problem.prompt);
+  std::optional<int64_t> num_tokens;
+  if (data.renderer.has_value()) {
+    Result<std::string> rendered = data.renderer->Text(problem.prompt);
+    if (!rendered.ok()) return rendered.status().At("problem " + problem.id);
+    text = std::move(rendered).value();
+    const Result<std::vector<TokenId>> ids = data.renderer->Render(problem);
+    if (!ids.ok()) return ids.status();
+    num_tokens = static_cast<int64_t>(ids->size());
+  }
+  if (as_json) {
+    std::string line;
+    JsonWriter json(line);
+    json.BeginObject();
+    json.Put("id", problem.id);
+    json.Put("prompt", text);
+    if (num_tokens.has_value()) json.Put("num_tokens", *num_tokens);
+    json.Put("answer", problem.answer);
+    json.Put("verifier", Name(problem.verifier));
+    json.EndObject();
+    std::printf("%s\n", line.c_str());
+    return Status::Ok();
+  }
+  const std::string tokens = num_tokens.has_value() ? Concat(*num_tokens, " tokens, ") : "";
+  std::printf(
+      "%s%s", index == 0 ? "" : "\n",
+      ForTerminal(Concat("--- ", index + 1, ": ", problem.id, ", ", tokens, "answer ",
+                         problem.answer, ", verifier ", Name(problem.verifier), "\n", text, "\n"))
+          .c_str());
+  return Status::Ok();
+}
+
+Status RunData(const DataArguments& arguments) {
+  const Result<Settings> settings = SettingsFor(arguments);
+  if (!settings.ok()) return settings.status();
+  const bool with_model = NamesModel(arguments);
+  const Result<ShownData> data = OpenData(*settings, with_model);
+  if (!data.ok()) return data.status();
+  const std::optional<int64_t> size = data->source->epoch_size();
+  const int64_t count = std::min(arguments.num_problems, size.value_or(arguments.num_problems));
+  for (int64_t i = 0; i < count; ++i) {
+    PACE_RETURN_IF_ERROR(ShowOne(*data, i, arguments.json));
+  }
+  if (std::fflush(stdout) != 0) return Unavailable("stdout: cannot be written");
+  if (size.has_value()) {
+    std::fprintf(stderr, "%lld problems in an epoch, the first %lld in the order of training\n",
+                 static_cast<long long>(*size), static_cast<long long>(count));
+  }
+  if (data->fit.num_skipped > 0) {
+    std::fprintf(stderr, "%lld prompts are longer than prompt.max_tokens and left out\n",
+                 static_cast<long long>(data->fit.num_skipped));
+  }
+  if (!with_model) {
+    std::fprintf(stderr,
+                 "without a model: policy.model=DIR shows its chat template and counts tokens\n");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+int RunDataCommand(const DataArguments& arguments) {
+  const Status status = RunData(arguments);
+  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace pace
