@@ -16,6 +16,8 @@ constexpr std::array<std::string_view, 3> kDrawOrderNames = {"completion", "newe
                                                              "lowest_score"};
 constexpr std::array<std::string_view, 4> kRecordNames = {"auto", "metrics", "decisions", "full"};
 
+constexpr std::array<std::string_view, 3> kResponseNames = {"none", "sample", "all"};
+
 constexpr int64_t kFullRecordResponses = 1000000;
 
 }  // namespace
@@ -112,6 +114,9 @@ std::vector<Field> RecordOptions::Fields() {
       Field::Enum("level", level, kRecordNames,
                   "Files a run writes: metrics; decisions too; full adds trace and events; auto "
                   "is full up to a million responses, then metrics."),
+      Field::Enum("responses", responses, kResponseNames,
+                  "Responses recorded as text: none; a sample of each step (best, worst, two at "
+                  "random, one per verdict) and evaluation; all that were drawn or evaluated."),
   };
 }
 

@@ -84,9 +84,13 @@ struct PrefixOptions {
 };
 
 enum class RecordLevel { kAuto, kMetrics, kDecisions, kFull };
+enum class RecordResponses { kNone, kSample, kAll };
 
 struct RecordOptions {
   RecordLevel level = RecordLevel::kAuto;
+  // Responses that responses.jsonl holds as text: a few of a step and of an
+  // evaluation, or every response that was drawn or evaluated.
+  RecordResponses responses = RecordResponses::kSample;
 
   [[nodiscard]] std::vector<Field> Fields();
   // What auto means for a run of this many responses: full up to a million.

@@ -59,6 +59,7 @@ struct RunCheckpoint {
   Seconds time{0};
   StepClock::State step_clock = {};
   Seconds rescoring{0};  // since the last step
+  Seconds busy{0};       // of all engines, since the last step
   RunTotals totals = {};
   RunTotals step_totals = {};  // as the last step ended
   CoordinatorSnapshot coordinator = {};

@@ -352,6 +352,7 @@ std::string RunToJson(const RunCheckpoint& run) {
   for (const Seconds part : run.step_clock.parts) json.Value(part.count());
   json.EndArray();
   json.Put("rescoring", run.rescoring.count());
+  json.Put("busy", run.busy.count());
   PutTotals(json, "totals", run.totals);
   PutTotals(json, "step_totals", run.step_totals);
   if (!run.calls.empty()) {
@@ -411,6 +412,8 @@ Status RunFromJson(std::string_view text, RunCheckpoint& run) {
       }
     } else if (key == "rescoring") {
       seconds(run.rescoring);
+    } else if (key == "busy") {
+      seconds(run.busy);
     } else if (key == "totals") {
       ScanTotals(scan, run.totals);
     } else if (key == "step_totals") {

@@ -61,6 +61,9 @@ class Curriculum {
     return renderer_.Render(problem);
   }
 
+  Problem ProblemAt(PromptIndex prompt) const { return source_->At(prompt); }
+  const Tokenizer& tokenizer() const { return renderer_.tokenizer(); }
+
   // How responses take turns with the tool; null where they have none.
   const TurnRules* turns() const { return turns_.has_value() ? &*turns_ : nullptr; }
 

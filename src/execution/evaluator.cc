@@ -10,6 +10,7 @@
 #include "execution/curriculum.h"
 #include "execution/engine_maker.h"
 #include "execution/learner_options.h"
+#include "execution/transcript.h"
 #include "reward/verifier.h"
 #include "rollout/engine_core.h"
 #include "rollout/turn_count.h"
@@ -20,6 +21,8 @@ namespace pace {
 namespace {
 
 constexpr uint64_t kEvaluationSeed = 0x6576616C;  // "eval"
+// Problems of a benchmark whose first response is kept as text.
+constexpr size_t kSampledProblems = 4;
 constexpr double kNormal95 = 1.959963984540054;
 
 // What was said of the k responses to one problem.
@@ -90,6 +93,10 @@ struct Evaluator::State {
   std::unique_ptr<EngineCore> engine;
   int64_t num_runs = 0;
 
+  // Whether record.responses asks for the text of this response.
+  bool Keeps(MemberId id, size_t problem, size_t num_problems) const;
+  ResponseRecord Describe(const Benchmark& benchmark, size_t problem,
+                          const FinishedResponse& done) const;
   Result<BenchmarkScore> RunOne(const Benchmark& benchmark, uint64_t seed,
                                 const std::function<void()>& step, const ResponseSink& sink);
   void Show(const Benchmark& benchmark, size_t index, const FinishedResponse& done,
@@ -165,9 +172,11 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
   double num_tokens = 0;
   double num_truncated = 0;
   double num_turns = 0;
+  std::vector<ResponseRecord> kept;
   const auto tally = [&](const std::vector<FinishedResponse>& finished) {
     for (const FinishedResponse& done : finished) {
       const auto index = static_cast<size_t>(done.id.group.value() - first);
+      if (Keeps(done.id, index, tallies.size())) kept.push_back(Describe(benchmark, index, done));
       const Verification seen =
           VerifyResponse(benchmark.problems[index], done.response, policy.tokenizer);
       tallies[index].Add(seen);
@@ -194,6 +203,11 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
   }
   BenchmarkScore score = Summarise(benchmark, tallies, options.num_responses);
   const auto responses = static_cast<double>(score.num_problems * score.num_responses);
+  // In an order that does not depend on which finished first.
+  std::sort(kept.begin(), kept.end(), [](const ResponseRecord& a, const ResponseRecord& b) {
+    return std::pair(a.problem, a.head.member) < std::pair(b.problem, b.head.member);
+  });
+  score.responses = std::move(kept);
   score.mean_length = num_tokens / responses;
   score.truncated = num_truncated / responses;
   if (!turns.has_value()) return score;
@@ -218,6 +232,29 @@ void Evaluator::State::Show(const Benchmark& benchmark, size_t index, const Fini
         .seen = seen,
         .num_tokens = done.response.num_policy_tokens(),
         .truncated = done.reason == FinishReason::kMaxTokens});
+}
+
+bool Evaluator::State::Keeps(MemberId id, size_t problem, size_t num_problems) const {
+  if (settings.record.responses != RecordResponses::kSample) {
+    return settings.record.responses == RecordResponses::kAll;
+  }
+  const size_t every = std::max<size_t>(1, num_problems / kSampledProblems);
+  return id.member == 0 && problem % every == 0 && problem / every < kSampledProblems;
+}
+
+ResponseRecord Evaluator::State::Describe(const Benchmark& benchmark, size_t problem,
+                                          const FinishedResponse& done) const {
+  const Problem& asked = benchmark.problems[problem];
+  const Result<std::vector<TokenId>> prompt = renderer->Render(asked);
+  ResponseRecord record = TranscriptOf(asked, prompt.ok() ? *prompt : std::vector<TokenId>(),
+                                       done.response, policy.tokenizer);
+  record.benchmark = benchmark.name;
+  record.head.group = static_cast<int64_t>(problem);
+  record.head.member = done.id.member;
+  record.problem = static_cast<int64_t>(problem);
+  record.finish = FinishReasonName(done.reason);
+  if (settings.record.responses == RecordResponses::kSample) CutTexts(record, kMostSampleBytes);
+  return record;
 }
 
 Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& record,

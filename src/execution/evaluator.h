@@ -25,6 +25,7 @@
 #include "execution/policy.h"
 #include "execution/tool_desk.h"
 #include "model/weight_set.h"
+#include "record/response_record.h"
 #include "record/step_metrics.h"
 #include "reward/verification.h"
 #include "task/problem.h"
@@ -47,6 +48,9 @@ struct BenchmarkScore {
   std::optional<double> mean_turns = {};
   std::optional<double> mean_calls = {};
   std::optional<double> call_success = {};
+  // Responses as text, as record.responses asks: the first response to a few
+  // problems, the same in every evaluation, or all.
+  std::vector<ResponseRecord> responses = {};
 
   // eval/<name>/mean@k and so on, as metrics.jsonl and eval.jsonl call them.
   void AppendTo(MetricsRow& row) const;

@@ -31,6 +31,8 @@ class RunObserver {
   virtual void OnEvaluation(PolicyVersion, const std::vector<BenchmarkScore>&) {}
   virtual void OnCheckpoint(const std::string& /*folder*/) {}
   virtual void OnPulse(const RunPulse&) {}
+  // RunWarnings has something to say, in one line.
+  virtual void OnWarning(const std::string& /*text*/) {}
   // Something a person should know: a checkpoint that was skipped, a stall.
   virtual void OnNote(const std::string& /*note*/) {}
 };

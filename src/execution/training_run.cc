@@ -21,7 +21,7 @@ TrainingRun::TrainingRun(const Settings& settings, Curriculum curriculum, const 
                          RunWriter* writer)
     : settings_(settings),
       curriculum_(std::move(curriculum)),
-      journal_(settings, clock, store_, writer),
+      journal_(settings, curriculum_, clock, store_, writer),
       coordinator_(CoordinatorOptions::Of(settings),
                    MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
                                        static_cast<uint64_t>(settings.run.seed)),
@@ -69,6 +69,7 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   store_.Finish(id, std::move(trajectory));
   journal_.OnResponse(*group, id.member);
   if (settings_.train.dynamic_sampling && group->complete() && group->uniform()) {
+    journal_.OnGroupDropped(*group, coordinator_.version());
     Abandon(id.group, 0);
     return GroupFailed{.group = id.group, .retry = false};
   }

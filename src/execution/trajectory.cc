@@ -33,16 +33,19 @@ bool GroupTrajectories::uniform() const {
 
 PayloadStats GroupTrajectories::Stats() const {
   PayloadStats stats;
-  double turns = 0;
+  double turns = 0, truncated = 0;
   for (const std::optional<Trajectory>& member : trained_members()) {
     stats.length += static_cast<double>(member->response.num_policy_tokens());
     stats.reward += member->reward;
     turns += static_cast<double>(CountTurns(member->response).assistant);
+    truncated += member->reason == FinishReason::kMaxTokens ? 1 : 0;
   }
   const auto count = static_cast<double>(trained_members().size());
   stats.length /= count;
   stats.reward /= count;
   stats.turns = turns / count;
+  stats.equal_rewards = uniform();
+  stats.truncated = truncated / count;
   if (tools.empty()) return stats;
   ToolRecord all;
   for (size_t i = 0; i < trained_members().size(); ++i) all += tools[i];

@@ -17,6 +17,7 @@ Status LabDriver::SaveIfAtRest() {
   run.time = clock_.Now();
   run.step_clock = step_clock_.state();
   run.rescoring = rescoring_;
+  run.busy = busy_;
   for (const auto& engine : engines_) {
     for (GroupRequest& request : engine->core().Unfinished()) {
       run.in_flight.push_back(InFlightOf(std::move(request)));
@@ -83,6 +84,7 @@ Status LabDriver::Resume() {
   clock_.AdvanceTo(run.time);
   step_clock_.Restore(run.step_clock);
   rescoring_ = run.rescoring;
+  busy_ = run.busy;
   served_version_ = run.served;
   served_weights_ = resumed->served;
   PACE_RETURN_IF_ERROR(RebuildEngines(run.in_flight).At(resumed->folder));

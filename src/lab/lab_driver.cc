@@ -128,10 +128,11 @@ Status LabDriver::Act() {
 
 Status LabDriver::ActEngine(size_t index) {
   LabEngine& engine = *engines_[index];
-  const Seconds rescored = engine.rescore_time();
+  const Seconds rescored = engine.rescore_time(), busy = engine.busy_time();
   Result<LabReport> report = engine.Act();
   if (!report.ok()) return report.status();
   rescoring_ += engine.rescore_time() - rescored;
+  busy_ += engine.busy_time() - busy;
   for (FinishedResponse& response : report->finished) {
     const std::optional<Event> event = parts_.run->Finish(std::move(response));
     if (event.has_value()) PACE_RETURN_IF_ERROR(Handle(*event));
@@ -155,9 +156,10 @@ Status LabDriver::FinishStep() {
     PACE_RETURN_IF_ERROR(
         ServeWeights(version, parts_.learner->Snapshot(), engines_[0]->core().decoder()));
   }
-  const StepTimes times =
-      step_clock_.EndStep(clock_.Now(), rescoring_ / static_cast<double>(engines_.size()));
-  rescoring_ = Seconds(0);
+  const auto num_engines = static_cast<double>(engines_.size());
+  StepTimes times = step_clock_.EndStep(clock_.Now(), rescoring_ / num_engines);
+  times.engines_busy = busy_ / num_engines;
+  rescoring_ = busy_ = Seconds(0);
   parts_.run->EndStep(batch, times, *metrics);
   result_.rows.push_back(parts_.run->journal().last_row());
   if (colocated_) {
@@ -233,9 +235,7 @@ Status LabDriver::Execute(const DropGroup& command) {
 Status LabDriver::Execute(const Evaluate& command) {
   Result<std::vector<BenchmarkScore>> scores = parts_.evaluator->Run(parts_.learner->Snapshot());
   if (!scores.ok()) return scores.status();
-  MetricsRow row;
-  for (const BenchmarkScore& score : *scores) score.AppendTo(row);
-  parts_.run->journal().AddEvaluation(command.version, row);
+  parts_.run->journal().AddEvaluation(command.version, *scores);
   if (options_.observer != nullptr) options_.observer->OnEvaluation(command.version, *scores);
   result_.evaluations.emplace_back(command.version, std::move(scores).value());
   evaluated_.push_back(command.version);

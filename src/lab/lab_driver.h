@@ -120,7 +120,9 @@ class LabDriver {
   std::vector<PolicyVersion> evaluated_;  // to be told
   std::optional<PolicyVersion> checkpoint_;
   std::optional<Seconds> checkpointed_at_;
-  Seconds rescoring_{0};  // of all engines, since the last step
+  // Of all engines, since the last step.
+  Seconds rescoring_{0};
+  Seconds busy_{0};
   LabResult result_;
 };
 

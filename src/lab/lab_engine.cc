@@ -93,7 +93,9 @@ Status LabEngine::TakeCommands(LabReport& report) {
 Status LabEngine::BeginPass() {
   Result<StepReport> pass = core_->Step();
   if (!pass.ok()) return pass.status();
-  *next_time_ += CostOf(*pass);
+  const Seconds cost = CostOf(*pass);
+  *next_time_ += cost;
+  busy_time_ += cost;
   pass_ = std::move(pass).value();
   return Status::Ok();
 }

@@ -59,6 +59,7 @@ class LabEngine {
   bool busy() const { return core_->busy(); }
   EngineCore& core() { return *core_; }
   Seconds rescore_time() const { return rescore_time_; }
+  Seconds busy_time() const { return busy_time_; }  // in passes, those under way included
   int64_t num_tokens() const { return num_tokens_; }
 
  private:
@@ -90,6 +91,7 @@ class LabEngine {
   std::optional<Seconds> next_time_;
   bool paused_ = false;
   Seconds rescore_time_{0};
+  Seconds busy_time_{0};
   int64_t num_tokens_ = 0;
 };
 

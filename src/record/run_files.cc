@@ -12,8 +12,9 @@
 namespace pace {
 namespace {
 
-constexpr std::array<const char*, 6> kLineFiles = {kMetricsFile, kDecisionsFile, kTraceFile,
-                                                   kEventsFile,  kRolloutsFile,  kEvaluationsFile};
+constexpr std::array<const char*, 8> kLineFiles = {kMetricsFile,   kDecisionsFile, kTraceFile,
+                                                   kEventsFile,    kRolloutsFile,  kEvaluationsFile,
+                                                   kResponsesFile, kWarningsFile};
 
 bool IsLineFile(const std::string& name) {
   for (const char* known : kLineFiles) {

@@ -23,6 +23,8 @@ inline constexpr char kTraceFile[] = "trace.jsonl";
 inline constexpr char kEventsFile[] = "events.jsonl";
 inline constexpr char kRolloutsFile[] = "rollouts.jsonl";
 inline constexpr char kEvaluationsFile[] = "eval.jsonl";
+inline constexpr char kResponsesFile[] = "responses.jsonl";
+inline constexpr char kWarningsFile[] = "warnings.jsonl";
 
 // Bytes by file name, without directory, as RunWriter::Flush tells them.
 using FileSizes = std::map<std::string, int64_t>;

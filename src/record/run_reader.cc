@@ -55,7 +55,9 @@ void ReadPaceVersion(JsonScanner& scan, RunManifest& manifest) {
 // What drivers add about their machine.
 bool ReadMachineKey(JsonScanner& scan, RunManifest& manifest) {
   const std::string_view key = scan.key();
-  if (key == "device") {
+  if (key == "machine") {
+    scan.Text(manifest.machine);
+  } else if (key == "device") {
     scan.Text(manifest.device);
   } else if (key == "torch") {
     scan.Text(manifest.torch);
@@ -169,13 +171,50 @@ Status ReadRows(const std::string& directory, const std::string& file, RunData& 
   });
 }
 
+bool IsThere(const std::string& directory, const char* file) {
+  std::error_code ignored;
+  return std::filesystem::exists(Concat(directory, "/", file), ignored);
+}
+
 // Runs that evaluate nothing have no such file.
 Status ReadEvaluations(const std::string& directory, RunData& run) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(Concat(directory, "/", kEvaluationsFile), ignored)) {
-    return Status::Ok();
-  }
+  if (!IsThere(directory, kEvaluationsFile)) return Status::Ok();
   return ReadRows(directory, kEvaluationsFile, run, run.evaluations);
+}
+
+// Runs without a model, and older ones, have no such file.
+Status ReadResponses(const std::string& directory, RunData& run) {
+  if (!IsThere(directory, kResponsesFile)) return Status::Ok();
+  ResponsePicker picker;
+  const auto take = [&](std::string_view line) -> Result<bool> {
+    Result<ResponseRecord> record = ParseResponseLine(line);
+    if (!record.ok()) return record.status();
+    if (record->benchmark.empty()) {
+      if (!picker.Wants(record->head)) return true;
+      CutTexts(*record, kMaxShownTextBytes);
+      picker.Add(std::move(*record));
+      return true;
+    }
+    std::vector<ResponseRecord>& evaluated = run.evaluated;
+    if (!evaluated.empty() && evaluated.front().head.step != record->head.step) evaluated.clear();
+    if (evaluated.size() == kMaxEvaluatedResponses) return true;
+    CutTexts(*record, kMaxShownTextBytes);
+    evaluated.push_back(std::move(*record));
+    return true;
+  };
+  PACE_RETURN_IF_ERROR(ReadLines(directory, kResponsesFile, run, take));
+  run.responses = picker.Take();
+  return Status::Ok();
+}
+
+Status ReadWarnings(const std::string& directory, RunData& run) {
+  if (!IsThere(directory, kWarningsFile)) return Status::Ok();
+  return ReadLines(directory, kWarningsFile, run, [&run](std::string_view line) -> Result<bool> {
+    Result<RunWarning> warning = ParseWarningLine(line);
+    if (!warning.ok()) return warning.status();
+    run.warnings.push_back(std::move(*warning));
+    return run.warnings.size() < kMaxWarnings;
+  });
 }
 
 Status ReadDecisions(const std::string& directory, RunData& run) {
@@ -307,6 +346,8 @@ Result<RunData> ReadRun(const std::string& directory) {
 
   PACE_RETURN_IF_ERROR(ReadRows(directory, kMetricsFile, run, run.metrics));
   PACE_RETURN_IF_ERROR(ReadEvaluations(directory, run));
+  PACE_RETURN_IF_ERROR(ReadResponses(directory, run));
+  PACE_RETURN_IF_ERROR(ReadWarnings(directory, run));
   run.has_decisions = run.manifest.record == "decisions" || run.manifest.record == "full";
   if (run.has_decisions) PACE_RETURN_IF_ERROR(ReadDecisions(directory, run));
   return run;

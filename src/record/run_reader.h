@@ -21,11 +21,16 @@
 #include "core/decision.h"
 #include "core/status.h"
 #include "record/metrics_table.h"
+#include "record/response_record.h"
+#include "record/run_warnings.h"
 
 namespace pace {
 
 // Later decisions of a longer file are left out, and noted.
 inline constexpr int64_t kMaxDecisionRows = 10'000'000;
+inline constexpr size_t kMaxWarnings = 1000;
+inline constexpr size_t kMaxEvaluatedResponses = 16;
+inline constexpr size_t kMaxShownTextBytes = 8192;
 
 struct RunManifest {
   std::string name;
@@ -36,6 +41,7 @@ struct RunManifest {
   std::string commit;
   int64_t seed = 0;
   // Of runs with a real model; empty or 0 where the run does not say.
+  std::string machine = {};
   std::string device = {};
   std::string torch = {};
   std::string determinism = {};
@@ -69,7 +75,12 @@ struct RunData {
   MetricsTable evaluations;
   bool has_decisions = false;  // whether the run wrote them
   std::vector<DecisionRow> decisions;
-  std::vector<std::string> notes;  // what was left out, a sentence each
+  // Of responses.jsonl the few that ResponsePicker takes, and of the last
+  // evaluation at most kMaxEvaluatedResponses; long texts lose their middle.
+  std::vector<ResponseRecord> responses;
+  std::vector<ResponseRecord> evaluated;
+  std::vector<RunWarning> warnings;  // warnings.jsonl, at most kMaxWarnings
+  std::vector<std::string> notes;    // what was left out, a sentence each
 };
 
 Result<RunData> ReadRun(const std::string& directory);

@@ -137,6 +137,46 @@ TEST(RunReaderTest, ReadsWhatATrainingRunAdds) {
   EXPECT_EQ(ReadRun(WriteRun("no_eval", RecordLevel::kMetrics))->evaluations.num_rows(), 0u);
 }
 
+TEST(RunReaderTest, OfManyResponsesAFewAreReadAndOfEvaluationsTheLast) {
+  const std::string directory = WriteRun("responses", RecordLevel::kMetrics);
+  for (int64_t i = 0; i < 500; ++i) {
+    ResponseRecord record;
+    record.head = {.step = i / 10, .group = i, .reward = 0.01 * static_cast<double>(i)};
+    record.head.reason = Reason::kUnderCutoff;
+    record.turns = {{false, std::string(100'000, 'x')}};
+    if (i % 100 == 99) {
+      record.benchmark = "sums";
+      record.head.reason.reset();
+    }
+    Append(directory + "/responses.jsonl", ResponseLine(record) + "\n");
+  }
+  for (int i = 0; i < 2000; ++i) {
+    Append(directory + "/warnings.jsonl", WarningLine({.step = i, .text = "w"}) + "\n");
+  }
+  const Result<RunData> run = ReadRun(directory);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  ASSERT_GE(run->responses.size(), 3u);
+  EXPECT_LE(run->responses.size(), 5u);
+  EXPECT_EQ(run->responses.front().head.group, 498);
+  EXPECT_EQ(run->responses.front().picked.front(), "best");
+  EXPECT_LT(run->responses.front().turns.front().text.size(), 2 * kMaxShownTextBytes);
+  ASSERT_EQ(run->evaluated.size(), 1u);
+  EXPECT_EQ(run->evaluated.front().head.step, 49);
+  EXPECT_EQ(run->warnings.size(), kMaxWarnings);
+}
+
+TEST(RunReaderTest, DamagedResponsesAndWarningsAreNotedOrRefused) {
+  for (const char* file : {"/responses.jsonl", "/warnings.jsonl"}) {
+    const std::string directory = WriteRun("damaged_responses", RecordLevel::kMetrics);
+    Append(directory + file, "{\"step\":1,");
+    Result<RunData> run = ReadRun(directory);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_EQ(run->notes.size(), 1u);
+    Append(directory + file, "\n");
+    EXPECT_EQ(ReadError(directory).find(directory + file + ":1: "), 0u) << ReadError(directory);
+  }
+}
+
 TEST(RunReaderTest, DamagedEvaluationsAreNotedOrRefused) {
   const std::string directory = WriteTrainingRun("bad_eval");
   Append(directory + "/eval.jsonl", "{\"step\":2,\"time\":1,\"eval/s");

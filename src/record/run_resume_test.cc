@@ -66,6 +66,8 @@ void WriteStep(RunWriter& writer, int64_t step) {
   ASSERT_TRUE(
       writer.WriteMetrics({{"step", value}, {"time", value / 3}, {"train/reward", 0.5}}).ok());
   if (step % 2 == 1) {
+    ASSERT_TRUE(writer.WriteResponse({.head = {.step = step}, .turns = {{false, "text"}}}).ok());
+    ASSERT_TRUE(writer.WriteWarning({.step = step, .text = "a warning"}).ok());
     ASSERT_TRUE(writer
                     .WriteEvaluation(PolicyVersion(step), Seconds(value / 3),
                                      {{"eval/sums/mean@4", 0.25 * value}})
@@ -142,7 +144,7 @@ TEST(RunResumeTest, FlushTellsTheSizeOfEveryFileSoFar) {
   WriteStep(*writer, 1);
   sizes = writer->Flush();
   ASSERT_TRUE(sizes.ok());
-  EXPECT_EQ(sizes->size(), 6u);
+  EXPECT_EQ(sizes->size(), 8u);
   for (const auto& [name, size] : *sizes) {
     EXPECT_EQ(fs::file_size(directory + "/" + name), static_cast<uint64_t>(size)) << name;
     EXPECT_GT(size, 0) << name;

@@ -51,6 +51,7 @@ Status WriteManifest(const std::string& path, const Settings& settings, const Ma
   json.Put("version", PaceVersion());
   json.Put("commit", PaceCommit());
   json.EndObject();
+  if (!manifest.machine.empty()) json.Put("machine", manifest.machine);
   if (!manifest.device.empty()) json.Put("device", manifest.device);
   if (!manifest.torch.empty()) json.Put("torch", manifest.torch);
   if (manifest.threads != 0) json.Put("threads", manifest.threads);
@@ -123,6 +124,8 @@ class FileRunWriter final : public RunWriter {
     if (options_.watchable) {
       metrics_.WriteOutEveryLine();
       evaluations_.WriteOutEveryLine();
+      responses_.WriteOutEveryLine();
+      warnings_.WriteOutEveryLine();
     }
     if (level_ >= RecordLevel::kFull && sizes.contains(kTraceFile)) {
       const auto served = LastServed(Concat(directory_, "/", kTraceFile));
@@ -217,6 +220,18 @@ class FileRunWriter final : public RunWriter {
     return Keep(rollouts_.End());
   }
 
+  Status WriteResponse(const ResponseRecord& response) override {
+    if (!status_.ok()) return status_;
+    PACE_RETURN_IF_ERROR(OpenLate(responses_, kResponsesFile));
+    return Keep(responses_.Line(ResponseLine(response)));
+  }
+
+  Status WriteWarning(const RunWarning& warning) override {
+    if (!status_.ok()) return status_;
+    PACE_RETURN_IF_ERROR(OpenLate(warnings_, kWarningsFile));
+    return Keep(warnings_.Line(WarningLine(warning)));
+  }
+
   Status WriteMetrics(const MetricsRow& row) override {
     if (!status_.ok()) return status_;
     JsonWriter out = metrics_.Begin();
@@ -283,13 +298,15 @@ class FileRunWriter final : public RunWriter {
     RecordLevel level;        // the lowest that writes it
     bool opens_late = false;  // with its first line
   };
-  std::array<Part, 6> Parts() {
+  std::array<Part, 8> Parts() {
     return {{{kMetricsFile, &metrics_, RecordLevel::kMetrics},
              {kDecisionsFile, &decisions_, RecordLevel::kDecisions},
              {kTraceFile, &trace_, RecordLevel::kFull},
              {kEventsFile, &events_, RecordLevel::kFull},
              {kRolloutsFile, &rollouts_, RecordLevel::kDecisions, true},
-             {kEvaluationsFile, &evaluations_, RecordLevel::kMetrics, true}}};
+             {kEvaluationsFile, &evaluations_, RecordLevel::kMetrics, true},
+             {kResponsesFile, &responses_, RecordLevel::kMetrics, true},
+             {kWarningsFile, &warnings_, RecordLevel::kMetrics, true}}};
   }
 
   Status OpenLate(LineFile& file, const char* name) {
@@ -331,7 +348,7 @@ class FileRunWriter final : public RunWriter {
   const std::string directory_;
   const WriterOptions options_;
   const RecordLevel level_;
-  LineFile metrics_, decisions_, trace_, events_, rollouts_, evaluations_;
+  LineFile metrics_, decisions_, trace_, events_, rollouts_, evaluations_, responses_, warnings_;
   std::optional<TensorBoardWriter> board_;
   std::optional<PolicyVersion> served_;  // the one trace.jsonl stated last
   Status status_;

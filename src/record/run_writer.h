@@ -32,6 +32,8 @@
 #include "core/staleness.h"
 #include "core/status.h"
 #include "core/version.h"
+#include "record/response_record.h"
+#include "record/run_warnings.h"
 #include "record/step_metrics.h"
 
 namespace pace {
@@ -41,6 +43,7 @@ struct Manifest {
   std::string driver;  // sim, lab, runtime
 
   // Where it runs; what is empty or 0 is not written.
+  std::string machine = {};      // processor and cores
   std::string device = {};       // cpu, cuda
   std::string torch = {};        // version
   int64_t threads = 0;           // of the whole process
@@ -103,6 +106,10 @@ class RunWriter {
   virtual Status WriteEvent(std::string_view json) = 0;
   // rollouts.jsonl from level decisions on; the file appears with the first call.
   virtual Status WriteRollout(const RolloutLine& line) = 0;
+  // responses.jsonl and warnings.jsonl, at every level; each file appears with the
+  // first call, and its lines at once.
+  virtual Status WriteResponse(const ResponseRecord& response) = 0;
+  virtual Status WriteWarning(const RunWarning& warning) = 0;
   // metrics.jsonl: `step`, `time`, then anything. Steps increase.
   virtual Status WriteMetrics(const MetricsRow& row) = 0;
   // eval.jsonl: what the policy of this version can do. `time` is the driver's

@@ -171,6 +171,20 @@ TEST(RunWriterTest, EvaluationsHaveAFileFromTheFirstOneOn) {
   EXPECT_FALSE(std::filesystem::exists(directory + "/events.out.tfevents.0.pace"));
 }
 
+TEST(RunWriterTest, ResponsesAndWarningsHaveFilesAtEveryLevel) {
+  const std::string directory = Fresh("responses");
+  const auto writer = Make(directory, RecordLevel::kMetrics);
+  EXPECT_FALSE(std::filesystem::exists(directory + "/responses.jsonl"));
+  EXPECT_FALSE(std::filesystem::exists(directory + "/warnings.jsonl"));
+  const ResponseRecord response = {.head = {.step = 3}, .turns = {{false, "a\nb"}}};
+  const RunWarning warning = {WarningKind::kOverBudget, 3, "too much"};
+  ASSERT_TRUE(writer->WriteResponse(response).ok());
+  ASSERT_TRUE(writer->WriteWarning(warning).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(Text(directory + "/responses.jsonl"), ResponseLine(response) + "\n");
+  EXPECT_EQ(Text(directory + "/warnings.jsonl"), WarningLine(warning) + "\n");
+}
+
 TEST(RunWriterTest, AWatchableRunWritesEveryRowAtOnce) {
   for (const bool watchable : {false, true}) {
     const std::string directory = Fresh("watchable");

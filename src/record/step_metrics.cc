@@ -46,6 +46,8 @@ void StepMetrics::AddDraw(const GroupSummary& group, const Decision& decision,
   length_offered_.Add(payload.length);
   reward_offered_.Add(payload.reward);
   turns_offered_.Add(payload.turns);
+  if (payload.equal_rewards.has_value()) equal_offered_.Add(*payload.equal_rewards ? 1 : 0);
+  if (payload.truncated.has_value()) truncated_offered_.Add(*payload.truncated);
   if (payload.tools.has_value()) {
     tool_calls_.Add(payload.tools->calls);
     tool_failures_.Add(payload.tools->failures);
@@ -71,6 +73,8 @@ void StepMetrics::AddDraw(const GroupSummary& group, const Decision& decision,
   length_trained_.Add(payload.length);
   reward_trained_.Add(payload.reward);
   turns_trained_.Add(payload.turns);
+  if (payload.equal_rewards.has_value()) equal_trained_.Add(*payload.equal_rewards ? 1 : 0);
+  if (payload.truncated.has_value()) truncated_trained_.Add(*payload.truncated);
 }
 
 MetricsRow StepMetrics::EndStep(const StepTimes& times, const StepTotals& totals) {
@@ -112,12 +116,20 @@ MetricsRow StepMetrics::EndStep(const StepTimes& times, const StepTotals& totals
   put_count("admission/offered", num_offered_);
   put_count("admission/rejected", num_rejected_);
   put_count("admission/guarded", num_guarded_);
+  if (num_offered_ > 0) {
+    put("admission/realised",
+        static_cast<double>(num_rejected_) / static_cast<double>(num_offered_));
+  }
   put_mean("selection/length_offered", length_offered_);
   put_mean("selection/length_trained", length_trained_);
   put_mean("selection/reward_offered", reward_offered_);
   put_mean("selection/reward_trained", reward_trained_);
   put_mean("selection/turns_offered", turns_offered_);
   put_mean("selection/turns_trained", turns_trained_);
+  put_mean("selection/equal_rewards_offered", equal_offered_);
+  put_mean("selection/equal_rewards_trained", equal_trained_);
+  put_mean("selection/truncated_offered", truncated_offered_);
+  put_mean("selection/truncated_trained", truncated_trained_);
   put_mean("tools/calls", tool_calls_);
   if (tool_calls_.sum > 0) put("tools/success", 1 - tool_failures_.sum / tool_calls_.sum);
   put_mean("tools/seconds", tool_seconds_);
@@ -130,14 +142,20 @@ MetricsRow StepMetrics::EndStep(const StepTimes& times, const StepTotals& totals
   put("time/rescore_visible", times.rescore_visible.count());
   put("time/other", times.other.count());
   put("time/rescore_hidden", times.rescore_hidden.count());
-  put("cost/gpu_time", totals.gpu_seconds);
-  if (totals.num_trained_groups > 0) {
-    put("cost/per_trained_prompt",
-        totals.gpu_seconds / static_cast<double>(totals.num_trained_groups));
+  if (totals.gpu_seconds.has_value()) {
+    put("cost/gpu_time", *totals.gpu_seconds);
+    if (totals.num_trained_groups > 0) {
+      put("cost/per_trained_prompt",
+          *totals.gpu_seconds / static_cast<double>(totals.num_trained_groups));
+    }
   }
   put_count("cost/tokens_generated", totals.num_tokens_generated);
   put_count("cost/tokens_never_trained", totals.num_tokens_never_trained);
+  put_count("cost/tokens_in_pool", totals.num_tokens_in_pool);
   if (times.step.count() > 0) {
+    if (times.engines_busy.has_value()) {
+      put("rollout/busy", std::clamp(*times.engines_busy / times.step, 0.0, 1.0));
+    }
     put("rollout/tokens_per_s", static_cast<double>(totals.num_step_tokens) / times.step.count());
   }
   put_count("rollout/interrupted", totals.num_interrupted);

@@ -30,6 +30,10 @@ struct PayloadStats {
   double length = 0;  // policy tokens
   double reward = 0;  // for 0/1 rewards the pass rate
   double turns = 1;
+  // Of groups with real responses: whether every member has the same reward, and
+  // the share of members that hit the length limit.
+  std::optional<bool> equal_rewards = {};
+  std::optional<double> truncated = {};
   // Of responses that may use a tool, per response; none elsewhere.
   struct Tools {
     double calls = 0;
@@ -49,19 +53,22 @@ struct StepTimes {
   Seconds rescore_visible{0};
   Seconds other{0};
   Seconds rescore_hidden{0};
+  // In which engines generated, the mean over engines; none where nobody measured.
+  std::optional<Seconds> engines_busy = {};
 };
 
 // Running totals and rates at the end of a step, as the driver knows them.
 struct StepTotals {
-  Seconds time{0};                       // of the driver's clock
-  double gpu_seconds = 0;                // all GPUs, since the run began
-  int64_t num_trained_groups = 0;        // since the run began
-  int64_t num_tokens_generated = 0;      // since the run began
-  int64_t num_tokens_never_trained = 0;  // of groups rejected, evicted or lost
-  int64_t num_interrupted = 0;           // responses interrupted in this step
-  int64_t num_step_tokens = 0;           // generated in this step
-  int64_t pool_bytes = 0;                // as the step began
-  double produced = 0;                   // groups per step, five-step window
+  Seconds time{0};                         // of the driver's clock
+  std::optional<double> gpu_seconds = {};  // all GPUs, since the run began; none without a GPU
+  int64_t num_trained_groups = 0;          // since the run began
+  int64_t num_tokens_generated = 0;        // since the run began
+  int64_t num_tokens_never_trained = 0;    // of groups rejected, evicted or lost
+  int64_t num_tokens_in_pool = 0;          // of finished groups that no step has drawn yet
+  int64_t num_interrupted = 0;             // responses interrupted in this step
+  int64_t num_step_tokens = 0;             // generated in this step
+  int64_t pool_bytes = 0;                  // as the step began
+  double produced = 0;                     // groups per step, five-step window
   double consumed = 0;
 };
 
@@ -92,6 +99,7 @@ class StepMetrics {
   Spread waiting_, waiting_assembly_, waiting_pool_, generation_, effective_, lag_, prefix_;
   Spread length_offered_, length_trained_, reward_offered_, reward_trained_;
   Spread turns_offered_, turns_trained_;
+  Spread equal_offered_, equal_trained_, truncated_offered_, truncated_trained_;
   Spread tool_calls_, tool_failures_, tool_seconds_;  // of groups offered
 };
 

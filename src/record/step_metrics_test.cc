@@ -96,6 +96,33 @@ TEST(StepMetricsTest, SelectionComparesWhatWasDrawnWithWhatWasTrained) {
   EXPECT_EQ(Find(row, "admission/guarded"), 1);
 }
 
+TEST(StepMetricsTest, WhatWasRejectedStandsBesideTheBudget) {
+  const MetricsRow row = TwoTrainedOneRejected();
+  EXPECT_EQ(Find(row, "admission/budget"), 0.4);
+  EXPECT_DOUBLE_EQ(Find(row, "admission/realised").value(), 1.0 / 3);
+}
+
+TEST(StepMetricsTest, RealResponsesTellOfEqualRewardsTruncationAndEngines) {
+  StepMetrics metrics;
+  metrics.BeginStep(PlanOf(9));
+  const OneMemberGroup a(1, 4, 6, 7), b(2, 8, 8, 9);
+  metrics.AddDraw(a.summary, Admit(3, 2, 4.5),
+                  {.length = 100, .equal_rewards = true, .truncated = 0.5});
+  Decision rejected = Admit(6, 1, 7);
+  rejected.verdict = Verdict::kReject;
+  metrics.AddDraw(b.summary, rejected, {.length = 100, .equal_rewards = false, .truncated = 0});
+  StepTimes times = TenSeconds();
+  times.engines_busy = Seconds(7.5);
+  const MetricsRow row = metrics.EndStep(times, {.num_tokens_in_pool = 77});
+  EXPECT_EQ(Find(row, "selection/equal_rewards_offered"), 0.5);
+  EXPECT_EQ(Find(row, "selection/equal_rewards_trained"), 1);
+  EXPECT_EQ(Find(row, "selection/truncated_offered"), 0.25);
+  EXPECT_EQ(Find(row, "selection/truncated_trained"), 0.5);
+  EXPECT_EQ(Find(row, "rollout/busy"), 0.75);
+  EXPECT_EQ(Find(row, "cost/tokens_in_pool"), 77);
+  EXPECT_FALSE(Find(row, "cost/gpu_time").has_value());  // nobody named a GPU
+}
+
 TEST(StepMetricsTest, TimesSumToTheStep) {
   const MetricsRow row = TwoTrainedOneRejected();
   double parts = 0;

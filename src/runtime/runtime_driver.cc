@@ -35,6 +35,7 @@ Status RuntimeDriver::Prepare() {
   if (!parts.ok()) return parts.status();
   parts_ = std::move(parts).value();
   parts_.run->journal().Watch(options_.observer);
+  parts_.run->journal().SetNumGpus(settings_.policy.device == PolicyDevice::kCuda ? 1 : 0);
   const int64_t engine_cores = settings_.engine.count * settings_.engine.threads;
   {
     const ScopedAffinity trainer_cores(settings_.runtime.pin_threads, engine_cores,
@@ -187,9 +188,12 @@ Status RuntimeDriver::On(Trained& message) {
     served_weights_ = newest_weights_;
   }
   const Seconds rescored = RescoreTime();
-  const StepTimes times = step_clock_.EndStep(
-      clock_.Now(), (rescored - rescored_before_) / static_cast<double>(engines_.size()));
+  const auto num_engines = static_cast<double>(engines_.size());
+  StepTimes times = step_clock_.EndStep(clock_.Now(), (rescored - rescored_before_) / num_engines);
   rescored_before_ = rescored;
+  const Seconds busy = BusyTime();
+  times.engines_busy = (busy - busy_before_) / num_engines;
+  busy_before_ = busy;
   parts_.run->EndStep(batch, times, *message.metrics);
   result_.rows.push_back(parts_.run->journal().last_row());
   if (options_.observer != nullptr) {
@@ -206,9 +210,7 @@ Status RuntimeDriver::On(Trained& message) {
 Status RuntimeDriver::On(Evaluated& message) {
   --num_evaluations_;
   if (!message.scores.ok()) return message.scores.status();
-  MetricsRow row;
-  for (const BenchmarkScore& score : *message.scores) score.AppendTo(row);
-  parts_.run->journal().AddEvaluation(message.version, row);
+  parts_.run->journal().AddEvaluation(message.version, *message.scores);
   if (options_.observer != nullptr) {
     options_.observer->OnEvaluation(message.version, *message.scores);
   }
@@ -289,6 +291,12 @@ Status RuntimeDriver::Execute(const Stop& /*command*/) {
 Seconds RuntimeDriver::RescoreTime() const {
   Seconds total{0};
   for (const auto& engine : engines_) total += engine->stats().score_time;
+  return total;
+}
+
+Seconds RuntimeDriver::BusyTime() const {
+  Seconds total{0};
+  for (const auto& engine : engines_) total += engine->stats().busy_time;
   return total;
 }
 

@@ -99,7 +99,9 @@ class RuntimeDriver {
   Status FinishSaves();
   void Pulse();
   void WatchForStall(bool something_happened);
+  // Of all engines, since the run began.
   Seconds RescoreTime() const;
+  Seconds BusyTime() const;
   int64_t MaxGroups() const;
 
   // Constant after construction.
@@ -123,6 +125,7 @@ class RuntimeDriver {
   bool stopped_ = false;
   bool stop_asked_ = false;
   Seconds rescored_before_{0};
+  Seconds busy_before_{0};
 
   std::chrono::steady_clock::time_point last_event_, last_pulse_, last_stall_note_;
   int64_t pulse_tokens_ = 0;

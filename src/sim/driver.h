@@ -121,7 +121,7 @@ class Driver {
   // Since the run began, and as the step before ended.
   int64_t num_tokens_never_trained_ = 0, num_trained_groups_ = 0, num_lost_workers_ = 0;
   int64_t step_tokens_ = 0, step_interrupted_ = 0, losses_in_step_ = 0;
-  Seconds step_rescore_{0};
+  Seconds step_rescore_{0}, step_idle_{0};
   int64_t num_events_ = 0;
   Status failure_;
 };

@@ -99,15 +99,17 @@ void Driver::FinishStep(PolicyVersion step) {
   training_ = false;
   num_trained_groups_ += static_cast<int64_t>(batch_.size());
   int64_t num_tokens = lost_tokens_, num_interrupted = lost_interrupted_;
-  Seconds rescore = lost_rescore_;
+  Seconds rescore = lost_rescore_, idle = lost_idle_;
   for (const EngineSlot& slot : engines_) {
     if (!slot.engine.has_value()) continue;
     num_tokens += slot.engine->NumTokens(now);
     num_interrupted += slot.engine->num_interrupted();
     rescore += slot.engine->rescore_time();
+    idle += slot.engine->IdleTime(now);
   }
   const double num_engines = static_cast<double>(engines_.size());
-  const StepTimes times = step_clock_.EndStep(now, (rescore - step_rescore_) / num_engines);
+  StepTimes times = step_clock_.EndStep(now, (rescore - step_rescore_) / num_engines);
+  times.engines_busy = times.step - (idle - step_idle_) / num_engines;
   recorder_.EndStep(times,
                     {.time = now,
                      .gpu_seconds = now.count() * static_cast<double>(settings_.cluster.AllGpus()),
@@ -121,6 +123,7 @@ void Driver::FinishStep(PolicyVersion step) {
   step_tokens_ = num_tokens;
   step_interrupted_ = num_interrupted;
   step_rescore_ = rescore;
+  step_idle_ = idle;
   losses_in_step_ = 0;
   for (const size_t slot : batch_) groups_.Free(slot);
   if (colocated_) {

@@ -32,12 +32,14 @@ void Recorder::OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion> se
 void Recorder::OnGroupAssembled(const GroupSummary& group) {
   groups_.slot(groups_.Find(group.id)).assembled = clock_.Now();
   meter_.Arrive(clock_.Now(), group.num_bytes);
+  pool_tokens_ += group.num_tokens;
 }
 
 void Recorder::OnGroupDrawn(const GroupSummary& group, const Decision& decision,
                             std::optional<PolicyVersion> served) {
   const size_t slot = groups_.Find(group.id);
   meter_.Leave(clock_.Now(), groups_.slot(slot).assembled, group.num_bytes);
+  pool_tokens_ -= group.num_tokens;
   const PayloadStats stats = groups_.Stats(slot);
   metrics_.AddDraw(group, decision, stats);
   if (writer_ == nullptr) return;
@@ -60,10 +62,12 @@ void Recorder::OnGroupEvicted(size_t slot) {
     num_bytes += ResponseBytes(response);
   }
   meter_.Leave(clock_.Now(), groups_.slot(slot).assembled, num_bytes);
+  pool_tokens_ -= groups_.NumTokens(slot);
 }
 
 void Recorder::EndStep(const StepTimes& times, StepTotals totals) {
   totals.pool_bytes = pool_bytes_;
+  totals.num_tokens_in_pool = pool_tokens_;
   rows_.push_back(metrics_.EndStep(times, totals));
   times_.push_back(times);
   if (writer_ != nullptr) Keep(writer_->WriteMetrics(rows_.back()));
@@ -78,9 +82,10 @@ void Recorder::Summarise(Seconds now, SimResult& result) {
   totals.pool_arrival_rate = meter_.ArrivalRate(now);
   totals.pool_mean_sojourn = meter_.MeanSojourn();
   totals.num_steps = static_cast<int64_t>(rows_.size());
+  totals.num_tokens_in_pool = pool_tokens_;
   const size_t begin = rows_.size() / 2;
   const auto count = static_cast<double>(std::max<size_t>(1, rows_.size() - begin));
-  double offered = 0, rejected = 0;
+  double offered = 0, rejected = 0, budget = 0;
   for (size_t i = begin; i < rows_.size(); ++i) {
     const auto value = [&](const char* name) { return Find(rows_[i], name).value_or(0); };
     StepTimes& mean = totals.mean_times;
@@ -96,11 +101,15 @@ void Recorder::Summarise(Seconds now, SimResult& result) {
     totals.mean_occupancy_at_step += value("pool/occupancy") / count;
     offered += value("admission/offered");
     rejected += value("admission/rejected");
+    budget += value("admission/budget") / count;
   }
   totals.mean_step = totals.mean_times.step;
   totals.time_per_trained_prompt =
       totals.mean_step / static_cast<double>(settings_.batch.num_groups);
   totals.rejected_share = offered > 0 ? rejected / offered : 0;
+  if (!rows_.empty() && Find(rows_.back(), "admission/budget").has_value()) {
+    totals.mean_budget = budget;
+  }
   Seconds train{0};
   for (const StepTimes& times : times_) train += times.train;
   totals.trainer_utilisation = now > Seconds(0) ? train / now : 0;

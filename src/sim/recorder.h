@@ -59,7 +59,8 @@ class Recorder final : public CoordinatorObserver {
   std::vector<StepTimes> times_;
   PoolMeter meter_;
   StepPlan plan_;
-  int64_t pool_bytes_ = 0;  // as the step began
+  int64_t pool_bytes_ = 0;   // as the step began
+  int64_t pool_tokens_ = 0;  // now
   std::vector<TraceMember> trace_members_;
   Status status_;
 };

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "config/settings.h"
@@ -43,12 +44,15 @@ struct SimTotals {
   double mean_generation = 0;
   double mean_occupancy_at_step = 0;
   double rejected_share = 0;  // of the groups drawn
+  // What the policy planned to reject, the mean of b_j; none where it has no budget.
+  std::optional<double> mean_budget = {};
 
   // Whole run.
   double gpu_seconds = 0;
   int64_t num_trained_groups = 0;
   int64_t num_tokens_generated = 0;
-  int64_t num_tokens_never_trained = 0;
+  int64_t num_tokens_never_trained = 0;  // of groups rejected, evicted or lost
+  int64_t num_tokens_in_pool = 0;        // finished, and not drawn when the run ended
   int64_t num_interrupted = 0;
   int64_t num_preempted = 0;
   int64_t num_lost_workers = 0;
@@ -62,6 +66,14 @@ struct SimTotals {
   Seconds pool_mean_sojourn{0};
 
   int64_t num_events = 0;  // that the coordinator handled
+
+  // Of the tokens generated, those that no step trained on: thrown away, or left in
+  // the pool at the end.
+  double UntrainedShare() const {
+    if (num_tokens_generated == 0) return 0;
+    return static_cast<double>(num_tokens_never_trained + num_tokens_in_pool) /
+           static_cast<double>(num_tokens_generated);
+  }
 };
 
 struct SimResult {

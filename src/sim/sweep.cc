@@ -108,10 +108,9 @@ Result<SweepAxis> ParseSweepAxis(std::string_view text) {
 }
 
 SweepCost SweepCost::Of(const SimTotals& totals) {
-  const double generated = static_cast<double>(std::max<int64_t>(1, totals.num_tokens_generated));
   return {.seconds_per_prompt = totals.time_per_trained_prompt.count(),
           .waiting = totals.mean_waiting,
-          .wasted = static_cast<double>(totals.num_tokens_never_trained) / generated};
+          .wasted = totals.UntrainedShare()};
 }
 
 void RankRows(SweepResult& result) {

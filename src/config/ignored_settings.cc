@@ -1,0 +1,93 @@
+#include "config/ignored_settings.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "config/presets.h"
+#include "core/concat.h"
+#include "core/printable.h"
+
+namespace pace {
+namespace {
+
+constexpr size_t kMaxFileBytes = size_t{1} << 20;
+constexpr size_t kMostKeysShown = 8;
+
+// Of a section all keys, or one key; one that is read although its section is not.
+constexpr auto kRuntimeIgnores =
+    std::to_array<std::string_view>({"cluster.", "gpu.", "model.", "workload.", "sft."});
+constexpr auto kLabIgnores = std::to_array<std::string_view>(
+    {"runtime.", "workload.", "sft.", "engine.count", "engine.slots"});
+constexpr auto kLabReads = std::to_array<std::string_view>({"workload.tool_concurrency"});
+
+bool Ignores(std::string_view driver, std::string_view key) {
+  const auto covers = [key](std::string_view rule) {
+    return rule.ends_with('.') ? key.starts_with(rule) : key == rule;
+  };
+  if (driver == "runtime") {
+    return std::any_of(kRuntimeIgnores.begin(), kRuntimeIgnores.end(), covers);
+  }
+  return driver == "lab" && std::any_of(kLabIgnores.begin(), kLabIgnores.end(), covers) &&
+         std::none_of(kLabReads.begin(), kLabReads.end(), covers);
+}
+
+// `section.key` of every entry of a YAML file.
+std::vector<std::string> KeysOfFile(const std::string& path) {
+  std::vector<std::string> keys;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error || size > kMaxFileBytes) return keys;
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  try {
+    const YAML::Node document = YAML::Load(text.str());
+    if (!document.IsMap()) return keys;
+    for (const auto& section : document) {
+      if (!section.first.IsScalar() || !section.second.IsMap()) continue;
+      for (const auto& entry : section.second) {
+        if (!entry.first.IsScalar()) continue;
+        keys.push_back(Concat(section.first.Scalar(), ".", entry.first.Scalar()));
+      }
+    }
+  } catch (const YAML::Exception&) {
+    keys.clear();  // LoadSettings says what is wrong
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::vector<std::string> IgnoredSettings(std::string_view driver, const std::string& preset_or_path,
+                                         const std::vector<std::string>& overrides) {
+  std::vector<std::string> keys;
+  if (FindPreset(preset_or_path) == nullptr) keys = KeysOfFile(preset_or_path);
+  for (const std::string& assignment : overrides) {
+    keys.push_back(assignment.substr(0, assignment.find('=')));
+  }
+  std::vector<std::string> ignored;
+  for (const std::string& key : keys) {
+    const bool known = std::find(ignored.begin(), ignored.end(), key) != ignored.end();
+    if (!known && Ignores(driver, key)) ignored.push_back(key);
+  }
+  return ignored;
+}
+
+std::string IgnoredSettingsLine(std::string_view driver, const std::vector<std::string>& keys) {
+  if (keys.empty()) return "";
+  std::string list;
+  for (size_t i = 0; i < std::min(keys.size(), kMostKeysShown); ++i) {
+    list += Concat(i == 0 ? "" : ", ", Printable(keys[i]));
+  }
+  if (keys.size() > kMostKeysShown) list += Concat(" and ", keys.size() - kMostKeysShown, " more");
+  return Concat("--driver ", driver, " does not read ", list,
+                driver == "runtime" ? ": it runs on this machine (sim and lab model a cluster)"
+                                    : ": it runs on a modelled cluster");
+}
+
+}  // namespace pace

@@ -1,0 +1,87 @@
+#include "execution/response_recorder.h"
+
+#include <utility>
+
+#include "execution/curriculum.h"
+#include "execution/evaluator.h"
+#include "execution/transcript.h"
+#include "rollout/turn_count.h"
+
+namespace pace {
+namespace {
+
+constexpr size_t kMostEndTokens = 256;
+
+}  // namespace
+
+std::string EndOf(const Trajectory& trajectory, const Tokenizer& tokenizer) {
+  std::vector<TokenId> ids = LastTurn(trajectory.response);
+  if (ids.size() > kMostEndTokens) {
+    ids.erase(ids.begin(), ids.end() - static_cast<ptrdiff_t>(kMostEndTokens));
+  }
+  return tokenizer.Decode(ids, /*skip_special=*/true);
+}
+
+ResponseRecord ResponseRecorder::Describe(const ResponseHead& head, const GroupSummary& group,
+                                          const Decision& decision,
+                                          const GroupTrajectories& payload) const {
+  const auto member = static_cast<size_t>(head.member);
+  const Trajectory& trajectory = *payload.members[member];
+  ResponseRecord record = TranscriptOf(curriculum_.ProblemAt(payload.prompt), payload.prompt_tokens,
+                                       trajectory.response, curriculum_.tokenizer());
+  record.head = head;
+  record.problem = payload.prompt.value();
+  record.admitted = decision.verdict == Verdict::kAdmit;
+  record.correct = trajectory.correct;
+  record.waiting = decision.waiting;
+  record.generation = decision.generation;
+  const MemberSummary& summary = group.members[member];
+  record.lag =
+      summary.generation + static_cast<double>(Lag(summary.completed, PolicyVersion(head.step)));
+  record.finish = FinishReasonName(trajectory.reason);
+  return record;
+}
+
+Status ResponseRecorder::OnGroupDrawn(PolicyVersion step, const GroupSummary& group,
+                                      const Decision& decision, const GroupTrajectories& payload) {
+  const RecordResponses wanted = settings_.record.responses;
+  const bool all = wanted == RecordResponses::kAll;
+  if (writer_ == nullptr || wanted == RecordResponses::kNone) return Status::Ok();
+  if (!all && !SamplesStep(step.step())) return Status::Ok();
+  for (size_t i = 0; i < payload.members.size(); ++i) {
+    const ResponseHead head = {.step = step.step(),
+                               .group = group.id.value(),
+                               .member = static_cast<int64_t>(i),
+                               .reward = payload.members[i]->reward,
+                               .reason = decision.reason};
+    if (all) {
+      PACE_RETURN_IF_ERROR(writer_->WriteResponse(Describe(head, group, decision, payload)));
+    } else if (picker_.Wants(head)) {
+      ResponseRecord record = Describe(head, group, decision, payload);
+      CutTexts(record, kMostSampleBytes);
+      picker_.Add(std::move(record));
+    }
+  }
+  return Status::Ok();
+}
+
+Status ResponseRecorder::EndStep() {
+  for (const ResponseRecord& record : picker_.Take()) {
+    PACE_RETURN_IF_ERROR(writer_->WriteResponse(record));
+  }
+  return Status::Ok();
+}
+
+Status ResponseRecorder::OnEvaluation(PolicyVersion version,
+                                      const std::vector<BenchmarkScore>& scores) {
+  if (writer_ == nullptr) return Status::Ok();
+  for (const BenchmarkScore& score : scores) {
+    for (ResponseRecord record : score.responses) {
+      record.head.step = version.step();
+      PACE_RETURN_IF_ERROR(writer_->WriteResponse(record));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace pace

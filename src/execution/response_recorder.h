@@ -1,0 +1,54 @@
+// ResponseRecorder chooses which responses of a run become text on record, and
+// writes them: record.responses.
+//
+// A sample of a step is chosen while its groups are drawn, because a rejected
+// group is gone afterwards, and written when the step ends.
+//
+// Thread-safety: none.
+#ifndef PACE_EXECUTION_RESPONSE_RECORDER_H_
+#define PACE_EXECUTION_RESPONSE_RECORDER_H_
+
+#include <string>
+#include <vector>
+
+#include "config/settings.h"
+#include "core/decision.h"
+#include "core/staleness.h"
+#include "core/status.h"
+#include "execution/trajectory.h"
+#include "record/response_record.h"
+#include "record/run_writer.h"
+#include "text/tokenizer.h"
+
+namespace pace {
+
+class Curriculum;
+struct BenchmarkScore;
+
+class ResponseRecorder {
+ public:
+  // All references outlive the recorder; `writer` may be null: nothing is recorded.
+  ResponseRecorder(const Settings& settings, const Curriculum& curriculum, RunWriter* writer)
+      : settings_(settings), curriculum_(curriculum), writer_(writer) {}
+
+  Status OnGroupDrawn(PolicyVersion step, const GroupSummary& group, const Decision& decision,
+                      const GroupTrajectories& payload);
+  Status EndStep();
+  Status OnEvaluation(PolicyVersion version, const std::vector<BenchmarkScore>& scores);
+
+ private:
+  ResponseRecord Describe(const ResponseHead& head, const GroupSummary& group,
+                          const Decision& decision, const GroupTrajectories& payload) const;
+
+  const Settings& settings_;
+  const Curriculum& curriculum_;
+  RunWriter* const writer_;
+  ResponsePicker picker_;
+};
+
+// The text of the policy's last turn, or its end where it is long.
+std::string EndOf(const Trajectory& trajectory, const Tokenizer& tokenizer);
+
+}  // namespace pace
+
+#endif  // PACE_EXECUTION_RESPONSE_RECORDER_H_

@@ -1,0 +1,198 @@
+#include "record/run_warnings.h"
+
+#include <cmath>
+#include <utility>
+
+#include "core/concat.h"
+#include "core/json_scanner.h"
+#include "core/json_writer.h"
+#include "core/utf8.h"
+
+namespace pace {
+namespace {
+
+constexpr std::array<std::string_view, kNumWarningKinds> kNames = {
+    "warming_up",  "equal_rewards",  "never_correct",   "skipped_updates",
+    "over_budget", "dropped_groups", "ignored_settings"};
+
+// One step may be bad luck.
+constexpr int64_t kEqualSteps = 2;
+constexpr int64_t kWrongSteps = 2;
+// A share of the draws above the budget that chance does not explain.
+constexpr double kFarAboveBudget = 0.25;
+constexpr int64_t kFewDraws = 4;
+// Batches of groups that dynamic sampling may drop before a word is said.
+constexpr int64_t kDroppedBatches = 4;
+constexpr int64_t kMaxStep = 1'000'000'000'000;
+
+std::string Percent(double share) {
+  const double percent = 100 * share;
+  const double rounded = percent < 9.95 ? std::round(percent * 10) / 10 : std::round(percent);
+  return Concat(rounded, " %");
+}
+
+std::string Plural(int64_t count, std::string_view thing) {
+  return Concat(count, " ", thing, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string_view Name(WarningKind kind) {
+  return kNames.at(static_cast<size_t>(kind));
+}
+
+std::optional<WarningKind> WarningKindFromName(std::string_view name) {
+  for (size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<WarningKind>(i);
+  }
+  return std::nullopt;
+}
+
+std::string WarningLine(const RunWarning& warning) {
+  std::string line;
+  JsonWriter json(line);
+  json.BeginObject();
+  json.Put("step", warning.step);
+  json.Put("kind", Name(warning.kind));
+  json.Put("text", ReplaceIllFormed(warning.text));
+  json.EndObject();
+  return line;
+}
+
+Result<RunWarning> ParseWarningLine(std::string_view line) {
+  RunWarning warning;
+  JsonScanner scan(line);
+  std::string word;
+  bool has_text = false;
+  scan.EnterObject();
+  while (scan.NextKey()) {
+    if (scan.key() == "step") {
+      scan.Integer(0, kMaxStep, "", warning.step);
+    } else if (scan.key() == "kind") {
+      if (!scan.Text(word)) break;
+      const std::optional<WarningKind> kind = WarningKindFromName(word);
+      kind.has_value() ? (void)(warning.kind = *kind)
+                       : (void)scan.FailValue(word, "must be a kind that pace writes", "");
+    } else if (scan.key() == "text") {
+      has_text = scan.Text(warning.text);
+    } else {
+      scan.Skip();
+    }
+  }
+  scan.End();
+  if (!has_text) scan.Fail("missing key text");
+  if (!scan.ok()) return scan.status();
+  return warning;
+}
+
+std::string OneLine(std::string_view text, size_t most_characters) {
+  std::string out;
+  bool space = false;
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint point = ReadCodePoint(text, at);
+    const bool control = point.code <= 0x20 || (point.code >= 0x7F && point.code < 0xA0) ||
+                         point.code == 0x2028 || point.code == 0x2029;
+    if (control) {
+      space = !out.empty();
+    } else {
+      if (std::exchange(space, false)) out += ' ';
+      out += point.well_formed ? text.substr(at, point.num_bytes) : kReplacementCharacter;
+    }
+    at += point.num_bytes;
+  }
+  const size_t count = CountCodePoints(out);
+  if (count <= most_characters) return out;
+  return "..." + out.substr(OffsetOfCodePoint(out, count - most_characters));
+}
+
+bool RunWarnings::Repeats::Occurs() {
+  if (++count < next) return false;
+  next = 2 * count;
+  return true;
+}
+
+void RunWarnings::Add(std::vector<RunWarning>& out, WarningKind kind, int64_t step,
+                      std::string text) {
+  out.push_back({.kind = kind, .step = step, .text = std::move(text)});
+}
+
+std::string RunWarnings::Ask(std::string_view last_response) const {
+  std::string out;
+  if (!options_.verifier.empty()) out += Concat("; is ", options_.verifier, " right?");
+  const std::string shown = OneLine(last_response);
+  if (!shown.empty()) out += Concat(" last response: \"", shown, "\"");
+  return out;
+}
+
+bool RunWarnings::TeachesNothing(const StepFacts& facts, std::vector<RunWarning>& out) {
+  const bool equal = options_.compares_members && facts.num_trained > 0 &&
+                     facts.num_equal_rewards == facts.num_trained;
+  num_equal_steps_ = equal ? num_equal_steps_ + 1 : 0;
+  if (num_equal_steps_ < kEqualSteps) return false;
+  if (repeats_[static_cast<size_t>(WarningKind::kEqualRewards)].Occurs()) {
+    Add(out, WarningKind::kEqualRewards, facts.step,
+        Concat("no group had two different rewards in the last ", num_equal_steps_,
+               " steps: nothing is learned", any_correct_ ? "" : "; no response was ever correct",
+               Ask(facts.last_response)));
+  }
+  return true;
+}
+
+void RunWarnings::CheckBudget(const StepFacts& facts, std::vector<RunWarning>& out) {
+  if (!facts.budget.has_value() || facts.num_rejected < kFewDraws) return;
+  const double realised =
+      static_cast<double>(facts.num_rejected) / static_cast<double>(facts.num_offered);
+  if (realised < *facts.budget + kFarAboveBudget) return;
+  if (!repeats_[static_cast<size_t>(WarningKind::kOverBudget)].Occurs()) return;
+  Add(out, WarningKind::kOverBudget, facts.step,
+      Concat(
+          "step ", facts.step, " rejected ", facts.num_rejected, " of ", facts.num_offered,
+          " groups (", Percent(realised), ") at a budget of ", Percent(*facts.budget),
+          ": the budget is a quantile of recent scores and does not bound what one step rejects"));
+}
+
+std::vector<RunWarning> RunWarnings::OnStep(const StepFacts& facts) {
+  std::vector<RunWarning> out;
+  num_dropped_ = 0;
+  if (facts.num_correct > 0) any_correct_ = true;
+  if (facts.warming_up && repeats_[static_cast<size_t>(WarningKind::kWarmingUp)].Occurs()) {
+    Add(out, WarningKind::kWarmingUp, facts.step,
+        Concat(options_.method, " is warming up: ", facts.num_scores, " of ",
+               options_.min_observations, " scores; nothing is rejected yet"));
+  }
+  const bool nothing_learned = TeachesNothing(facts, out);
+  if (!any_correct_ && facts.num_responses > 0) {
+    ++num_wrong_steps_;
+    num_wrong_responses_ += facts.num_responses;
+    // One line is enough where rewards are equal as well.
+    const bool says_so = num_wrong_steps_ >= kWrongSteps && !nothing_learned;
+    if (says_so && repeats_[static_cast<size_t>(WarningKind::kNeverCorrect)].Occurs()) {
+      Add(out, WarningKind::kNeverCorrect, facts.step,
+          Concat("none of ", Plural(num_wrong_responses_, "response"), " was correct",
+                 Ask(facts.last_response)));
+    }
+  }
+  if (facts.num_skipped_updates > 0 &&
+      repeats_[static_cast<size_t>(WarningKind::kSkippedUpdates)].Occurs()) {
+    Add(out, WarningKind::kSkippedUpdates, facts.step,
+        Concat("step ", facts.step,
+               " skipped an update whose loss or gradient was not finite: the weights stay as "
+               "they were (lower train.learning_rate, or look at train/grad_norm)"));
+  }
+  CheckBudget(facts, out);
+  return out;
+}
+
+std::vector<RunWarning> RunWarnings::OnGroupDropped(int64_t step, int64_t batch,
+                                                    std::string_view last_response) {
+  std::vector<RunWarning> out;
+  ++num_dropped_;
+  if (num_dropped_ % (kDroppedBatches * batch) != 0) return out;
+  if (!repeats_[static_cast<size_t>(WarningKind::kDroppedGroups)].Occurs()) return out;
+  Add(out, WarningKind::kDroppedGroups, step,
+      Concat("train.dynamic_sampling dropped ", num_dropped_,
+             " groups of equal rewards since step ", step, " began to fill", Ask(last_response)));
+  return out;
+}
+
+}  // namespace pace
