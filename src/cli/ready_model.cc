@@ -8,6 +8,7 @@
 #include "cli/byte_size.h"
 #include "cli/model_dtype.h"
 #include "model/devices.h"
+#include "model/finite_weights.h"
 #include "model/weight_set.h"
 
 namespace pace {
@@ -69,6 +70,7 @@ Result<ReadyModel> LoadReadyModel(const InferenceArguments& arguments, int64_t n
   if (!config.ok()) return config.status();
   const Result<WeightSet> weights = WeightSet::Load(*config, arguments.model);
   if (!weights.ok()) return weights.status();
+  PACE_RETURN_IF_ERROR(CheckFinite(*weights).At(arguments.model));
   const Result<int64_t> num_blocks = NumBlocks(arguments, *config, *dtype, num_sequences);
   if (!num_blocks.ok()) return num_blocks.status();
   const int64_t num_cores = std::max<int64_t>(std::thread::hardware_concurrency(), 1);

@@ -7,6 +7,7 @@
 #include "execution/tiny_model.h"
 #include "formats/aside_file.h"
 #include "formats/safetensors.h"
+#include "model/finite_weights.h"
 #include "task/character_tokenizer.h"
 #include "task/tool_tokenizer.h"
 #include "text/read_file.h"
@@ -54,6 +55,7 @@ Result<Policy> LoadFolder(const std::string& folder) {
   if (!config.ok()) return config.status();
   Result<WeightSet> weights = WeightSet::Load(*config, folder);
   if (!weights.ok()) return weights.status();
+  PACE_RETURN_IF_ERROR(CheckFinite(*weights).At(folder));
   Result<Tokenizer> tokenizer = Tokenizer::Load(folder);
   if (!tokenizer.ok()) return tokenizer.status();
   Policy policy{.config = std::move(config).value(),
