@@ -62,9 +62,7 @@ int DecimalsFor(double step) {
   return std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 12);
 }
 
-}  // namespace
-
-Ticks NiceTicks(double lo, double hi, int target) {
+Ticks TicksFor(double lo, double hi, int target, double least_step) {
   lo = Bounded(lo);
   hi = Bounded(hi);
   if (hi < lo) std::swap(lo, hi);
@@ -79,6 +77,7 @@ Ticks NiceTicks(double lo, double hi, int target) {
       break;
     }
   }
+  step = std::max(step, least_step);
   Ticks ticks;
   ticks.step = step;
   const double first = std::floor(lo / step + 1e-9);
@@ -87,6 +86,16 @@ Ticks NiceTicks(double lo, double hi, int target) {
     ticks.values.push_back(i * step);
   }
   return ticks;
+}
+
+}  // namespace
+
+Ticks NiceTicks(double lo, double hi, int target) {
+  return TicksFor(lo, hi, target, 0);
+}
+
+Ticks WholeTicks(double lo, double hi, int target) {
+  return TicksFor(lo, hi, target, 1);
 }
 
 std::string TickLabel(double value, double step) {

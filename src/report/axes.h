@@ -26,6 +26,8 @@ struct Ticks {
 // About `target` of them, between 2 and 3 * target + 2. An empty or reversed
 // range is widened; values beyond +-1e15 are taken as +-1e15.
 Ticks NiceTicks(double lo, double hi, int target);
+// The same for things that are counted: ticks at whole numbers.
+Ticks WholeTicks(double lo, double hi, int target);
 
 // With as many digits as the distance of the ticks needs: "0.25", "1,200", "3M",
 // "2.5e-6".

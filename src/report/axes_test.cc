@@ -16,6 +16,12 @@ TEST(NiceTicksTest, AreRoundAndCoverTheRange) {
   EXPECT_EQ(NiceTicks(3, 3, 4).values.front(), 3);
 }
 
+TEST(NiceTicksTest, StepsAreWhole) {
+  EXPECT_EQ(WholeTicks(0, 2, 5).values, (std::vector<double>{0, 1, 2}));
+  EXPECT_EQ(WholeTicks(0, 0, 5).values, (std::vector<double>{0, 1}));
+  EXPECT_EQ(WholeTicks(0, 97, 5).values, NiceTicks(0, 97, 5).values);
+}
+
 TEST(NiceTicksTest, HoldForAnyRange) {
   const double inf = std::numeric_limits<double>::infinity();
   const double values[] = {-inf, -1e300, -7,  -1e-12, 0,     1e-300, 3e-9,

@@ -7,6 +7,7 @@
 #include "report/axes.h"
 #include "report/figure.h"
 #include "report/line_chart.h"
+#include "report/run_names.h"
 #include "report/sections.h"
 #include "report/series.h"
 #include "report/table.h"
@@ -19,7 +20,8 @@ constexpr size_t kMostBenchmarks = 8;
 constexpr size_t kMostBands = 4;  // more runs than this, and bands hide each other
 constexpr size_t kMostDots = 40;
 constexpr size_t kMostNameCharacters = 40;
-constexpr size_t kMostFaint = 2;  // the same of thin lines
+constexpr double kNearLimit = 0.2;  // a share of the limit on lengths
+constexpr size_t kMostFaint = 2;    // the same of thin lines
 // Runs are smoothed to about this many points that stand on their own.
 constexpr size_t kSmoothPoints = 24;
 
@@ -70,8 +72,17 @@ constexpr MetricChart kTrainingCharts[] = {
      "Share of the tool calls of each step whose program ended without an error, per run."},
     {"tool-calls", "Tool calls", "tools/calls", "per response",
      "Mean number of tool calls of a response, one line per run."},
+    {"equal-rewards", "Groups with equal rewards", "selection/equal_rewards_trained",
+     "share of trained groups",
+     "Share of the groups each step trained on whose members all have one reward: they teach a "
+     "group-relative advantage nothing. One line per run."},
     {"length", "Response length in training", "selection/length_trained", "tokens",
-     "Mean length of the responses each step trained on, one line per run."},
+     "Mean length of the responses each step trained on, one line per run, against the limit."},
+    {"truncated", "Responses cut off at the limit", "selection/truncated_trained",
+     "share of responses",
+     "Share of the responses each step trained on that hit the length limit, one line per run."},
+    {"tokens-per-second", "Generation", "rollout/tokens_per_s", "tokens per second",
+     "Tokens that all engines together generated in a second of each step, one line per run."},
     {"entropy", "Entropy", "train/entropy", "nats per token",
      "Mean entropy of the policy at its tokens, one line per run."},
     {"grad-norm", "Gradient norm", "train/grad_norm", "before clipping",
@@ -95,6 +106,22 @@ size_t SmoothingWindow(const ReportView& view) {
   return window < 2 ? 1 : window | 1;
 }
 
+// generation.max_tokens, where all runs share it and their responses come near it.
+std::vector<LimitLine> LengthLimits(const ReportView& view) {
+  const int64_t limit = view.runs.front().settings.generation.max_tokens;
+  double longest = 0;
+  for (const RunData& run : view.runs) {
+    if (run.settings.generation.max_tokens != limit) return {};
+    const std::vector<std::optional<double>> lengths =
+        run.metrics.Column("selection/length_trained");
+    for (const std::optional<double>& length : lengths) {
+      longest = std::max(longest, length.value_or(0));
+    }
+  }
+  if (longest < kNearLimit * static_cast<double>(limit)) return {};
+  return {{static_cast<double>(limit), "limit"}};
+}
+
 std::string MetricLines(const ReportView& view, const MetricChart& spec, Against against,
                         const TimeAxis& axis) {
   const bool over_time = against == Against::kTime;
@@ -106,6 +133,7 @@ std::string MetricLines(const ReportView& view, const MetricChart& spec, Against
   chart.x_name = over_time ? axis.name : "step";
   chart.y_name = spec.y_name;
   chart.from_zero = spec.from_zero;
+  if (spec.name == "length") chart.limits = LengthLimits(view);
   for (size_t i = 0; i < view.runs.size(); ++i) {
     const MetricsTable& metrics = view.runs[i].metrics;
     std::vector<Point> points =
@@ -297,8 +325,7 @@ struct AccuracyParts {
 };
 
 AccuracyParts RenderAccuracy(const ReportView& view, const TimeAxis& axis) {
-  ColumnsByRun columns;
-  for (const RunData& run : view.runs) columns.push_back(BenchmarksOf(run.evaluations));
+  const ColumnsByRun columns = BenchmarksOfRuns(view.runs);
   const BenchmarkNames names = NamesOf(columns);
   AccuracyParts out;
   if (names.all.empty()) return out;
@@ -320,7 +347,10 @@ AccuracyParts RenderAccuracy(const ReportView& view, const TimeAxis& axis) {
   }
   std::string by_benchmark;
   for (const AccuracyChart& chart : charts) by_benchmark += both(chart);
-  out.details += Concat("<details><summary>Accuracy by benchmark</summary><div class=\"charts\">",
+  // Runs on different tasks have nothing in common to show first.
+  const bool open = out.overview.empty();
+  out.details += Concat("<details", open ? " open" : "",
+                        "><summary>Accuracy by benchmark</summary><div class=\"charts\">",
                         by_benchmark, "</div></details>");
   return out;
 }
@@ -367,7 +397,7 @@ std::string LearningSection(const ReportView& view) {
       Concat("Against steps the curves show what the data is worth to the learner, against time "
              "what the whole system delivers.",
              Notes(view, evaluates)),
-      Concat("<div class=\"charts\">", accuracy.overview, reward, "</div>", accuracy.details,
+      Concat("<div class=\"charts large\">", accuracy.overview, reward, "</div>", accuracy.details,
              "<h3>How training goes</h3><div class=\"charts\">", accuracy.length, training,
              "</div>"));
 }

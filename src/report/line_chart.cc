@@ -41,9 +41,10 @@ std::vector<Point> Placed(const std::vector<Point>& points, const Plot& plot) {
 void DrawLine(Svg& svg, const RunLine& line, const Plot& plot) {
   const std::string stroke = RunStroke(line.run);
   const std::string classes = Concat("mark line ", stroke);
-  svg.Polyline(
-      Placed(line.points, plot),
-      {.classes = classes, .tooltip = line.name, .run = line.run, .dashes = RunDashes(line.run)});
+  svg.Polyline(Placed(line.points, plot), {.classes = classes,
+                                           .tooltip = line.name,
+                                           .run = line.run,
+                                           .dashes = line.dashes.value_or(RunDashes(line.run))});
   if (!line.dots) return;
   const std::string dot = Concat("mark dot ", stroke);
   for (const Point& point : Placed(line.points, plot)) {
@@ -64,6 +65,26 @@ void DrawGround(Svg& svg, const RunLine& line, const Plot& plot) {
   }
 }
 
+// Steps are counted.
+Ticks XTicks(const std::string& name, double lo, double hi) {
+  return name == "step" ? WholeTicks(lo, hi, kNumXTicks) : NiceTicks(lo, hi, kNumXTicks);
+}
+
+KeyEntry KeyOf(const RunLine& line) {
+  KeyEntry entry = RunLineKey(line.run, Shortened(line.name, 40));
+  if (!line.dashes.has_value()) return entry;
+  entry.dashes = *line.dashes;
+  entry.run.reset();
+  return entry;
+}
+
+void DrawLimits(Svg& svg, const LineChart& chart, const Plot& plot) {
+  for (const LimitLine& limit : chart.limits) {
+    const double y = plot.YScale()(limit.y);
+    svg.Line({plot.left, y}, {plot.right, y}, {.classes = "limit", .tooltip = limit.name});
+  }
+}
+
 }  // namespace
 
 std::string RenderLineChart(const LineChart& chart) {
@@ -75,8 +96,9 @@ std::string RenderLineChart(const LineChart& chart) {
     }
   }
   if (x.empty()) return "";
+  for (const LimitLine& limit : chart.limits) y.Add(limit.y);
   if (chart.from_zero || (y.lo > 0 && y.lo < 0.6 * y.hi)) y.Add(0);
-  Plot plot(NiceTicks(x.lo, x.hi, kNumXTicks), NiceTicks(y.lo, y.hi, kNumYTicks));
+  Plot plot(XTicks(chart.x_name, x.lo, x.hi), NiceTicks(y.lo, y.hi, kNumYTicks));
   plot.MakeRoomForLabels();
   // An axis that would stay empty behind the last value ends there.
   if (x.hi > x.lo && plot.x_hi - x.hi > 0.06 * (plot.x_hi - plot.x_lo)) plot.x_hi = x.hi;
@@ -84,12 +106,17 @@ std::string RenderLineChart(const LineChart& chart) {
   svg.SetData("plot", PlotData(plot));
   svg.SetData("x", chart.x_name);
   DrawAxes(svg, plot, chart.x_name, chart.y_name);
+  DrawLimits(svg, chart, plot);
   for (const RunLine& line : chart.lines) DrawGround(svg, line, plot);
   Figure figure = chart.figure;
   for (const RunLine& line : chart.lines) {
     if (line.points.empty()) continue;
     DrawLine(svg, line, plot);
-    figure.key.push_back(RunLineKey(line.run, Shortened(line.name, 40)));
+    figure.key.push_back(KeyOf(line));
+  }
+  for (const LimitLine& limit : chart.limits) {
+    figure.key.push_back(
+        {.label = limit.name, .classes = "limit", .shape = KeyShape::kLine, .dashes = "1 3"});
   }
   return RenderFigure(figure, std::move(svg).Finish());
 }
@@ -110,7 +137,7 @@ std::string RenderStackedAreas(const StackedAreas& chart) {
   Range x;
   for (const Point& point : chart.layers.front().points) x.Add(point.x);
   const double top = chart.y_top.value_or(StackTop(chart.layers));
-  const Plot plot(NiceTicks(x.lo, x.hi, kNumXTicks), NiceTicks(0, top, kNumYTicks));
+  const Plot plot(XTicks(chart.x_name, x.lo, x.hi), NiceTicks(0, top, kNumYTicks));
   Svg svg(kChartWidth, kChartHeight, {chart.figure.caption, chart.description});
   DrawAxes(svg, plot, chart.x_name, chart.y_name);
   std::vector<Point> lower = chart.layers.front().points;

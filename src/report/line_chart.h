@@ -21,6 +21,15 @@ struct RunLine {
   // The edges of a band around it, over the same x; both or none.
   std::vector<Point> lower = {}, upper = {};
   bool dots = false;  // marks every point: they are few and were measured there
+  // Where a run has several lines: its own dashes, and an entry in the key that says
+  // more than the run's name.
+  std::optional<std::string_view> dashes = {};
+};
+
+// A bound that a chart's values are read against.
+struct LimitLine {
+  double y = 0;
+  std::string name;
 };
 
 struct LineChart {
@@ -30,6 +39,7 @@ struct LineChart {
   std::string y_name;
   // Whether the y axis always shows 0; otherwise only where values come near it.
   bool from_zero = true;
+  std::vector<LimitLine> limits = {};
   std::vector<RunLine> lines;
 };
 

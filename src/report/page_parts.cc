@@ -29,6 +29,11 @@ p{margin:.3em 0 1em;max-width:68ch}
 .sentences{padding-left:1.1em;max-width:78ch}.sentences li{margin:.45em 0}
 .charts{display:grid;gap:0 18px;grid-template-columns:repeat(auto-fill,minmax(min(100%,276px),1fr));
 margin:.8em 0 .4em}
+.charts.large{grid-template-columns:repeat(auto-fill,minmax(min(100%,420px),1fr))}
+.charts.timeline{grid-template-columns:minmax(0,1fr)}
+.timeline>.chart{overflow-x:auto}.timeline svg[role=img]{min-width:560px}
+.timeline .key{max-width:calc(100vw - 60px)}
+.one-run li[data-key]{display:none}
 .charts.two{grid-template-columns:minmax(0,1fr);align-items:start}
 .charts.two .panel{margin:0}.charts.two .chart{max-width:640px}
 @media (min-width:1100px){.charts.two{grid-template-columns:minmax(0,2fr) minmax(0,3fr)}}
@@ -50,7 +55,7 @@ font-size:.82rem;color:var(--soft)}
 background:var(--panel);min-width:0;overflow:hidden}
 .scroll{overflow-x:auto}.title{padding:10px 12px 2px;margin:0;font-weight:600;font-size:.95rem}
 table{border-collapse:collapse;width:100%;font-size:.87rem;font-variant-numeric:tabular-nums}
-th,td{padding:6px 10px;text-align:right;white-space:nowrap;border-top:1px solid var(--grid)}
+th,td{padding:6px 8px;text-align:right;white-space:nowrap;border-top:1px solid var(--grid)}
 thead th{color:var(--soft);font-weight:500;border-top:0;white-space:normal;vertical-align:bottom}
 th:first-child{text-align:left;min-width:9.5em;max-width:20em;white-space:normal;position:sticky;padding-left:12px;
 left:0;background:var(--panel)}
@@ -74,6 +79,24 @@ svg .bar-total{font-size:13px;fill:var(--ink)}
 .part{stroke:var(--panel);stroke-width:1}
 .t-train{fill:var(--train)}.t-wait{fill:url(#hatch-wait)}.t-sync{fill:var(--sync)}
 .t-rescore{fill:var(--rescore)}.t-other{fill:var(--other)}.t-hidden{fill:url(#hatch-hidden)}
+.t-engine{fill:var(--c3)}.idle{fill:var(--grid)}
+.limit{stroke:var(--c7);stroke-dasharray:1 3;fill:none;stroke-width:1.5}
+.warnings{border:1px solid var(--rule);border-left:4px solid var(--c1);border-radius:8px;
+background:var(--panel);padding:8px 14px;margin:1em 0;max-width:none}
+.warnings h2{border:0;margin:0;padding:0;font-size:1rem}
+.warnings ul{margin:.3em 0;padding-left:1.1em;font-size:.92rem}.warnings li{margin:.3em 0}
+.facts{display:flex;flex-wrap:wrap;gap:2px 22px;margin:.2em 0 .8em;padding:0;list-style:none;
+font-size:.92rem}.facts b{font-weight:500;color:var(--soft);margin-right:.4em}
+.responses{display:grid;gap:14px;grid-template-columns:repeat(auto-fill,minmax(min(100%,420px),1fr));
+margin:.8em 0;align-items:start}
+.response{border:1px solid var(--rule);border-radius:8px;background:var(--panel);padding:10px 14px;
+min-width:0}.response h4{margin:0;font-size:.95rem;overflow-wrap:anywhere}
+.response p{margin:.2em 0 .5em;font-size:.85rem;color:var(--soft)}
+.said span{font-size:.75rem;color:var(--soft)}
+.said pre{white-space:pre-wrap;overflow-wrap:anywhere;max-height:16em;overflow-y:auto;margin:0 0 .5em;
+padding:6px 8px;border-radius:6px;background:var(--ground);border:1px solid var(--grid)}
+.said.asked pre{max-height:8em}.said.tool pre{border-left:3px solid var(--sync)}
+code{font-size:.85em;overflow-wrap:anywhere}
 .reference{fill:var(--ink);stroke:var(--panel);stroke-width:1.5}
 .reference-line{stroke:var(--ink);fill:none}
 .s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}
@@ -85,6 +108,8 @@ svg .bar-total{font-size:13px;fill:var(--ink)}
 border:1px solid var(--rule);border-radius:6px;padding:6px 9px;font-size:.8rem;line-height:1.4;
 box-shadow:0 2px 10px rgb(0 0 0/.18);max-width:min(320px,90vw);white-space:pre-line}
 @media (max-width:600px){main{padding:18px 14px 48px}.chart{padding:10px 8px 6px}}
+@media (min-width:900px){.charts.large svg text,.timeline svg text{font-size:8.5px}
+.charts.large .line{stroke-width:1.3}.charts.large .dot{stroke-width:3.4}}
 @media print{.chart,.panel{break-inside:avoid}}
 )css";
 }

@@ -21,8 +21,6 @@ constexpr MetricChart kMetricCharts[] = {
      "Groups in the pool as each step began, one line per run."},
     {"waiting", "Waiting staleness of trained groups", "staleness/waiting/mean", "steps",
      "Mean steps between the end of a response and its training, one line per run."},
-    {"budget", "Rejection budget", "admission/budget", "share of draws",
-     "The share of draws each step planned to reject, one line per filtering run.", true},
     {"cutoff", "Cutoff on the score", "admission/cutoff", "effective staleness",
      "The score above which a step rejects a group, one line per filtering run.", true},
 };
@@ -45,6 +43,46 @@ std::string MetricLines(const ReportView& view, const MetricChart& spec) {
     if (spec.filtering_only && view.summaries[i].kind != RunKind::kFiltered) continue;
     chart.lines.push_back({i, view.summaries[i].name,
                            MetricOverSteps(view.runs[i].metrics, spec.metric, kMostPoints)});
+  }
+  return RenderLineChart(chart);
+}
+
+// rejected / offered over the steps that a point stands for; runs of any age.
+std::vector<Point> RealisedOverSteps(const MetricsTable& metrics) {
+  std::vector<Point> points = MetricOverSteps(metrics, "admission/rejected", kMostPoints);
+  const std::vector<Point> offered = MetricOverSteps(metrics, "admission/offered", kMostPoints);
+  if (points.size() != offered.size()) return {};
+  for (size_t i = 0; i < points.size(); ++i) {
+    points[i].y = offered[i].y > 0 ? points[i].y / offered[i].y : 0;
+  }
+  return points;
+}
+
+// What was planned beside what was done.
+std::string BudgetLines(const ReportView& view) {
+  LineChart chart;
+  chart.figure.name = "budget";
+  chart.figure.caption = "Rejected, and the budget for it";
+  chart.figure.note =
+      "The budget is a quantile of recent scores: it does not bound what one step rejects.";
+  chart.description =
+      "The share of draws each step rejected, solid, beside the share it planned to reject, "
+      "dotted, per filtering run.";
+  chart.y_name = "share of draws";
+  const bool one_run = view.runs.size() == 1;
+  for (size_t i = 0; i < view.runs.size(); ++i) {
+    if (view.summaries[i].kind != RunKind::kFiltered) continue;
+    const std::string& name = view.summaries[i].name;
+    const MetricsTable& metrics = view.runs[i].metrics;
+    std::vector<Point> budget = MetricOverSteps(metrics, "admission/budget", kMostPoints);
+    RunLine rejected{i, one_run ? "rejected" : Concat(name, " rejected"),
+                     RealisedOverSteps(metrics)};
+    rejected.dashes = "";
+    if (budget.empty()) continue;
+    chart.lines.push_back(std::move(rejected));
+    RunLine planned{i, one_run ? "budget" : Concat(name, " budget"), std::move(budget)};
+    planned.dashes = "2 3";
+    chart.lines.push_back(std::move(planned));
   }
   return RenderLineChart(chart);
 }
@@ -78,7 +116,8 @@ std::string StalenessPanels(const ReportView& view) {
   for (size_t i = 0; i < panels.size(); ++i) {
     StackedAreas chart;
     chart.figure.name = Concat("staleness-", i);
-    chart.figure.caption = view.summaries[i].name;
+    chart.figure.caption =
+        panels.size() == 1 ? "Staleness of trained groups" : view.summaries[i].name;
     chart.description = Concat("Staleness of the groups each step of ", view.summaries[i].name,
                                " trained on, stacked: generation, waiting in the pool, waiting for "
                                "the rest of the group.");
@@ -95,17 +134,18 @@ std::string StalenessPanels(const ReportView& view) {
 std::string PoolSection(const ReportView& view) {
   std::string lines;
   for (const MetricChart& spec : kMetricCharts) lines += MetricLines(view, spec);
+  lines += BudgetLines(view);
   std::string content;
-  if (!lines.empty()) content += Concat("<div class=\"charts\">", lines, "</div>");
+  if (!lines.empty()) content += Concat("<div class=\"charts large\">", lines, "</div>");
   const std::string panels = StalenessPanels(view);
   if (!panels.empty()) {
     content += Concat(
         "<h3>Where staleness accumulates</h3><p>Staleness of the groups each step "
-        "trained on, in three parts that add up to their lag. All panels share one "
-        "scale; the numbers are means.</p><div class=\"charts\">",
-        panels, "</div>");
+        "trained on, in three parts that add up to their lag. ",
+        view.runs.size() > 1 ? "All panels share one scale; the" : "The",
+        " numbers are means.</p><div class=\"charts large\">", panels, "</div>");
   }
-  if (content.empty()) content = MissingNote("No run has metrics to draw.");
+  if (content.empty()) return "";
   return RenderSection("pool", "The pool over time",
                        Concat("A pool that fills makes finished groups wait. A filter spends its "
                               "budget only while the pool holds more than it needs.",

@@ -1,14 +1,17 @@
 #include "report/report.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "core/check.h"
 #include "core/concat.h"
 #include "report/figure.h"
 #include "report/page_parts.h"
+#include "report/run_names.h"
 #include "report/sections.h"
 #include "report/summary.h"
 #include "report/svg.h"
@@ -16,13 +19,66 @@
 namespace pace {
 namespace {
 
-std::string TitleOf(const std::vector<RunSummary>& summaries) {
+std::string Joined(const std::vector<RunSummary>& summaries) {
   std::string title;
   for (size_t i = 0; i < summaries.size(); ++i) {
     if (i > 0) title += i + 1 == summaries.size() ? " and " : ", ";
     title += summaries[i].name;
   }
+  return title;
+}
+
+// "t1: PACE on list_sum"; several runs by their names.
+std::string TitleOf(const std::vector<RunData>& runs, const std::vector<RunSummary>& summaries) {
+  if (runs.size() > 1) return Shortened(Joined(summaries), 120);
+  const RunSummary& summary = summaries.front();
+  const std::string task = TaskShown(runs.front());
+  std::string title = summary.name;
+  if (summary.title != summary.name) title += Concat(": ", summary.title);
+  if (!task.empty()) title += Concat(" on ", task);
   return Shortened(title, 120);
+}
+
+// Model, task, method, machine and date of one run.
+std::string FactsOf(const RunData& run) {
+  const std::pair<std::string_view, std::string> facts[] = {
+      {"model", ModelShown(run)},
+      {"task", TaskShown(run)},
+      {"method", MethodShown(run)},
+      {"machine", MachineShown(run.manifest)},
+      {"began", DateShown(run.manifest)},
+      {"clock", IsVirtual(run) ? "virtual: a modelled cluster\u2019s" : ""},
+  };
+  std::string out;
+  for (const auto& [name, value] : facts) {
+    if (!value.empty()) out += Concat("<li><b>", name, "</b>", Escape(value), "</li>");
+  }
+  return Concat("<ul class=\"facts\">", out, "</ul>");
+}
+
+// The latest of each kind, with how often it came.
+std::string WarningList(const std::vector<RunData>& runs,
+                        const std::vector<RunSummary>& summaries) {
+  std::string items;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    std::array<int64_t, kNumWarningKinds> counts{};
+    std::array<const RunWarning*, kNumWarningKinds> last{};
+    for (const RunWarning& warning : runs[i].warnings) {
+      ++counts[static_cast<size_t>(warning.kind)];
+      last[static_cast<size_t>(warning.kind)] = &warning;
+    }
+    for (size_t kind = 0; kind < kNumWarningKinds; ++kind) {
+      if (last[kind] == nullptr) continue;
+      items += Concat("<li>", runs.size() > 1 ? Concat(Escape(summaries[i].name), ": ") : "",
+                      Escape(Shortened(last[kind]->text, 600)), " <span class=\"note\">(step ",
+                      last[kind]->step,
+                      counts[kind] > 1 ? Concat(", said ", counts[kind], " times") : "",
+                      ")</span></li>");
+    }
+  }
+  if (items.empty()) return "";
+  return Concat("<section class=\"warnings\" id=\"warnings\"><h2>Warnings</h2><ul>", items,
+                "</ul></section>\n");
 }
 
 // ", drivers lab and sim"; empty when no run says.
@@ -66,13 +122,15 @@ std::string SentenceItem(const RunSummary& summary, const std::string& sentence)
 
 std::string Header(const std::vector<RunData>& runs, const std::vector<RunSummary>& summaries) {
   std::string out =
-      Concat("<header><p class=\"kicker\">pace report</p><h1>", Escape(TitleOf(summaries)),
-             "</h1><p>", Escape(ComparedSentence(runs)), "</p>");
+      Concat("<header><p class=\"kicker\">pace report</p><h1>", Escape(TitleOf(runs, summaries)),
+             "</h1><p>", Escape(ComparedSentence(runs)), "</p>",
+             runs.size() == 1 ? FactsOf(runs.front()) : "");
   std::vector<KeyEntry> key;
   for (const RunSummary& summary : summaries) {
     key.push_back(RunLineKey(summary.run, summary.name));
   }
   out += Concat("<div class=\"main-key\">", RenderKey(key), "</div></header>\n");
+  out += WarningList(runs, summaries);
   out += "<section id=\"summary\"><h2>In short</h2><ul class=\"sentences\">";
   const std::vector<std::string> sentences = SummarySentences(summaries);
   for (size_t i = 0; i < sentences.size(); ++i) out += SentenceItem(summaries[i], sentences[i]);
@@ -93,14 +151,16 @@ std::string RenderReport(const std::vector<RunData>& runs, const ReportOptions& 
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" "
       "content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>",
-      Escape(TitleOf(summaries)), " \u2013 pace report</title>\n<style>", PageStyle(),
-      "</style></head>\n<body>", PagePatterns(), "<main>\n");
+      Escape(TitleOf(runs, summaries)), " \u2013 pace report</title>\n<style>", PageStyle(),
+      "</style></head>\n<body", runs.size() == 1 ? " class=\"one-run\"" : "", ">", PagePatterns(),
+      "<main>\n");
   page += Header(runs, summaries);
   page += LearningSection(view);
   page += PoolSection(view);
   page += VerdictSection(view);
   page += TrainedSection(view);
   page += TimeSection(view);
+  page += ResponsesSection(view);
   page += SelectionSection(view);
   page += SettingsSection(view);
   page += Concat("</main>\n<script>", PageScript(), "</script></body></html>\n");

@@ -4,7 +4,8 @@
 //
 // The page is one file without network, fonts or libraries: SVG written here,
 // a small style sheet that follows light and dark, and a script without which
-// it reads just as well. Its size does not grow with the length of the runs.
+// it reads just as well. All text of runs is escaped. Its size does not grow with the length of the
+// runs.
 //
 // Thread-safety: pure functions of their arguments.
 #ifndef PACE_REPORT_REPORT_H_

@@ -1,5 +1,5 @@
 // The sections of a report, each a piece of HTML from all runs. A section that
-// has nothing to show says what is missing.
+// has nothing to show is empty.
 //
 // Thread-safety: pure functions.
 #ifndef PACE_REPORT_SECTIONS_H_
@@ -33,8 +33,12 @@ std::string PoolSection(const ReportView& view);
 std::string VerdictSection(const ReportView& view);
 // Groups that entered training, one run against another.
 std::string TrainedSection(const ReportView& view);
-// Where the time of a step goes.
+// Where the time of a step goes, and who waits for whom.
 std::string TimeSection(const ReportView& view);
+// The timelines of TimeSection; empty where no run recorded its time.
+std::string TimelineFigures(const ReportView& view);
+// Responses as text, with what was decided about them.
+std::string ResponsesSection(const ReportView& view);
 // What filtering costs and how it shifts what is trained on.
 std::string SelectionSection(const ReportView& view);
 // Where the runs come from and how their settings differ.

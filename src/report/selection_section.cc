@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/concat.h"
 #include "report/axes.h"
 #include "report/group_values.h"
@@ -75,13 +77,18 @@ std::string SelectionCharts(const ReportView& view, size_t run) {
   const std::vector<KeyEntry> key = {
       {.label = "offered", .classes = "offered", .shape = KeyShape::kLine, .dashes = "4 3"},
       {.label = "trained", .classes = RunStroke(run), .shape = KeyShape::kLine, .run = run}};
-  return Concat("<h3>", Escape(view.summaries[run].name), "</h3>", RenderKey(key),
-                "<div class=\"charts\">", charts, "</div>");
+  const std::string heading =
+      view.runs.size() == 1 ? "" : Concat("<h3>", Escape(view.summaries[run].name), "</h3>");
+  return Concat(heading, RenderKey(key), "<div class=\"charts\">", charts, "</div>");
 }
 
 }  // namespace
 
 std::string SelectionSection(const ReportView& view) {
+  const bool any_filter = std::any_of(
+      view.summaries.begin(), view.summaries.end(),
+      [](const RunSummary& s) { return s.kind == RunKind::kFiltered && s.num_steps > 0; });
+  if (!any_filter) return "";
   std::string content = CostTable(view);
   for (size_t i = 0; i < view.runs.size(); ++i) {
     if (view.summaries[i].kind != RunKind::kFiltered) continue;

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "core/concat.h"
+#include "report/run_names.h"
 #include "report/sections.h"
 #include "report/svg.h"
 #include "report/table.h"
@@ -8,39 +11,48 @@
 namespace pace {
 namespace {
 
-// "cpu, 2 threads, torch 2.13.0", as far as the run says; simulations do not.
-std::string MachineOf(const RunManifest& manifest) {
-  std::string out = manifest.device;
-  const auto add = [&out](const std::string& part) { out += (out.empty() ? "" : ", ") + part; };
-  if (manifest.threads > 0) {
-    add(Concat(manifest.threads, manifest.threads == 1 ? " thread" : " threads"));
-  }
-  if (!manifest.torch.empty()) add(Concat("torch ", manifest.torch));
-  if (!manifest.determinism.empty()) add(manifest.determinism);
-  return out;
+// What running it again gives, in words.
+std::string AgainShown(const RunData& run) {
+  if (IsReproducible(run)) return "the same run";
+  if (run.manifest.determinism.empty()) return "";
+  return run.manifest.determinism == "responses" ? "another timing, so another run" : "another run";
 }
 
 std::string OriginTable(const ReportView& view) {
+  using Show = std::function<std::string(const RunData&)>;
+  // Columns that no run can fill are left out.
+  const std::vector<std::pair<std::string, Show>> columns = {
+      {"method", MethodShown},
+      {"model", ModelShown},
+      {"task", TaskShown},
+      {"driver", [](const RunData& run) { return run.manifest.driver; }},
+      {"seed", [](const RunData& run) { return Concat(run.manifest.seed); }},
+      {"batch", [](const RunData& run) { return Concat(run.settings.batch.num_groups); }},
+      {"group size", [](const RunData& run) { return Concat(run.settings.batch.group_size); }},
+      {"threshold", [](const RunData& run) { return Concat(run.settings.supply.threshold); }},
+      {"pace",
+       [](const RunData& run) { return Concat(run.manifest.version, " ", run.manifest.commit); }},
+      {"recorded", [](const RunData& run) { return run.manifest.record; }},
+      {"machine", [](const RunData& run) { return MachineShown(run.manifest); }},
+      {"began", [](const RunData& run) { return DateShown(run.manifest); }},
+      {"run again", AgainShown},
+      {"folder", [](const RunData& run) { return run.directory; }},
+  };
   Table table;
   table.caption = "Where the runs come from";
   table.corner = "run";
-  table.columns = {"driver", "seed", "batch", "group size", "threshold", "pace", "recorded"};
-  const bool any_machine = std::any_of(view.runs.begin(), view.runs.end(), [](const RunData& run) {
-    return !MachineOf(run.manifest).empty();
-  });
-  if (any_machine) table.columns.emplace_back("machine");
   for (size_t i = 0; i < view.runs.size(); ++i) {
-    const RunManifest& manifest = view.runs[i].manifest;
-    const Settings& settings = view.runs[i].settings;
-    table.rows.push_back(
-        {.head = view.summaries[i].name,
-         .cells = {manifest.driver, Concat(manifest.seed), Concat(settings.batch.num_groups),
-                   Concat(settings.batch.group_size), Concat(settings.supply.threshold),
-                   Concat(manifest.version, " ", manifest.commit), manifest.record},
-         .run = i});
-    if (any_machine) {
-      const std::string machine = MachineOf(manifest);
-      table.rows.back().cells.push_back(machine.empty() ? "\u2013" : machine);
+    table.rows.push_back({.head = view.summaries[i].name, .run = i});
+  }
+  for (const auto& [name, show] : columns) {
+    std::vector<std::string> cells;
+    for (const RunData& run : view.runs) cells.push_back(show(run));
+    if (std::all_of(cells.begin(), cells.end(), [](const auto& cell) { return cell.empty(); })) {
+      continue;
+    }
+    table.columns.push_back(name);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      table.rows[i].cells.push_back(cells[i].empty() ? "\u2013" : std::move(cells[i]));
     }
   }
   return RenderTable(table);
@@ -105,10 +117,14 @@ std::string SettingsSection(const ReportView& view) {
     }
     content += "</pre></details>";
   }
-  return RenderSection("settings", "The runs",
-                       "Everything needed to run them again: each run directory holds its "
-                       "resolved settings, and the same settings and seed give the same run.",
-                       content);
+  const bool same_again = std::all_of(view.runs.begin(), view.runs.end(), IsReproducible);
+  return RenderSection(
+      "settings", view.runs.size() == 1 ? "The run" : "The runs",
+      Concat("Each run directory holds its resolved settings.",
+             same_again ? " The same settings and seed give the same run."
+                        : " Under the wall clock the same settings and seed give another run: "
+                          "timing decides which policy version samples which token."),
+      content);
 }
 
 }  // namespace pace

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <functional>
+#include <utility>
 
 #include "core/concat.h"
 #include "report/accuracy.h"
 #include "report/axes.h"
 #include "report/figure.h"
+#include "report/run_names.h"
 #include "report/series.h"
 #include "report/table.h"
 
@@ -15,20 +17,7 @@ namespace pace {
 namespace {
 
 constexpr size_t kMostNameCharacters = 80;
-
-// Names as readers see them: never empty, never twice.
-std::vector<std::string> DisplayNames(const std::vector<RunData>& runs) {
-  std::vector<std::string> names;
-  std::set<std::string> taken;
-  for (const RunData& run : runs) {
-    std::string name = Shortened(run.manifest.name, kMostNameCharacters);
-    if (name.empty()) name = run.manifest.method.empty() ? "run" : run.manifest.method;
-    std::string unique = name;
-    for (int i = 2; !taken.insert(unique).second; ++i) unique = Concat(name, " (", i, ")");
-    names.push_back(unique);
-  }
-  return names;
-}
+constexpr std::string_view kNone = "\u2013";
 
 RunKind KindOf(const Settings& settings) {
   if (settings.admission.policy != AdmissionKind::kAcceptAll) return RunKind::kFiltered;
@@ -42,8 +31,8 @@ std::optional<double> Share(std::optional<double> part, std::optional<double> wh
   return *part / *whole;
 }
 
-void SummariseAccuracy(const MetricsTable& evaluations, RunSummary& s) {
-  const std::vector<BenchmarkColumns> benchmarks = BenchmarksOf(evaluations);
+void SummariseAccuracy(const MetricsTable& evaluations,
+                       const std::vector<BenchmarkColumns>& benchmarks, RunSummary& s) {
   const std::vector<AccuracyPoint> points = AccuracyOver(evaluations, benchmarks);
   if (points.empty()) return;
   s.benchmarks = Shortened(BenchmarksName(benchmarks), kMostNameCharacters);
@@ -53,11 +42,13 @@ void SummariseAccuracy(const MetricsTable& evaluations, RunSummary& s) {
   if (points.front().step == 0 && points.size() > 1) s.accuracy_before = points.front().mean;
 }
 
-RunSummary SummaryOf(const RunData& run) {
+RunSummary SummaryOf(const RunData& run, const std::vector<BenchmarkColumns>& benchmarks) {
   const MetricsTable& m = run.metrics;
   RunSummary s;
-  s.method = MethodLabel(run);
+  s.method = MethodLabel(run.settings);
+  s.title = MethodShown(run);
   s.kind = KindOf(run.settings);
+  s.is_virtual = IsVirtual(run);
   s.has_scores = run.settings.admission.ComputesScores();
   s.num_steps = m.num_rows();
   s.batch = run.settings.batch.num_groups;
@@ -70,18 +61,27 @@ RunSummary SummaryOf(const RunData& run) {
   s.occupancy = SettledMean(m, "pool/occupancy");
   s.rejected_share =
       Share(SettledMean(m, "admission/rejected"), SettledMean(m, "admission/offered"));
+  if (s.kind == RunKind::kFiltered) s.budget = SettledMean(m, "admission/budget");
   s.step_seconds = SettledMean(m, "time/step");
   s.seconds_per_prompt = Share(s.step_seconds, static_cast<double>(s.batch));
-  s.gpu_seconds_per_prompt = m.Last("cost/per_trained_prompt");
+  // Older runs of the runtime counted the modelled cluster's GPUs.
+  const bool on_cpu = run.manifest.driver == "runtime" && run.manifest.device == "cpu";
+  if (!on_cpu) s.gpu_seconds_per_prompt = m.Last("cost/per_trained_prompt");
+  s.tokens_per_second = SettledMean(m, "rollout/tokens_per_s");
+  s.equal_rewards = SettledMean(m, "selection/equal_rewards_trained");
+  s.truncated = SettledMean(m, "selection/truncated_trained");
   s.tokens_generated = m.Last("cost/tokens_generated");
-  s.never_trained_share = Share(m.Last("cost/tokens_never_trained"), s.tokens_generated);
+  if (const std::optional<double> thrown = m.Last("cost/tokens_never_trained")) {
+    s.never_trained_share =
+        Share(*thrown + m.Last("cost/tokens_in_pool").value_or(0), s.tokens_generated);
+  }
   s.length_offered = SettledMean(m, "selection/length_offered");
   s.length_trained = SettledMean(m, "selection/length_trained");
   s.reward_offered = SettledMean(m, "selection/reward_offered");
   s.reward_trained = SettledMean(m, "selection/reward_trained");
   s.turns_offered = SettledMean(m, "selection/turns_offered");
   s.turns_trained = SettledMean(m, "selection/turns_trained");
-  SummariseAccuracy(run.evaluations, s);
+  SummariseAccuracy(run.evaluations, benchmarks, s);
   return s;
 }
 
@@ -149,7 +149,7 @@ std::string SentenceOf(const RunSummary& s, const RunSummary* base) {
     // Runs with other batches are compared by step, but never silently.
     const bool same_batch = base == nullptr || base->batch == s.batch;
     out += Concat(" A step", same_batch ? "" : Concat(" of ", s.batch, " groups"), " takes ",
-                  Readable(*s.step_seconds), " s");
+                  Readable(*s.step_seconds), s.is_virtual ? " virtual s" : " s");
     const std::optional<double> ratio = Share(s.step_seconds, of_base(&RunSummary::step_seconds));
     if (ratio.has_value() && std::abs(*ratio - 1) < 0.005) {
       out += Concat(", as long as ", base_name);
@@ -164,30 +164,34 @@ std::string SentenceOf(const RunSummary& s, const RunSummary* base) {
   } else if (s.never_trained_share.has_value()) {
     out += Concat(" ", Percent(*s.never_trained_share), " of its tokens are never trained on.");
   }
+  if (s.rejected_share.has_value() && s.budget.has_value()) {
+    out += Concat(" It rejected ", Percent(*s.rejected_share), " of what it drew, at a budget of ",
+                  Percent(*s.budget), ".");
+  }
   if (s.kind == RunKind::kFiltered) out += SelectionSentence(s);
   return out;
 }
 
 std::string Cell(std::optional<double> value) {
-  return value.has_value() ? Readable(*value) : "\u2013";
+  return value.has_value() ? Readable(*value) : std::string(kNone);
 }
 std::string PercentCell(std::optional<double> value) {
-  return value.has_value() ? Percent(*value) : "\u2013";
+  return value.has_value() ? Percent(*value) : std::string(kNone);
 }
 
 std::string AccuracyCell(const RunSummary& s) {
-  if (!s.accuracy_after.has_value()) return "\u2013";
+  if (!s.accuracy_after.has_value()) return std::string(kNone);
   return Concat(s.accuracy_before.has_value() ? AccuracyText(*s.accuracy_before) : "\u2013",
                 " \u2192 ", AccuracyText(*s.accuracy_after));
 }
 
 }  // namespace
 
-std::string MethodLabel(const RunData& run) {
-  const AdmissionOptions& admission = run.settings.admission;
+std::string MethodLabel(const Settings& settings) {
+  const AdmissionOptions& admission = settings.admission;
   switch (admission.policy) {
     case AdmissionKind::kAcceptAll:
-      return KindOf(run.settings) == RunKind::kSync ? "sync" : "async";
+      return KindOf(settings) == RunKind::kSync ? "sync" : "async";
     case AdmissionKind::kStaleK:
       return Concat("stale-", admission.k);
     case AdmissionKind::kOldestToken:
@@ -203,9 +207,10 @@ std::string MethodLabel(const RunData& run) {
 
 std::vector<RunSummary> Summarize(const std::vector<RunData>& runs) {
   const std::vector<std::string> names = DisplayNames(runs);
+  const std::vector<std::vector<BenchmarkColumns>> benchmarks = BenchmarksOfRuns(runs);
   std::vector<RunSummary> summaries;
   for (size_t i = 0; i < runs.size(); ++i) {
-    summaries.push_back(SummaryOf(runs[i]));
+    summaries.push_back(SummaryOf(runs[i], benchmarks[i]));
     summaries.back().run = i;
     summaries.back().name = names[i];
   }
@@ -235,32 +240,49 @@ std::string SummaryTable(const std::vector<RunSummary>& summaries) {
   const std::optional<size_t> baseline = BaselineOf(summaries);
   std::optional<double> base_seconds;
   if (baseline.has_value()) base_seconds = summaries[*baseline].step_seconds;
+  const bool all_virtual = std::all_of(summaries.begin(), summaries.end(),
+                                       [](const RunSummary& s) { return s.is_virtual; });
+  using Show = std::function<std::string(const RunSummary&)>;
+  // Columns that no run can fill are left out.
+  std::vector<std::pair<std::string, Show>> columns = {
+      {"method",
+       [](const RunSummary& s) { return s.title == s.name ? std::string(kNone) : s.title; }},
+      {"steps", [](const RunSummary& s) { return Concat(s.num_steps); }},
+      {"accuracy before\u00a0\u2192\u00a0after", AccuracyCell},
+      {"waiting", [](const RunSummary& s) { return Cell(s.waiting); }},
+      {"generation", [](const RunSummary& s) { return Cell(s.generation); }},
+      {"occupancy", [](const RunSummary& s) { return Cell(s.occupancy); }},
+      {"rejected", [](const RunSummary& s) { return PercentCell(s.rejected_share); }},
+      {"budget", [](const RunSummary& s) { return PercentCell(s.budget); }},
+      {all_virtual ? "virtual s / step" : "s / step",
+       [](const RunSummary& s) { return Cell(s.step_seconds); }},
+      {"relative",
+       [&](const RunSummary& s) {
+         const std::optional<double> relative = Share(s.step_seconds, base_seconds);
+         return relative.has_value() && summaries.size() > 1 ? Concat(Readable(*relative), "\u00d7")
+                                                             : std::string(kNone);
+       }},
+      {all_virtual ? "virtual s / prompt" : "s / prompt",
+       [](const RunSummary& s) { return Cell(s.seconds_per_prompt); }},
+      {all_virtual ? "virtual GPU s / prompt" : "GPU s / prompt",
+       [](const RunSummary& s) { return Cell(s.gpu_seconds_per_prompt); }},
+      {"tokens / s", [](const RunSummary& s) { return Cell(s.tokens_per_second); }},
+      {"equal rewards", [](const RunSummary& s) { return PercentCell(s.equal_rewards); }},
+      {"truncated", [](const RunSummary& s) { return PercentCell(s.truncated); }},
+      {"never trained", [](const RunSummary& s) { return PercentCell(s.never_trained_share); }},
+  };
   Table table;
   table.caption = "Means over the second half of each run";
   table.corner = "run";
-  table.columns = {"method",     "steps",          "waiting",      "generation",
-                   "occupancy",  "rejected",       "s / step",     "relative",
-                   "s / prompt", "GPU s / prompt", "never trained"};
-  const bool any_accuracy =
-      std::any_of(summaries.begin(), summaries.end(),
-                  [](const RunSummary& s) { return s.accuracy_after.has_value(); });
-  if (any_accuracy)
-    table.columns.insert(table.columns.begin() + 2, "accuracy before\u00a0\u2192\u00a0after");
-  for (const RunSummary& s : summaries) {
-    const std::optional<double> relative = Share(s.step_seconds, base_seconds);
-    table.rows.push_back({.head = s.name,
-                          .cells = {s.method, Readable(static_cast<double>(s.num_steps)),
-                                    Cell(s.waiting), Cell(s.generation), Cell(s.occupancy),
-                                    PercentCell(s.rejected_share), Cell(s.step_seconds),
-                                    relative.has_value() ? Concat(Readable(*relative), "\u00d7")
-                                                         : std::string("\u2013"),
-                                    Cell(s.seconds_per_prompt), Cell(s.gpu_seconds_per_prompt),
-                                    PercentCell(s.never_trained_share)},
-                          .run = s.run});
-    if (any_accuracy) {
-      std::vector<std::string>& cells = table.rows.back().cells;
-      cells.insert(cells.begin() + 2, AccuracyCell(s));
+  for (const RunSummary& s : summaries) table.rows.push_back({.head = s.name, .run = s.run});
+  for (const auto& [name, show] : columns) {
+    std::vector<std::string> cells;
+    for (const RunSummary& s : summaries) cells.push_back(show(s));
+    if (std::all_of(cells.begin(), cells.end(), [](const auto& cell) { return cell == kNone; })) {
+      continue;
     }
+    table.columns.push_back(name);
+    for (size_t i = 0; i < cells.size(); ++i) table.rows[i].cells.push_back(std::move(cells[i]));
   }
   return RenderTable(table);
 }

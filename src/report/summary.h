@@ -23,20 +23,27 @@ enum class RunKind {
 // Means over the settled half of a run's steps, totals over all of it. What
 // its metrics lack stays empty.
 struct RunSummary {
-  size_t run = 0;    // its place in the report
-  std::string name;  // unique in the report
-  std::string method;
+  size_t run = 0;      // its place in the report
+  std::string name;    // unique in the report
+  std::string method;  // as MethodLabel has it
+  std::string title;   // as readers see it
   RunKind kind = RunKind::kFiltered;
   size_t num_steps = 0;
   int64_t batch = 0;  // groups per step
   std::optional<double> waiting, waiting_assembly, waiting_pool, generation, effective, lag;
   std::optional<double> occupancy;
   std::optional<double> rejected_share;  // of the groups drawn
+  std::optional<double> budget;          // the share it planned to reject
   std::optional<double> step_seconds;
-  std::optional<double> seconds_per_prompt;  // step_seconds over the batch
-  std::optional<double> gpu_seconds_per_prompt;
+  std::optional<double> seconds_per_prompt;      // step_seconds over the batch
+  std::optional<double> gpu_seconds_per_prompt;  // none where it ran on no GPU
+  std::optional<double> tokens_per_second;
+  std::optional<double> equal_rewards;  // share of trained groups with one reward
+  std::optional<double> truncated;      // share of trained responses
+  bool is_virtual = false;              // its seconds are a modelled cluster's
   std::optional<double> tokens_generated;
-  std::optional<double> never_trained_share;  // of the tokens generated
+  // Of the tokens generated: thrown away, or left in the pool at the end.
+  std::optional<double> never_trained_share;
   std::optional<double> length_offered, length_trained;
   std::optional<double> reward_offered, reward_trained;
   std::optional<double> turns_offered, turns_trained;
@@ -53,7 +60,7 @@ struct RunSummary {
 
 // The method of a run as `pace sim` and compare.reference name it: sync, async,
 // effective, raw, stale-8.
-std::string MethodLabel(const RunData& run);
+std::string MethodLabel(const Settings& settings);
 
 std::vector<RunSummary> Summarize(const std::vector<RunData>& runs);
 

@@ -14,6 +14,7 @@ RunData RunOf(const std::string& name, AdmissionKind policy, double threshold, d
               double seconds) {
   RunData run;
   run.manifest.name = name;
+  run.manifest.driver = "runtime";
   run.settings.admission.policy = policy;
   run.settings.supply.threshold = threshold;
   for (int64_t step = 0; step < 4; ++step) {
@@ -40,6 +41,41 @@ TEST(SummaryTest, AveragesTheSettledHalfAndTakesTotalsFromTheEnd) {
   EXPECT_DOUBLE_EQ(s.rejected_share.value(), 5.0 / 40);
   EXPECT_DOUBLE_EQ(s.never_trained_share.value(), 0.25);
   EXPECT_FALSE(s.generation.has_value());
+}
+
+TEST(SummaryTest, TokensLeftInThePoolWereNeverTrainedOn) {
+  std::vector<RunData> runs = ThreeRuns();
+  runs[2].metrics.Set("cost/tokens_in_pool", 400);
+  EXPECT_DOUBLE_EQ(Summarize(runs)[2].never_trained_share.value(), 0.35);
+}
+
+TEST(SummaryTest, RejectionStandsBesideItsBudget) {
+  std::vector<RunData> runs = ThreeRuns();
+  runs[2].metrics.Set("admission/budget", 0.02);
+  const std::vector<RunSummary> summaries = Summarize(runs);
+  EXPECT_NE(SummarySentences(summaries)[2].find(
+                "It rejected 12\u00a0% of what it drew, at a budget of 2.0\u00a0%."),
+            std::string::npos)
+      << SummarySentences(summaries)[2];
+  EXPECT_NE(SummaryTable(summaries).find("<th scope=\"col\">budget</th>"), std::string::npos);
+  EXPECT_EQ(SummaryTable(Summarize(ThreeRuns())).find(">budget<"), std::string::npos);
+}
+
+TEST(SummaryTest, ARunOnACpuHasNoGpuSeconds) {
+  std::vector<RunData> runs = ThreeRuns();
+  for (RunData& run : runs) run.metrics.Set("cost/per_trained_prompt", 3);
+  EXPECT_NE(SummaryTable(Summarize(runs)).find(">GPU s / prompt<"), std::string::npos);
+  for (RunData& run : runs) run.manifest.device = "cpu";
+  EXPECT_EQ(SummaryTable(Summarize(runs)).find("GPU"), std::string::npos);
+  EXPECT_EQ(SummaryTable(Summarize(runs)).find(">4.00<"), std::string::npos) << "steps are whole";
+}
+
+TEST(SummaryTest, SecondsOfAModelledClusterAreVirtual) {
+  std::vector<RunData> runs = ThreeRuns();
+  for (RunData& run : runs) run.manifest.driver = "lab";
+  EXPECT_NE(SummaryTable(Summarize(runs)).find(">virtual s / step<"), std::string::npos);
+  EXPECT_NE(SummarySentences(Summarize(runs))[1].find("A step takes 25.0 virtual s."),
+            std::string::npos);
 }
 
 TEST(SummaryTest, TheBaselineIsTheFirstAsynchronousRunWithoutFilter) {
@@ -119,16 +155,17 @@ TEST(SummaryTest, NamesAreNeverEmptyAndNeverTwice) {
   EXPECT_EQ(summaries[0].name, "same");
   EXPECT_EQ(summaries[1].name, "same (2)");
   EXPECT_EQ(summaries[2].name, "run");
+  EXPECT_EQ(summaries[2].title, "PACE");
 }
 
 TEST(SummaryTest, MethodsAreNamedAsComparisonsNameThem) {
   std::vector<RunData> runs = ThreeRuns();
-  EXPECT_EQ(MethodLabel(runs[0]), "sync");
-  EXPECT_EQ(MethodLabel(runs[1]), "async");
-  EXPECT_EQ(MethodLabel(runs[2]), "effective");
+  EXPECT_EQ(MethodLabel(runs[0].settings), "sync");
+  EXPECT_EQ(MethodLabel(runs[1].settings), "async");
+  EXPECT_EQ(MethodLabel(runs[2].settings), "effective");
   runs[2].settings.admission.policy = AdmissionKind::kStaleK;
   runs[2].settings.admission.k = 4;
-  EXPECT_EQ(MethodLabel(runs[2]), "stale-4");
+  EXPECT_EQ(MethodLabel(runs[2].settings), "stale-4");
 }
 
 using Pairs = std::vector<std::pair<size_t, size_t>>;

@@ -1,5 +1,6 @@
 #include "report/svg.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/concat.h"
@@ -67,6 +68,17 @@ std::string Escape(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string EscapeLines(std::string_view text) {
+  std::string out;
+  while (true) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    out += Escape(text.substr(0, end));
+    if (end == text.size()) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
 }
 
 Svg::Svg(double width, double height, const PictureText& text) {

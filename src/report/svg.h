@@ -21,6 +21,8 @@ namespace pace {
 // Text made safe for HTML and SVG, between tags and inside quoted attributes:
 // markup is escaped, what is not UTF-8 or not printable becomes U+FFFD.
 std::string Escape(std::string_view text);
+// The same with its line ends kept, for <pre>.
+std::string EscapeLines(std::string_view text);
 
 struct Point {
   double x = 0;

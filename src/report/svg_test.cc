@@ -46,5 +46,10 @@ TEST(SvgTest, CoordinatesAreAlwaysFinite) {
   EXPECT_NE(text.find("height=\"0\""), std::string::npos);
 }
 
+TEST(EscapeTest, LinesMayStay) {
+  EXPECT_EQ(EscapeLines("a\n<b>\n"), "a\n&lt;b&gt;\n");
+  EXPECT_EQ(Escape("a\nb"), "a b");
+}
+
 }  // namespace
 }  // namespace pace

@@ -11,8 +11,8 @@ namespace pace {
 
 struct TableRow {
   std::string head;
-  std::vector<std::string> cells;  // as many as the table has columns
-  std::optional<size_t> run = {};  // shows the run's swatch
+  std::vector<std::string> cells = {};  // as many as the table has columns
+  std::optional<size_t> run = {};       // shows the run's swatch
 };
 
 struct Table {

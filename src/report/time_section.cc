@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "config/methods.h"
@@ -44,14 +45,16 @@ std::string Seconds3(std::optional<double> value) {
 std::string TimeSection(const ReportView& view) {
   StackedBars chart;
   chart.figure.name = "time";
-  chart.figure.caption = "Seconds per step";
+  const bool all_virtual = std::all_of(view.summaries.begin(), view.summaries.end(),
+                                       [](const RunSummary& s) { return s.is_virtual; });
+  chart.figure.caption = all_virtual ? "Virtual seconds per step" : "Seconds per step";
   chart.description =
       "Mean seconds per step of each run, stacked from parts that do not overlap; rescoring that "
       "ran beside them is hatched.";
-  chart.x_name = "seconds per step";
+  chart.x_name = all_virtual ? "virtual seconds per step" : "seconds per step";
   chart.unit = " s";
   Table table;
-  table.caption = "Seconds per step, means over the second half";
+  table.caption = Concat(chart.figure.caption, ", means over the second half");
   table.corner = "run";
   for (const TimePart& part : kParts) {
     chart.parts.push_back({std::string(part.name), std::string(part.classes)});
@@ -79,15 +82,13 @@ std::string TimeSection(const ReportView& view) {
     chart.bars.push_back(std::move(bar));
     table.rows.push_back(std::move(row));
   }
-  const std::string content = chart.bars.empty()
-                                  ? MissingNote("No run recorded where its time went.")
-                                  : Concat("<div class=\"charts two\">", RenderStackedBars(chart),
-                                           RenderTable(table), "</div>");
+  if (chart.bars.empty()) return "";
   return RenderSection("time", "Where the time of a step goes",
                        "Parts that do not overlap and add up to the step. Rescoring that ran "
                        "while rollouts waited anyway is hatched below the bar: it costs the step "
                        "nothing.",
-                       content);
+                       Concat("<div class=\"charts two\">", RenderStackedBars(chart),
+                              RenderTable(table), "</div>", TimelineFigures(view)));
 }
 
 }  // namespace pace

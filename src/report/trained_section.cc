@@ -92,7 +92,7 @@ std::string TrainedSection(const ReportView& view) {
                    ? Concat("<h3>", name, "</h3>", charts)
                    : Concat("<details><summary>", name, "</summary>", charts, "</details>");
   }
-  if (content.empty()) content = MissingNote("This needs two runs with decisions.");
+  if (content.empty()) return "";
   return RenderSection(
       "trained", "What enters training",
       "The groups that two runs trained on in their second half, as shares of each. Triangles mark "

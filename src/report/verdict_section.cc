@@ -32,7 +32,7 @@ std::string VerdictCharts(const ReportView& view, size_t run) {
     }
     charts += RenderVerdicts(text, run, retained, rejected);
   }
-  if (charts.empty()) return MissingNote(Concat(name, " drew no groups."));
+  if (charts.empty()) return "";
   const std::vector<KeyEntry> key = {{.label = "retained", .classes = RunFill(run)},
                                      {.label = "rejected", .classes = "rejected"}};
   return Concat(RenderKey(key), "<div class=\"charts\">", charts, "</div>");
@@ -44,16 +44,18 @@ std::string VerdictSection(const ReportView& view) {
   std::string content;
   for (size_t i = 0; i < view.runs.size(); ++i) {
     if (view.summaries[i].kind != RunKind::kFiltered) continue;
-    const std::string heading = Concat("<h3>", Escape(view.summaries[i].name), "</h3>");
+    const std::string heading =
+        view.runs.size() == 1 ? "" : Concat("<h3>", Escape(view.summaries[i].name), "</h3>");
     if (view.runs[i].has_decisions) {
-      content += heading + VerdictCharts(view, i);
-    } else {
+      const std::string charts = VerdictCharts(view, i);
+      if (!charts.empty()) content += heading + charts;
+    } else if (view.runs[i].metrics.num_rows() > 0) {
       content += heading + MissingNote(
                                "This run recorded no decisions. Set record.level to "
                                "decisions to see them here.");
     }
   }
-  if (content.empty()) content = MissingNote("No run filters what it trains on.");
+  if (content.empty()) return "";
   return RenderSection(
       "verdicts", "What the filter keeps",
       "All groups drawn in the second half of the run, by what the filter made of them. "

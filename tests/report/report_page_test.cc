@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/concat.h"
 #include "report/report.h"
 #include "sample_runs.h"
 
@@ -44,7 +45,7 @@ TEST(ReportPageTest, FourRunsShowEveryChartWithMarks) {
     EXPECT_GT(CountOf(ChartNamed(page, name), "class=\"mark"), 0u) << name;
   }
   EXPECT_EQ(CountOf(ChartNamed(page, "occupancy"), "class=\"mark"), 4u);
-  EXPECT_EQ(CountOf(ChartNamed(page, "budget"), "class=\"mark"), 2u);
+  EXPECT_EQ(CountOf(ChartNamed(page, "budget"), "class=\"mark"), 4u);  // and what was realised
   EXPECT_EQ(CountOf(ChartNamed(page, "staleness-1"), "class=\"mark"), 3u);
   EXPECT_EQ(CountOf(ChartNamed(page, "time"), "mark reference"), 4u);
 }
@@ -111,8 +112,8 @@ TEST(ReportPageTest, TheDefaultPairStandsOpenAndOthersFold) {
   const std::string page = RenderReport({SampleRun("sync", 30), SampleRun("async", 30),
                                          SampleRun("raw", 30), SampleRun("effective", 30)},
                                         {});
-  EXPECT_TRUE(Contains(page, "<h3>async against effective</h3>"));
-  EXPECT_TRUE(Contains(page, "<summary>async against raw</summary>"));
+  EXPECT_TRUE(Contains(page, "<h3>Async against PACE</h3>"));
+  EXPECT_TRUE(Contains(page, "<summary>Async against PACE raw</summary>"));
 }
 
 TEST(ReportPageTest, NothingComesFromTheNetwork) {
@@ -141,7 +142,121 @@ TEST(ReportPageTest, RunsWithoutDecisionsSayWhatIsMissing) {
       {SampleRunWithoutDecisions("async", 30), SampleRunWithoutDecisions("raw", 30)}, {});
   EXPECT_GT(CountOf(ChartNamed(page, "staleness-1"), "class=\"mark"), 0u);
   EXPECT_TRUE(Contains(page, "This run recorded no decisions."));
-  EXPECT_TRUE(Contains(page, "This needs two runs with decisions."));
+  EXPECT_FALSE(Contains(page, "id=\"trained\""));
+}
+
+TEST(ReportPageTest, SectionsWithoutContentAreLeftOut) {
+  const std::string page = RenderReport({SampleRun("async", 20)}, {});
+  for (const char* id : {"verdicts", "trained", "selection", "responses", "warnings"}) {
+    EXPECT_FALSE(Contains(page, Concat("id=\"", id, "\""))) << id;
+  }
+  EXPECT_FALSE(Contains(page, "class=\"missing\""));
+}
+
+TEST(ReportPageTest, OneRunSaysModelTaskMethodMachineAndDate) {
+  RunData run = SampleTrainingRun("effective", 24, {"held_out"});
+  run.directory = "runs/t1";
+  run.manifest.driver = "runtime";
+  run.manifest.determinism = "responses";
+  run.manifest.start = 1'794'867'480;
+  const std::string page = RenderReport({run}, {});
+  EXPECT_TRUE(Contains(page, "<h1>t1: PACE on list_sum</h1>"));
+  for (const char* fact :
+       {"<b>model</b>tiny", "<b>method</b>PACE", "<b>machine</b>cpu, 2 threads, torch 2.13.0",
+        "<b>began</b>2026-11-16 22:18 UTC"}) {
+    EXPECT_TRUE(Contains(page, fact)) << fact;
+  }
+  EXPECT_FALSE(Contains(page, "effective (2)"));
+  EXPECT_FALSE(Contains(page, "give the same run."));
+  EXPECT_TRUE(Contains(page, "another timing, so another run"));
+  run.manifest.driver = "lab";
+  run.manifest.determinism = "bitwise";
+  EXPECT_TRUE(Contains(RenderReport({run}, {}), "The same settings and seed give the same run."));
+}
+
+TEST(ReportPageTest, TasksOfOneNameAreNotDrawnTogether) {
+  RunData sums = SampleTrainingRun("effective", 24, {"held_out"});
+  RunData products = sums;
+  products.settings.task.kind = TaskKind::kProduct;
+  const std::string page = RenderReport({sums, products}, {});
+  EXPECT_EQ(ChartNamed(page, "accuracy"), "");
+  EXPECT_EQ(CountOf(ChartNamed(page, "accuracy-0"), "class=\"mark line"), 1u);
+  EXPECT_TRUE(Contains(page, "held_out of product"));
+}
+
+TEST(ReportPageTest, AShortRunHasWholeStepsOnItsAxes) {
+  const std::string page = RenderReport({SampleRun("effective", 3)}, {});
+  EXPECT_FALSE(Contains(ChartNamed(page, "occupancy"), "class=\"tick\">0.5<"));
+  EXPECT_TRUE(Contains(ChartNamed(page, "occupancy"), "class=\"tick\">1<"));
+}
+
+TEST(ReportPageTest, ATimelineShowsTrainerAndEngines) {
+  RunData run = SampleRun("effective", 40);
+  std::string page = RenderReport({run}, {});
+  EXPECT_GE(CountOf(ChartNamed(page, "timeline-0"), "class=\"mark t-train"), 40u);
+  EXPECT_FALSE(Contains(ChartNamed(page, "timeline-0"), "t-engine"));
+  run = SampleTrainingRun("effective", 40, {"sums"});
+  page = RenderReport({run}, {});
+  EXPECT_EQ(CountOf(ChartNamed(page, "timeline-0"), "class=\"mark t-engine"), 40u);
+}
+
+ResponseRecord Response(const std::string& text) {
+  ResponseRecord record;
+  record.head = {.step = 3, .group = 1, .member = 2, .reward = 1, .reason = Reason::kUnderCutoff};
+  record.correct = true;
+  record.lag = 1.5;
+  record.extracted = text;
+  record.answer = text;
+  record.prompt = text;
+  record.turns = {{false, text}, {true, text}};
+  record.picked = {"best", "under_cutoff"};
+  return record;
+}
+
+TEST(ReportPageTest, ResponsesAreShownWithTheirRewardStalenessAndTurns) {
+  RunData run = SampleTrainingRun("effective", 24, {"sums"});
+  run.responses = {Response("first line\nsecond line")};
+  run.evaluated = {Response("in evaluation")};
+  run.evaluated.front().head.reason.reset();
+  run.evaluated.front().benchmark = "sums";
+  const std::string page = RenderReport({run}, {});
+  EXPECT_TRUE(Contains(page, "<h4>Best, verdict under_cutoff, step 3</h4>"));
+  EXPECT_TRUE(Contains(page, "reward 1.00, correct, lag 1.50 steps"));
+  EXPECT_TRUE(Contains(page, "admitted: under_cutoff"));
+  EXPECT_TRUE(Contains(page, "<pre>first line\nsecond line</pre>"));
+  EXPECT_TRUE(Contains(page, "<span>tool</span>"));
+  EXPECT_TRUE(Contains(page, "Responses of the last evaluation"));
+  EXPECT_TRUE(Contains(page, "in evaluation"));
+}
+
+TEST(ReportPageTest, HostileResponsesAndWarningsStayText) {
+  const std::string hostile =
+      "</pre></article><script>alert('x')</script><img src=x onerror=\"y\">\xff\xc0\x01";
+  RunData run = SampleTrainingRun("effective", 24, {"sums"});
+  run.responses = {Response(hostile)};
+  run.responses.front().picked = {hostile};
+  run.responses.front().finish = hostile;
+  run.evaluated = {Response(hostile)};
+  run.evaluated.front().benchmark = hostile;
+  run.warnings = {{WarningKind::kEqualRewards, 3, hostile}};
+  const std::string page = RenderReport({run}, {});
+  EXPECT_FALSE(Contains(page, "<script>alert"));
+  EXPECT_FALSE(Contains(page, "<img"));
+  EXPECT_FALSE(Contains(page, "onerror=\""));
+  EXPECT_FALSE(Contains(page, "\xff"));
+  EXPECT_FALSE(Contains(page, "\xc0"));
+  EXPECT_TRUE(Contains(page, "&lt;script&gt;alert"));
+}
+
+TEST(ReportPageTest, WarningsStandAtTheTopOnceForEachKind) {
+  RunData run = SampleRun("effective", 20);
+  run.warnings = {{WarningKind::kWarmingUp, 0, "PACE is warming up: 8 of 32 scores"},
+                  {WarningKind::kWarmingUp, 1, "PACE is warming up: 16 of 32 scores"},
+                  {WarningKind::kOverBudget, 3, "step 3 rejected 39 of 51 groups"}};
+  const std::string page = RenderReport({run}, {});
+  EXPECT_FALSE(Contains(page, "8 of 32"));
+  EXPECT_TRUE(Contains(page, "16 of 32 scores <span class=\"note\">(step 1, said 2 times)"));
+  EXPECT_LT(page.find("step 3 rejected 39"), page.find("id=\"summary\""));
 }
 
 TEST(ReportPageTest, AnEmptyRunIsAPageAndNotACrash) {

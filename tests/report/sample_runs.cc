@@ -31,10 +31,12 @@ class SampleMaker {
     run_.manifest = {
         method,         "sim", MethodName(run_.settings.admission), "decisions", "0.1.0",
         "0123456789ab", 1};
+    run_.settings.generation.max_tokens = 4096;
     run_.has_decisions = true;
   }
 
   RunData Make() {
+    if (!benchmarks_.empty()) AddResponses();
     if (!benchmarks_.empty()) {
       run_.manifest.driver = "lab";
       run_.manifest.device = "cpu";
@@ -51,6 +53,40 @@ class SampleMaker {
   }
 
  private:
+  void AddResponses() {
+    ResponseRecord record;
+    record.head = {
+        .step = 7, .group = 31, .member = 2, .reward = 1, .reason = Reason::kUnderCutoff};
+    record.problem = 31;
+    record.correct = true;
+    record.waiting = 2;
+    record.generation = 0.4;
+    record.lag = 2.4;
+    record.finish = "stop_token";
+    record.length = 120;
+    record.answer = record.extracted.emplace("34");
+    record.prompt = "<|im_start|>user\nWhat is 1 + 33?<|im_end|>\n<|im_start|>assistant\n";
+    record.turns = {{false, "<tool_call>print(1 + 33)</tool_call>"},
+                    {true, "34\n"},
+                    {false, "So it is 34.\n\nAnswer: 34<|im_end|>"}};
+    record.picked = {"best", "random"};
+    run_.responses.push_back(record);
+    record.head.reward = -1;
+    record.head.reason = Reason::kOverCutoff;
+    record.admitted = record.correct = false;
+    record.extracted.reset();
+    record.finish = "max_tokens";
+    record.turns = {{false, "<script>document.title = 'run'</script> " + std::string(900, 'w') +
+                                "\n" + std::string(40, '\n') + "the end"}};
+    record.picked = {"worst", "over_cutoff"};
+    run_.responses.push_back(record);
+    record.benchmark = benchmarks_.front();
+    record.head.reason.reset();
+    run_.evaluated.push_back(record);
+    run_.warnings = {{WarningKind::kWarmingUp, 2, "PACE is warming up: 16 of 32 scores"},
+                     {WarningKind::kEqualRewards, 9, "nothing is learned: \"<b>x</b>\""}};
+  }
+
   double Uniform() { return static_cast<double>(random_()) / 4294967296.0; }
   double Normal() {
     return std::sqrt(-2 * std::log(1 - Uniform())) * std::cos(6.283185307 * Uniform());
@@ -143,6 +179,11 @@ class SampleMaker {
     m.Set("train/kl", (sync() ? 0.0002 : 0.0015) * (1 + 0.4 * Normal()));
     m.Set("train/ess", 1 - (sync() ? 0.01 : 0.12) * std::abs(Normal()));
     m.Set("train/lr", 1e-6);
+    m.Set("selection/equal_rewards_trained",
+          std::clamp(0.2 + 0.4 * std::abs(skill - 0.4) + 0.05 * Normal(), 0.0, 1.0));
+    m.Set("selection/truncated_trained", std::clamp(0.05 + 0.02 * Normal(), 0.0, 1.0));
+    m.Set("rollout/tokens_per_s", sync() ? 900 : 2400 + 100 * Normal());
+    m.Set("rollout/busy", std::clamp((sync() ? 0.75 : 0.95) + 0.03 * Normal(), 0.0, 1.0));
   }
 
   void Evaluate(int64_t version) {
