@@ -15,7 +15,13 @@ namespace pace {
 namespace {
 
 constexpr int kDefaultColumns = 80;
-constexpr size_t kMostRewards = 64;
+constexpr size_t kMostRemembered = 256;
+
+void AddTo(std::vector<double>& values, std::optional<double> value) {
+  if (!value.has_value()) return;
+  values.push_back(*value);
+  if (values.size() > kMostRemembered) values.erase(values.begin());
+}
 
 struct Size {
   int columns = kDefaultColumns;
@@ -108,22 +114,33 @@ void LiveView::Update(const LiveStatus& status) {
 }
 
 void LiveView::Remember(const LiveStatus& status) {
-  std::vector<double> rewards = std::move(status_.rewards);
-  const bool new_step = !has_status_ || status.step != status_.step;
+  LiveStatus before = std::move(status_);
+  const bool new_step = !has_status_ || status.step != before.step;
+  const std::optional<LiveAccuracy> last = before.accuracy;
   status_ = status;
   has_status_ = true;
-  if (!status.rewards.empty()) return;  // the caller keeps them
-  status_.rewards = std::move(rewards);
-  const std::optional<double> reward = Find(status.row, "train/reward");
-  if (!new_step || !reward.has_value()) return;
-  status_.rewards.push_back(*reward);
-  if (status_.rewards.size() > kMostRewards) status_.rewards.erase(status_.rewards.begin());
+  // What the caller keeps is not kept here.
+  if (status.rewards.empty()) {
+    status_.rewards = std::move(before.rewards);
+    if (new_step) AddTo(status_.rewards, Find(status.row, "train/reward"));
+  }
+  if (status.staleness.empty()) {
+    status_.staleness = std::move(before.staleness);
+    if (new_step) AddTo(status_.staleness, Find(status.row, "staleness/lag/mean"));
+  }
+  if (status.accuracies.empty()) {
+    status_.accuracies = std::move(before.accuracies);
+    const bool evaluated = status.accuracy.has_value() &&
+                           (!last.has_value() || last->version != status.accuracy->version);
+    if (evaluated) AddTo(status_.accuracies, status.accuracy->now);
+  }
 }
 
 void LiveView::Draw() {
   const Size size = SizeOf(fd_);
   // Not the last column: some terminals wrap as soon as it is written.
-  const std::string view = Fitting(RenderLiveView(status_, size.columns - 1, look_), size.rows);
+  const std::string view =
+      Fitting(RenderLiveView(status_, size.columns - 1, look_, size.rows), size.rows);
   WriteAll(fd_, Erase(size.columns) + view);
   drawn_columns_ = ColumnsOf(view);
 }
@@ -147,20 +164,20 @@ void LiveView::PrintLine() {
 void LiveView::Note(std::string_view line) {
   const MutexLock lock(mutex_);
   const bool redraw = is_terminal_ && !drawn_columns_.empty() && !finished_;
-  const std::string erase = redraw ? Erase(SizeOf(fd_).columns) : "";
-  WriteAll(fd_, Concat(erase, line, "\n"));
+  const int columns = SizeOf(fd_).columns;
+  const std::string erase = redraw ? Erase(columns) : "";
+  WriteAll(fd_, erase + RenderNote(line, is_terminal_ ? columns - 1 : 0, look_));
   if (redraw) Draw();
 }
 
-void LiveView::Finish() {
+void LiveView::Finish(LiveEnd end) {
   const MutexLock lock(mutex_);
   if (finished_ || !has_status_) return;
   finished_ = true;
-  if (is_terminal_) {
-    Draw();
-  } else {
-    PrintLine();  // an evaluation may have come after the last step
-  }
+  status_.end = end;
+  status_.waits_for.clear();
+  // Every step has had its line where lines are all there is.
+  if (is_terminal_) Draw();
 }
 
 }  // namespace pace

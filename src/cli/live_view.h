@@ -31,7 +31,10 @@ struct LiveAccuracy {
   std::string benchmark = {};
   std::optional<double> start = {};  // before the first step
   double now = 0;                    // in the latest evaluation
+  int64_t version = 0;               // that it evaluated
 };
+
+enum class LiveEnd { kNone, kFinished, kStopped, kFailed };
 
 struct LiveStatus {
   std::string run = {};
@@ -41,10 +44,14 @@ struct LiveStatus {
   int64_t first_step = 0;  // where this process began; a resumed run began later
   Seconds elapsed{0};      // since this process began
   MetricsRow row = {};     // of the last step; may be empty
-  // Rewards of the last steps, oldest first; LiveView adds what it has seen.
+  // Of the last steps, oldest first; LiveView adds what it has seen. Staleness is the
+  // lag of trained groups, accuracies are those of the evaluations.
   std::vector<double> rewards = {};
+  std::vector<double> staleness = {};
+  std::vector<double> accuracies = {};
   std::optional<LiveAccuracy> accuracy = {};
-  std::string waits_for = {};               // the trainer; empty while it works
+  std::string waits_for = {};  // the trainer; empty while it works
+  LiveEnd end = LiveEnd::kNone;
   std::optional<double> tokens_per_s = {};  // generated now; else the row's
   std::optional<int64_t> occupancy = {};    // of the pool now; else the row's
 };
@@ -55,8 +62,13 @@ struct LiveLook {
   bool colour = false;  // bold, dim and one colour
 };
 
-// Lines of at most `width` columns, each with its newline.
-std::string RenderLiveView(const LiveStatus& status, int width, const LiveLook& look = {});
+// Lines of at most `width` columns, each with its newline. Where the terminal has
+// `rows` enough, charts of reward, staleness and accuracy fill them; 0 = not known.
+std::string RenderLiveView(const LiveStatus& status, int width, const LiveLook& look = {},
+                           int rows = 0);
+// A note in lines of at most `width` columns, broken at spaces; 0 = one line however
+// long.
+std::string RenderNote(std::string_view note, int width, const LiveLook& look);
 // One line for a log, without newline, in ASCII.
 std::string RenderLiveLine(const LiveStatus& status);
 
@@ -73,15 +85,15 @@ class LiveView {
  public:
   // Writes to `fd`, which stays open and is not closed here.
   explicit LiveView(int fd, const LiveViewOptions& options = {});
-  ~LiveView() { Finish(); }
+  ~LiveView() { Finish(LiveEnd::kFailed); }
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
   void Update(const LiveStatus& status) PACE_EXCLUDES(mutex_);
   // A line of its own that stays, above the view.
   void Note(std::string_view line) PACE_EXCLUDES(mutex_);
-  // Shows the last status. Later calls do nothing.
-  void Finish() PACE_EXCLUDES(mutex_);
+  // Shows the last status with how the run ended. Later calls do nothing.
+  void Finish(LiveEnd end = LiveEnd::kFinished) PACE_EXCLUDES(mutex_);
 
  private:
   using SteadyClock = std::chrono::steady_clock;

@@ -68,7 +68,7 @@ accuracy   21.3 % → 57.0 %  on sums
 staleness  waiting 1.20  generation 0.35
 pool       14 groups  rejected 31 %  budget 23 %
 rollout    12.4k tokens/s
-trainer    at work
+trainer    training
 lr 1e-06  entropy 0.812  grad norm 0.424
 )");
 }
@@ -84,7 +84,8 @@ accuracy   21.3 % -> 57.0 %  on sums
 staleness  waiting 1.20  generation 0.35
 pool       14 groups  rejected 31 %
 rollout    12.4k tokens/s
-trainer    waits for 3 more groups, t...
+trainer    waiting: 3 more groups, the
+           pool is empty
 lr 1e-06  entropy 0.812  grad norm 0.424
 )");
 }
@@ -127,7 +128,7 @@ TEST(RenderLiveViewTest, NamesCannotSteerTheTerminal) {
   status.method = status.waits_for = status.accuracy->benchmark = status.run;
   const std::string view = RenderLiveView(status, 200);
   EXPECT_EQ(view.find('\033'), std::string::npos);
-  EXPECT_EQ(LinesOf(view).size(), 9u);
+  EXPECT_EQ(LinesOf(view).size(), 9u) << view;
   EXPECT_TRUE(IsWellFormed(view));
   EXPECT_EQ(view.find("\u009b"), std::string::npos);
   EXPECT_EQ(view.find("\u202e"), std::string::npos);
@@ -140,7 +141,7 @@ TEST(RenderLiveViewTest, WhatIsNotKnownIsLeftOut) {
   EXPECT_EQ(RenderLiveView(status, 60, {.unicode = false}),
             "tiny                                                     0 s\n"
             ".............................................. 0 of 10 steps\n"
-            "trainer    at work\n");
+            "trainer    training\n");
   EXPECT_EQ(LinesOf(RenderLiveView({}, 60)).size(), 3u);
 }
 
@@ -210,16 +211,16 @@ TEST(LiveViewTest, WithoutATerminalEveryStepIsOneLine) {
   }
   EXPECT_EQ(pipe.Read(),
             "step 1 of 300  reward 0.612  accuracy 57.0 %  waiting 1.20  generation 0.35  pool 14  "
-            "rejected 31 %  12.4k tokens/s  11 h 7 min left\n"
+            "rejected 31 %  budget 23 %  12.4k tokens/s  11 h 7 min left\n"
             "step 2 of 300  reward 0.612  accuracy 57.0 %  waiting 1.20  generation 0.35  pool 14  "
-            "rejected 31 %  12.4k tokens/s  5 h 32 min left\n");
+            "rejected 31 %  budget 23 %  12.4k tokens/s  5 h 32 min left\n");
   view.Note("checkpoint 2 written");
   status.step = 2;
   status.accuracy->now = 0.625;
   view.Update(status);
   EXPECT_EQ(pipe.Read(), "checkpoint 2 written\n");
   view.Finish();
-  EXPECT_NE(pipe.Read().find("accuracy 62.5 %"), std::string::npos);
+  EXPECT_EQ(pipe.Read(), "") << "the last step has had its line";
   view.Finish();
   EXPECT_EQ(pipe.Read(), "");
 }
@@ -279,7 +280,61 @@ TEST(LiveViewTest, OnATerminalTheLastStatusStandsAloneAndNotesAboveIt) {
   EXPECT_EQ(screen.Text(), "checkpoint 50 written\n" + RenderLiveView(status, 79));
   view.Finish();
   screen.Write(pipe.Read());
+  status.end = LiveEnd::kFinished;
   EXPECT_EQ(screen.Text(), "checkpoint 50 written\n" + RenderLiveView(status, 79));
+}
+
+TEST(RenderLiveViewTest, TheEndIsNamed) {
+  LiveStatus status = SomeStatus();
+  status.waits_for = "something";
+  status.end = LiveEnd::kFinished;
+  EXPECT_NE(RenderLiveView(status, 72).find("trainer    finished\n"), std::string::npos);
+  status.end = LiveEnd::kStopped;
+  EXPECT_NE(RenderLiveView(status, 72).find("trainer    stopped early\n"), std::string::npos);
+}
+
+TEST(RenderLiveViewTest, TheReasonOfAWaitIsNotCutOff) {
+  LiveStatus status = SomeStatus();
+  status.waits_for =
+      "step 6 has 8 of 12 groups; 88 groups run on 1 workers, 1 of them syncing weights";
+  const std::string view = RenderLiveView(status, 79);
+  EXPECT_NE(view.find(R"(
+trainer    waiting: step 6 has 8 of 12 groups; 88 groups run on 1 workers, 1 of
+           them syncing weights
+)"),
+            std::string::npos)
+      << view;
+}
+
+TEST(RenderLiveViewTest, ALargeTerminalShowsCharts) {
+  LiveStatus status = SomeStatus();
+  status.staleness = {0, 1, 2, 4};
+  status.accuracies = {0.2, 0.4};
+  const std::string small = RenderLiveView(status, 79, {}, 12);
+  EXPECT_EQ(small, RenderLiveView(status, 79));
+  const std::string view = RenderLiveView(status, 79, {}, 24);
+  EXPECT_NE(view.find("4.0           \u2588\n"), std::string::npos) << view;
+  EXPECT_NE(view.find("lag        \u2581\u2586\u2588\u2588\n"), std::string::npos) << view;
+  EXPECT_NE(view.find("40 %        \u2588\n"), std::string::npos) << view;
+  EXPECT_LT(LinesOf(view).size(), 24u);
+  EXPECT_LT(LinesOf(RenderLiveView(status, 199, {}, 50)).size(), 50u);
+  for (const std::string& line : LinesOf(RenderLiveView(status, 30, {.unicode = false}, 50))) {
+    EXPECT_LE(line.size(), 30u);
+  }
+}
+
+TEST(RenderNoteTest, NotesNeitherSteerTheTerminalNorPassItsEdge) {
+  EXPECT_EQ(RenderNote("a\033[2Jb\nc", 0, {}), "a?[2Jb?c\n");
+  EXPECT_EQ(RenderNote("one two three", 8, {}), "one two\nthree\n");
+  EXPECT_EQ(RenderNote(std::string(20, 'x'), 8, {}), "xxxxxxxx\nxxxxxxxx\nxxxx\n");
+  EXPECT_EQ(RenderNote("", 8, {}), "\n");
+  const Pipe pipe;
+  LiveView view(pipe.in(), OnATerminal(std::chrono::milliseconds(0)));
+  view.Note("version 3: \033[31mred " + std::string(200, 'n'));
+  for (const std::string& line : LinesOf(pipe.Read())) {
+    EXPECT_EQ(line.find('\033'), std::string::npos);
+    EXPECT_LE(line.size(), 79u);
+  }
 }
 
 TEST(LiveViewTest, ATerminalIsNotRedrawnMoreOftenThanAsked) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/live_view.h"
+#include "cli/terminal_text.h"
 #include "core/concat.h"
 #include "core/utf8.h"
 
@@ -14,6 +15,11 @@ namespace {
 
 constexpr int kLabelColumns = 11;
 constexpr size_t kMostSpark = 32;
+// Charts fill a terminal that has more rows than the lines need.
+constexpr int kRowsOfLines = 12;
+constexpr int kNumTrends = 3;
+constexpr int kMostTrendRows = 6;
+constexpr int kMostWaitLines = 3;
 
 template <typename Value>
 std::string Format(const char* format, Value value) {
@@ -47,27 +53,6 @@ std::string Tenths(double share) {
   return std::isfinite(share) && std::abs(share) < 1e6 ? Format("%.1f %%", 100 * share) : "-";
 }
 
-bool IsWide(uint32_t code) {
-  constexpr std::array<std::pair<uint32_t, uint32_t>, 9> kWide = {{{0x1100, 0x115F},
-                                                                   {0x2E80, 0xA4CF},
-                                                                   {0xA960, 0xA97F},
-                                                                   {0xAC00, 0xD7A3},
-                                                                   {0xF900, 0xFAFF},
-                                                                   {0xFE10, 0xFE6F},
-                                                                   {0xFF00, 0xFFE6},
-                                                                   {0x1F000, 0x1FAFF},
-                                                                   {0x20000, 0x3FFFD}}};
-  return std::any_of(kWide.begin(), kWide.end(), [code](const auto& range) {
-    return code >= range.first && code <= range.second;
-  });
-}
-
-bool IsControl(uint32_t code) {
-  // C0, C1, and what changes the direction or the lines of a text.
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
-         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x2069) || code == 0xFEFF;
-}
-
 // One line of the view, never wider than it may be.
 class Line {
  public:
@@ -79,8 +64,8 @@ class Line {
 
   // The text if all of it fits.
   bool Add(std::string_view text, Ink ink = Ink::kPlain) {
-    const std::string clean = Clean(text);
-    if (Columns(clean) > left_) return false;
+    const std::string clean = CleanText(text, look_.unicode);
+    if (TextColumns(clean) > left_) return false;
     Put(clean, ink);
     return true;
   }
@@ -88,12 +73,12 @@ class Line {
   void AddCut(std::string_view text, Ink ink = Ink::kPlain) {
     if (Add(text, ink)) return;
     const std::string_view dots = look_.unicode ? "\u2026" : "...";
-    const int room = left_ - Columns(dots);
-    const std::string clean = Clean(text);
+    const int room = left_ - TextColumns(dots);
+    const std::string clean = CleanText(text, look_.unicode);
     std::string cut;
     for (size_t at = 0; at < clean.size();) {
       const size_t size = ReadCodePoint(clean, at).num_bytes;
-      if (Columns(cut) + Columns(clean.substr(at, size)) > room) break;
+      if (TextColumns(cut) + TextColumns(clean.substr(at, size)) > room) break;
       cut += clean.substr(at, size);
       at += size;
     }
@@ -118,32 +103,11 @@ class Line {
   std::string Take() && { return std::move(text_) + "\n"; }
 
  private:
-  static int Columns(std::string_view text) {
-    int columns = 0;
-    for (size_t at = 0; at < text.size();) {
-      const CodePoint point = ReadCodePoint(text, at);
-      columns += IsWide(point.code) ? 2 : 1;
-      at += point.num_bytes;
-    }
-    return columns;
-  }
-  // Names may hold anything.
-  std::string Clean(std::string_view text) const {
-    std::string out;
-    for (size_t at = 0; at < text.size();) {
-      const CodePoint point = ReadCodePoint(text, at);
-      const bool shown =
-          point.well_formed && !IsControl(point.code) && (look_.unicode || point.code < 0x80);
-      out += shown ? text.substr(at, point.num_bytes) : "?";
-      at += point.num_bytes;
-    }
-    return out;
-  }
   void Put(const std::string& text, Ink ink) {
     constexpr std::array<std::string_view, 4> kCodes = {"", "\033[1m", "\033[2m", "\033[36m"};
     const std::string_view code = look_.colour ? kCodes[static_cast<size_t>(ink)] : "";
     text_ += Concat(code, text, code.empty() ? "" : "\033[0m");
-    left_ -= Columns(text);
+    left_ -= TextColumns(text);
   }
 
   int left_;
@@ -179,32 +143,6 @@ std::optional<Seconds> TimeLeft(const LiveStatus& status) {
   if (done <= 0 || status.num_steps <= 0) return std::nullopt;
   const auto left = static_cast<double>(std::max<int64_t>(0, status.num_steps - status.step));
   return status.elapsed * (left / static_cast<double>(done));
-}
-
-// One character per value, low to high over what is shown.
-std::string Sparkline(const std::vector<double>& values, size_t most, bool unicode) {
-  constexpr std::array<std::string_view, 8> kBlocks = {"\u2581", "\u2582", "\u2583", "\u2584",
-                                                       "\u2585", "\u2586", "\u2587", "\u2588"};
-  constexpr std::string_view kAscii = "_.-~=+*#";
-  std::vector<double> shown;
-  for (const double value : values) {
-    if (std::isfinite(value)) shown.push_back(value);
-  }
-  if (shown.size() > most) shown.erase(shown.begin(), shown.end() - static_cast<ptrdiff_t>(most));
-  if (shown.size() < 2) return "";
-  const auto [lo, hi] = std::minmax_element(shown.begin(), shown.end());
-  const double low = *lo, range = *hi - *lo;
-  std::string out;
-  for (const double value : shown) {
-    const double height = range > 0 && std::isfinite(range) ? (value - low) / range : 0.5;
-    const auto level = static_cast<size_t>(std::clamp(height * 7.999, 0.0, 7.0));
-    if (unicode) {
-      out += kBlocks[level];
-    } else {
-      out += kAscii[level];
-    }
-  }
-  return out;
 }
 
 using Ink = Line::Ink;
@@ -311,9 +249,80 @@ std::optional<std::string> Number(const char* format, std::optional<double> valu
   return Shown(value, [format](double v) { return Format(format, v); });
 }
 
+// What the trainer does, in as many lines as the sentence needs.
+std::string TrainerLines(const LiveStatus& status, int width, const LiveLook& look) {
+  constexpr std::array<std::string_view, 4> kEnds = {"training", "finished", "stopped early",
+                                                     "failed"};
+  std::string text(kEnds.at(static_cast<size_t>(status.end)));
+  if (status.end == LiveEnd::kNone && !status.waits_for.empty()) {
+    text = "waiting: " + status.waits_for;
+  }
+  std::vector<std::string> lines =
+      WrappedText(CleanText(text, look.unicode), width - kLabelColumns);
+  if (static_cast<int>(lines.size()) > kMostWaitLines) {
+    for (size_t i = kMostWaitLines; i < lines.size(); ++i) {
+      lines[kMostWaitLines - 1] += " " + lines[i];
+    }
+    lines.resize(kMostWaitLines);
+  }
+  std::string out;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    Line line(width, look);
+    line.AddLabel(i == 0 ? "trainer" : "");
+    line.AddCut(lines[i]);
+    out += std::move(line).Take();
+  }
+  return out;
+}
+
+// A chart with its name and its range.
+std::string TrendLines(std::string_view name, const std::vector<double>& values, double factor,
+                       const char* format, int num_rows, int width, const LiveLook& look) {
+  const int room = width - kLabelColumns;
+  if (room < 8) return "";
+  std::vector<double> scaled = values;
+  for (double& value : scaled) value *= factor;
+  const std::vector<std::string> rows =
+      TallSparkline(scaled, static_cast<size_t>(room), num_rows, look.unicode);
+  if (rows.empty()) return "";
+  double top = 0;
+  for (const double value : scaled) {
+    if (std::isfinite(value)) top = std::max(top, value);
+  }
+  std::string out;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Line line(width, look);
+    line.AddLabel(i == 0 ? Format(format, top) : i + 1 == rows.size() ? std::string(name) : "");
+    line.Add(rows[i], Ink::kBar);
+    out += std::move(line).Take();
+  }
+  return out;
+}
+
+std::string Trends(const LiveStatus& status, int width, const LiveLook& look, int rows) {
+  const int num_rows = std::min((rows - kRowsOfLines) / kNumTrends - 1, kMostTrendRows);
+  if (num_rows < 2) return "";
+  std::string out;
+  const auto add = [&](std::string chart) {
+    if (!chart.empty()) out += "\n" + chart;
+  };
+  add(TrendLines("reward", status.rewards, 1, "%.2f", num_rows, width, look));
+  add(TrendLines("lag", status.staleness, 1, "%.1f", num_rows, width, look));
+  add(TrendLines("accuracy", status.accuracies, 100, "%.0f %%", num_rows, width, look));
+  return out;
+}
+
 }  // namespace
 
-std::string RenderLiveView(const LiveStatus& status, int width, const LiveLook& look) {
+std::string RenderNote(std::string_view note, int width, const LiveLook& look) {
+  const std::string clean = CleanText(note, look.unicode);
+  if (width <= 0) return clean + "\n";
+  std::string out;
+  for (const std::string& line : WrappedText(clean, width)) out += line + "\n";
+  return out.empty() ? "\n" : out;
+}
+
+std::string RenderLiveView(const LiveStatus& status, int width, const LiveLook& look, int rows) {
   const MetricsRow& row = status.row;
   std::string out = TitleLine(status, width, look) + BarLine(status, width, look);
   out += RewardLine(status, width, look) + AccuracyLine(status, width, look);
@@ -328,12 +337,10 @@ std::string RenderLiveView(const LiveStatus& status, int width, const LiveLook& 
                   width, look);
   out += PairLine(
       "rollout",
-      {{"", Shown(TokensPerSecond(status), [](double n) { return Short(n) + " tokens/s"; })}},
+      {{"", Shown(TokensPerSecond(status), [](double n) { return Short(n) + " tokens/s"; })},
+       {"engines busy", Shown(Find(row, "rollout/busy"), Percent)}},
       width, look);
-  Line trainer(width, look);
-  trainer.AddLabel("trainer");
-  trainer.AddCut(status.waits_for.empty() ? "at work" : "waits for " + status.waits_for);
-  out += std::move(trainer).Take();
+  out += TrainerLines(status, width, look);
   LiveLook quiet = look;
   quiet.colour = false;
   const std::string last = PairLine("",
@@ -341,8 +348,9 @@ std::string RenderLiveView(const LiveStatus& status, int width, const LiveLook& 
                                      {"entropy", Number("%.3f", Find(row, "train/entropy"))},
                                      {"grad norm", Number("%.3f", Find(row, "train/grad_norm"))}},
                                     width, quiet);
-  if (last.empty() || !look.colour) return out + last;
-  return Concat(out, "\033[2m", last.substr(0, last.size() - 1), "\033[0m\n");
+  const bool dim = !last.empty() && look.colour;
+  out += dim ? Concat("\033[2m", last.substr(0, last.size() - 1), "\033[0m\n") : last;
+  return out + Trends(status, width, look, rows);
 }
 
 std::string RenderLiveLine(const LiveStatus& status) {
@@ -358,6 +366,7 @@ std::string RenderLiveLine(const LiveStatus& status) {
   add("generation ", Number("%.2f", Find(row, "staleness/generation/mean")));
   add("pool ", Shown(Occupancy(status), Short));
   add("rejected ", Shown(RejectedShare(row), Percent));
+  add("budget ", Shown(Find(row, "admission/budget"), Percent));
   add("", Shown(TokensPerSecond(status), [](double n) { return Short(n) + " tokens/s"; }));
   if (const std::optional<Seconds> left = TimeLeft(status); left.has_value()) {
     add("", Duration(*left) + " left");

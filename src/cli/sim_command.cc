@@ -82,24 +82,23 @@ void PrintTable(const std::vector<SimRun>& runs) {
   for (const SimRun& run : runs) any_reference |= run.reference.has_value();
   std::vector<std::string> header = {"method", "s/step"};
   if (any_reference) header.push_back("measured");
-  for (const char* name : {"s/prompt", "waiting", "generation", "rejected", "pool", "wasted"}) {
+  for (const char* name :
+       {"s/prompt", "waiting", "generation", "rejected", "budget", "pool", "wasted"}) {
     header.emplace_back(name);
   }
   TextTable table(header);
   for (const SimRun& run : runs) {
     const SimTotals& totals = run.totals;
-    std::vector<std::string> row = {run.name, TextTable::Fixed(totals.mean_step.count(), 2)};
+    std::vector<std::string> row = {MethodTitle(run.name),
+                                    TextTable::Fixed(totals.mean_step.count(), 2)};
     if (any_reference) row.push_back(run.reference ? TextTable::Fixed(*run.reference, 2) : "");
-    const double wasted = totals.num_tokens_generated == 0
-                              ? 0
-                              : static_cast<double>(totals.num_tokens_never_trained) /
-                                    static_cast<double>(totals.num_tokens_generated);
     row.push_back(TextTable::Fixed(totals.time_per_trained_prompt.count(), 3));
     row.push_back(TextTable::Fixed(totals.mean_waiting, 2));
     row.push_back(TextTable::Fixed(totals.mean_generation, 2));
     row.push_back(TextTable::Percent(totals.rejected_share));
+    row.push_back(totals.mean_budget ? TextTable::Percent(*totals.mean_budget) : "");
     row.push_back(TextTable::Fixed(totals.mean_occupancy_at_step, 1));
-    row.push_back(TextTable::Percent(wasted));
+    row.push_back(TextTable::Percent(totals.UntrainedShare()));
     table.Add(row);
   }
   std::fputs(table.Render().c_str(), stdout);
@@ -111,10 +110,12 @@ void PutTotals(JsonWriter& json, const SimTotals& totals) {
   json.Put("waiting", totals.mean_waiting);
   json.Put("generation", totals.mean_generation);
   json.Put("rejected_share", totals.rejected_share);
+  json.Put("budget", totals.mean_budget);
   json.Put("occupancy", totals.mean_occupancy_at_step);
   json.Put("gpu_seconds", totals.gpu_seconds);
   json.Put("tokens_generated", totals.num_tokens_generated);
   json.Put("tokens_never_trained", totals.num_tokens_never_trained);
+  json.Put("tokens_in_pool", totals.num_tokens_in_pool);
 }
 
 void PrintJson(const std::vector<SimRun>& runs) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "cli/commands.h"
@@ -14,6 +15,7 @@
 #include "cli/run_directory.h"
 #include "cli/run_manifest.h"
 #include "cli/train_view.h"
+#include "config/ignored_settings.h"
 #include "config/methods.h"
 #include "config/settings.h"
 #include "execution/checkpoint.h"
@@ -21,9 +23,11 @@
 #include "execution/gpu_plan.h"
 #include "execution/learner_options.h"
 #include "lab/lab.h"
+#include "record/build_info.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 #include "report/report.h"
+#include "report/summary.h"
 #include "runtime/runtime.h"
 
 namespace pace {
@@ -70,6 +74,14 @@ Result<std::string> DriverOf(const TrainArguments& arguments) {
   return manifest->driver;
 }
 
+// The method as the person typed it; a resumed run's manifest remembers.
+std::string MethodTyped(const TrainArguments& arguments, const Settings& settings) {
+  if (!arguments.method.empty()) return arguments.method;
+  if (arguments.resume.empty()) return MethodLabel(settings);
+  const Result<RunManifest> manifest = ReadManifest(arguments.resume);
+  return manifest.ok() ? manifest->name : MethodLabel(settings);
+}
+
 Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments,
                                               const Settings& settings, const std::string& driver,
                                               const std::string& directory) {
@@ -80,11 +92,12 @@ Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments,
     return RunWriter::Resume(directory, LevelOf(settings), /*tensorboard=*/true,
                              newest->run.record_sizes);
   }
-  const std::string name =
-      arguments.method.empty() ? MethodName(settings.admission) : arguments.method;
-  Manifest manifest = ManifestOf(settings, name, driver);
+  Manifest manifest = ManifestOf(settings, MethodTyped(arguments, settings), driver);
   manifest.torch = TORCH_VERSION;
-  if (driver != "lab") manifest.start = UnixSeconds();
+  if (driver != "lab") {
+    manifest.start = UnixSeconds();
+    manifest.machine = Concat(CpuModel(), ", ", std::thread::hardware_concurrency(), " cores");
+  }
   return RunWriter::Create(directory, settings, manifest, LevelOf(settings));
 }
 
@@ -139,10 +152,11 @@ double MeanOf(const std::vector<MetricsRow>& rows, const char* name) {
 }
 
 // One paragraph of plain results.
-void PrintSummary(const Settings& settings, const Outcome& outcome, const std::string& directory) {
+void PrintSummary(const std::string& title, const std::string& driver, const Outcome& outcome,
+                  const std::string& directory) {
   const size_t steps = outcome.rows.size();
-  std::printf("\n%s: %zu steps in %.0f s (%.2f s each).", MethodName(settings.admission).c_str(),
-              steps, outcome.time.count(),
+  std::printf("\n%s: %zu steps in %.0f %s (%.2f s each).", title.c_str(), steps,
+              outcome.time.count(), driver == "lab" ? "virtual seconds" : "s",
               steps == 0 ? 0.0 : outcome.time.count() / static_cast<double>(steps));
   if (outcome.evaluations.size() > 1) {
     for (size_t i = 0; i < outcome.evaluations.front().second.size(); ++i) {
@@ -181,6 +195,17 @@ Status CheckTools(const Settings& settings, const Policy& policy) {
   return ToolDesk::Open(settings.tools).status();
 }
 
+// Settings that were given and that this driver does not read.
+Status WarnOfIgnored(const TrainArguments& arguments, const std::string& driver, RunWriter& writer,
+                     TrainView& view) {
+  if (!arguments.resume.empty()) return Status::Ok();
+  const std::string line =
+      IgnoredSettingsLine(driver, IgnoredSettings(driver, arguments.settings, arguments.overrides));
+  if (line.empty()) return Status::Ok();
+  view.OnWarning(line);
+  return writer.WriteWarning({.kind = WarningKind::kIgnoredSettings, .text = line});
+}
+
 Status RunTrain(const TrainArguments& arguments) {
   const Result<Settings> settings = SettingsOf(arguments);
   if (!settings.ok()) return settings.status();
@@ -202,18 +227,20 @@ Status RunTrain(const TrainArguments& arguments) {
   std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), ignored);
   Result<std::unique_ptr<RunWriter>> writer = OpenWriter(arguments, *settings, *driver, directory);
   if (!writer.ok()) return writer.status();
+  const std::string title = MethodTitle(MethodTyped(arguments, *settings));
   std::fprintf(stderr, "%s: %s, %lld parameters, run directory %s\n", driver->c_str(),
-               MethodName(settings->admission).c_str(),
-               static_cast<long long>(policy->config.num_parameters()), directory.c_str());
+               title.c_str(), static_cast<long long>(policy->config.num_parameters()),
+               directory.c_str());
   Interrupt interrupt;
-  TrainView view(directory, MethodName(settings->admission), settings->run.num_steps);
+  TrainView view(directory, title, settings->run.num_steps);
+  PACE_RETURN_IF_ERROR(WarnOfIgnored(arguments, *driver, **writer, view));
   const Result<Outcome> outcome =
       RunDriver(*driver, *settings, *policy, writer->get(), directory, arguments, view, interrupt);
-  view.Finish();
   if (!outcome.ok()) return outcome.status();
+  view.Finish(outcome->stopped_early ? LiveEnd::kStopped : LiveEnd::kFinished);
   PACE_RETURN_IF_ERROR((*writer)->Finish());
   PACE_RETURN_IF_ERROR(WriteRunReport(directory));
-  PrintSummary(*settings, *outcome, directory);
+  PrintSummary(title, *driver, *outcome, directory);
   if (outcome->stopped_early) {
     std::fprintf(stderr,
                  settings->run.checkpoint_every > 0

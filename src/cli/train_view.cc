@@ -2,10 +2,19 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <utility>
 
+#include "core/concat.h"
+#include "core/utf8.h"
+
 namespace pace {
+namespace {
+
+constexpr size_t kMostNameCharacters = 60;
+
+}  // namespace
 
 TrainView::TrainView(std::string run, std::string method, int64_t num_steps)
     : view_(STDERR_FILENO) {
@@ -28,12 +37,13 @@ void TrainView::OnStep(int64_t steps_done, const MetricsRow& row) {
 
 void TrainView::OnEvaluation(PolicyVersion version, const std::vector<BenchmarkScore>& scores) {
   for (const BenchmarkScore& score : scores) {
-    char line[256];
-    std::snprintf(line, sizeof(line), "version %lld: %s mean@%lld %.3f +- %.3f, pass@%lld %.3f",
-                  static_cast<long long>(version.step()), score.name.c_str(),
+    std::array<char, 128> numbers{};
+    std::snprintf(numbers.data(), numbers.size(), "mean@%lld %.3f +- %.3f, pass@%lld %.3f",
                   static_cast<long long>(score.num_responses), score.mean, score.mean_half_width,
                   static_cast<long long>(score.num_responses), score.pass);
-    view_.Note(line);
+    const size_t cut = OffsetOfCodePoint(score.name, kMostNameCharacters);
+    view_.Note(Concat("version ", version, ": ", score.name.substr(0, cut),
+                      cut < score.name.size() ? "..." : "", " ", numbers.data()));
   }
   if (scores.empty()) return;
   // The first benchmark stands for all.
@@ -42,6 +52,7 @@ void TrainView::OnEvaluation(PolicyVersion version, const std::vector<BenchmarkS
     if (version.step() == 0) status_.accuracy->start = scores.front().mean;
   }
   status_.accuracy->now = scores.front().mean;
+  status_.accuracy->version = version.step();
 }
 
 void TrainView::OnCheckpoint(const std::string& folder) {
@@ -53,6 +64,10 @@ void TrainView::OnPulse(const RunPulse& pulse) {
   status_.tokens_per_s = pulse.tokens_per_second;
   status_.occupancy = pulse.occupancy;
   Show();
+}
+
+void TrainView::OnWarning(const std::string& text) {
+  view_.Note("warning: " + text);
 }
 
 void TrainView::OnNote(const std::string& note) {

@@ -21,8 +21,9 @@ class TrainView final : public RunObserver {
   void OnEvaluation(PolicyVersion version, const std::vector<BenchmarkScore>& scores) override;
   void OnCheckpoint(const std::string& folder) override;
   void OnPulse(const RunPulse& pulse) override;
+  void OnWarning(const std::string& text) override;
   void OnNote(const std::string& note) override;
-  void Finish() { view_.Finish(); }
+  void Finish(LiveEnd end) { view_.Finish(end); }
 
  private:
   void Show();

@@ -1,8 +1,11 @@
 """pace sft, train, eval from end to end: killed at random and resumed, replayed, refused."""
 
+import math
 import pathlib
 import random
+import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -70,6 +73,40 @@ class TrainTest(unittest.TestCase):
         self.assertIn("eval/held_out/mean@2", evaluations[0])
         self.assertEqual(len(list(run.glob("events.out.tfevents.*"))), 1)
         self.assertGreater((run / "report.html").stat().st_size, 10000)
+        responses = pace_process.json_lines((run / "responses.jsonl").read_text())
+        self.assertTrue(all(line["turns"] and line["prompt"] for line in responses))
+        self.assertIn("held_out", {line.get("benchmark") for line in responses})
+        self.assertEqual(done.stderr.count("step 4 of 4"), 1, done.stderr)
+        self.assertIn("warning: PACE is warming up", done.stderr)
+        self.assertNotIn("cost/gpu_time", rows[0])
+
+    def test_what_was_typed_is_what_is_shown_and_what_is_ignored_is_said(self):
+        run = self.folder / "typed"
+        done = self.train("run.num_steps=2", "cluster.rollout_gpus=4", "--method", "m2po",
+                          "--out", run)
+        self.assertIn("M2PO: 2 steps in", done.stdout)
+        self.assertIn("warning: --driver runtime does not read cluster.slots, cluster.train_seconds, "
+                      "cluster.rollout_gpus", done.stderr)
+        warnings = pace_process.json_lines((run / "warnings.jsonl").read_text())
+        self.assertEqual(warnings[0]["kind"], "ignored_settings")
+        page = (run / "report.html").read_text()
+        self.assertIn("<h1>typed: M2PO on list_sum</h1>", page)
+        self.assertIn("cluster.rollout_gpus", page)
+
+    def test_weights_that_are_not_numbers_are_refused(self):
+        broken = self.folder / "broken"
+        shutil.copytree(self.model, broken)
+        data = bytearray((broken / "model.safetensors").read_bytes())
+        data[-4:] = struct.pack("<f", math.nan)
+        (broken / "model.safetensors").write_bytes(data)
+        for command in (["train", "tiny", f"policy.model={broken}"],
+                        ["eval", "tiny", f"policy.model={broken}"],
+                        ["generate", "--model", broken, "--greedy", "--max-tokens", "2"]):
+            done = pace_process.run(*command, cwd=self.folder)
+            self.assertNotEqual(done.returncode, 0, command)
+            self.assertIn("1 of", done.stderr)
+            self.assertIn("elements are NaN or infinite", done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_replay_gives_every_recorded_verdict(self):
         for driver, advantage in (("lab", "grpo"), ("runtime", "grpo"), ("lab", "remax")):
@@ -105,7 +142,7 @@ class TrainTest(unittest.TestCase):
                    "--driver", "lab", "--out", whole)
         for killed in self.killed_runs("lab"):
             self.assertEqual(self.last_weights(whole), self.last_weights(killed))
-            for name in ("metrics.jsonl", "decisions.jsonl", "events.jsonl"):
+            for name in ("metrics.jsonl", "decisions.jsonl", "events.jsonl", "responses.jsonl"):
                 self.assertEqual((whole / name).read_bytes(), (killed / name).read_bytes(), name)
 
     def test_a_runtime_run_that_is_killed_at_random_trains_no_group_twice(self):
