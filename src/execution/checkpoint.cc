@@ -17,7 +17,7 @@
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
 #include "model/devices.h"
-#include "record/tensorboard_writer.h"
+#include "record/crc32c.h"
 #include "text/read_file.h"
 
 namespace pace {

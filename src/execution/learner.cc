@@ -10,7 +10,7 @@
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
 #include "model/cuda/capture_gate.h"
-#include "record/tensorboard_writer.h"
+#include "record/crc32c.h"
 
 namespace pace {
 namespace {

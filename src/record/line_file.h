@@ -5,6 +5,9 @@
 //   json.Put("step", 7);
 //   Status status = file.End();
 //
+// With a limit the file is continued in parts: FILE, FILE.1, FILE.2, ... each closed once
+// it has reached the limit, at the end of a line. LineReader reads them as one.
+//
 // The first error sticks; status() tells it. Thread-safety: none.
 #ifndef PACE_RECORD_LINE_FILE_H_
 #define PACE_RECORD_LINE_FILE_H_
@@ -13,6 +16,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json_writer.h"
 #include "core/status.h"
@@ -28,8 +32,11 @@ class LineFile {
 
   // Creates the file, or empties it; with `must_be_new` an existing one is an error.
   Status Open(const std::string& path, bool must_be_new);
-  // Goes on behind what the file holds.
-  Status OpenToAppend(const std::string& path);
+  // Goes on after what the file holds; `full_parts` are the sizes of the parts before the
+  // one to append to.
+  Status OpenToAppend(const std::string& path, std::vector<int64_t> full_parts = {});
+  // From here on a part ends once it holds this many bytes; 0 = never.
+  void SetLimit(int64_t num_bytes) { limit_ = num_bytes; }
   bool is_open() const { return file_ != nullptr; }
 
   // From here on every line is written out at once, so that it can be watched.
@@ -48,8 +55,10 @@ class LineFile {
   // Any text, as it is.
   Status Text(std::string_view text);
 
-  // Writes out what is buffered and has the disk keep it. Returns the file's size.
-  Result<int64_t> Sync();
+  // Writes out what is buffered, so that others can read it.
+  Status WriteOutAll();
+  // Writes out what is buffered and has the disk keep it. Returns the size of every part.
+  Result<std::vector<int64_t>> Sync();
   // Writes out what is buffered and closes the file.
   Status Close();
   const Status& status() const { return status_; }
@@ -57,15 +66,21 @@ class LineFile {
  private:
   Status OpenAs(const std::string& path, const char* mode, const char* failure);
   void WriteOut();
+  void BeginNextPart();
   Status Ended(bool whole_line);
 
-  std::string path_;
+  std::string path_;                 // of the first part
+  std::vector<int64_t> full_parts_;  // sizes of the parts before the open one
+  int64_t limit_ = 0;
   std::FILE* file_ = nullptr;
   std::string buffer_;
-  int64_t num_bytes_ = 0;  // in the file; the buffer not counted
+  int64_t num_bytes_ = 0;  // in the open part; the buffer not counted
   bool every_line_ = false;
   Status status_;
 };
+
+// The name of a file's part: the file itself, then FILE.1, FILE.2, ...
+std::string PartName(const std::string& path, size_t part);
 
 // Has the disk keep what was written through this handle; pipes and devices
 // that cannot are left alone.

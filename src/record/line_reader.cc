@@ -2,22 +2,43 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+
+#include "record/line_file.h"
+#include "record/run_files.h"
 
 namespace pace {
 namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 18;
 
+std::FILE* OpenUnbuffered(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  if (file != nullptr) std::setvbuf(file, nullptr, _IONBF, 0);  // we buffer ourselves
+  return file;
+}
+
 }  // namespace
 
 Result<LineReader> LineReader::Open(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
+  std::FILE* const file = OpenUnbuffered(path);
   if (file == nullptr) {
     const std::string why = std::strerror(errno);
     return errno == ENOENT ? NotFound(path, ": ", why) : Unavailable(path, ": ", why);
   }
-  std::setvbuf(file, nullptr, _IONBF, 0);  // we buffer ourselves
   return LineReader(path, file);
+}
+
+bool LineReader::OpenNextPart() {
+  if (!IsRecordFile(std::filesystem::path(first_path_).filename().string())) return false;
+  const std::string next = PartName(first_path_, part_ + 1);
+  std::FILE* const file = OpenUnbuffered(next);
+  if (file == nullptr) return false;
+  file_.reset(file);
+  path_ = next;
+  ++part_;
+  line_number_ = 0;
+  return true;
 }
 
 Result<bool> LineReader::Fill() {
@@ -56,6 +77,7 @@ Result<bool> LineReader::Next() {
     if (!more.ok()) return more.status();
     searched = pending;
     if (*more) continue;
+    if (pending == 0 && OpenNextPart()) continue;
     if (pending == 0) return false;
     line_ = std::string_view(buffer_).substr(0, pending);
     begin_ = pending;

@@ -1,4 +1,5 @@
-// LineReader hands out a text file line by line, with bounded memory.
+// LineReader hands out a text file line by line, with bounded memory. A run's record that
+// goes on in parts (FILE, FILE.1, ..., see line_file.h) is read as one.
 //
 //   Result<LineReader> lines = LineReader::Open(path);
 //   while (true) {
@@ -49,11 +50,16 @@ class LineReader {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
-  LineReader(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+  LineReader(const std::string& path, std::FILE* file)
+      : path_(path), first_path_(path), file_(file) {}
+  // Goes on with the file's next part, if it has one.
+  bool OpenNextPart();
   // Reads more behind what is kept; false at the end of the file.
   Result<bool> Fill();
 
-  std::string path_;
+  std::string path_;  // of the part being read
+  std::string first_path_;
+  size_t part_ = 0;
   std::unique_ptr<std::FILE, Close> file_;
   std::string buffer_;
   size_t begin_ = 0;  // of what was not handed out yet

@@ -1,26 +1,30 @@
 #include "record/run_files.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 #include <variant>
 
+#include "record/line_file.h"
 #include "record/line_reader.h"
 #include "record/trace_reader.h"
 
 namespace pace {
 namespace {
 
-constexpr std::array<const char*, 8> kLineFiles = {kMetricsFile,   kDecisionsFile, kTraceFile,
-                                                   kEventsFile,    kRolloutsFile,  kEvaluationsFile,
-                                                   kResponsesFile, kWarningsFile};
+constexpr std::array<std::string_view, 8> kLineFiles = {
+    kMetricsFile,  kDecisionsFile,   kTraceFile,     kEventsFile,
+    kRolloutsFile, kEvaluationsFile, kResponsesFile, kWarningsFile};
 
-bool IsLineFile(const std::string& name) {
-  for (const char* known : kLineFiles) {
-    if (name == known) return true;
-  }
-  return false;
+// Whether it is a record of lines, or a later part of one.
+bool IsLineFile(std::string_view name) {
+  if (IsRecordFile(name)) return true;
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || !IsRecordFile(name.substr(0, dot))) return false;
+  const std::string_view part = name.substr(dot + 1);
+  return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 Status CheckCut(const std::string& path, int64_t size, bool has_lines) {
@@ -46,6 +50,19 @@ Status CheckCut(const std::string& path, int64_t size, bool has_lines) {
 
 }  // namespace
 
+bool IsRecordFile(std::string_view name) {
+  return std::find(kLineFiles.begin(), kLineFiles.end(), name) != kLineFiles.end();
+}
+
+std::vector<int64_t> PartSizes(const FileSizes& sizes, const std::string& name) {
+  std::vector<int64_t> parts;
+  while (true) {
+    const auto found = sizes.find(PartName(name, parts.size()));
+    if (found == sizes.end()) return parts;
+    parts.push_back(found->second);
+  }
+}
+
 Status CutBack(const std::string& directory, const std::string& tensorboard,
                const FileSizes& sizes) {
   for (const auto& [name, size] : sizes) {
@@ -60,10 +77,13 @@ Status CutBack(const std::string& directory, const std::string& tensorboard,
     std::filesystem::resize_file(path, static_cast<uint64_t>(size), error);
     if (error) return Unavailable(path, ": cannot be cut: ", error.message());
   }
-  std::vector<std::string> names(kLineFiles.begin(), kLineFiles.end());
-  names.push_back(tensorboard);
-  for (const std::string& name : names) {
-    if (sizes.contains(name)) continue;
+  std::vector<std::string> later;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if ((IsLineFile(name) || name == tensorboard) && !sizes.contains(name)) later.push_back(name);
+  }
+  if (error) return Unavailable(directory, ": cannot be read: ", error.message());
+  for (const std::string& name : later) {
     const std::string path = Concat(directory, "/", name);
     std::filesystem::remove(path, error);
     if (error) return Unavailable(path, ": cannot be removed: ", error.message());

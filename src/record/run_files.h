@@ -11,6 +11,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/status.h"
 #include "core/version.h"
@@ -26,8 +28,14 @@ inline constexpr char kEvaluationsFile[] = "eval.jsonl";
 inline constexpr char kResponsesFile[] = "responses.jsonl";
 inline constexpr char kWarningsFile[] = "warnings.jsonl";
 
-// Bytes by file name, without directory, as RunWriter::Flush tells them.
+// Bytes by file name, without directory, as RunWriter::Flush tells them. A record that goes
+// on in parts has an entry for each: events.jsonl, events.jsonl.1, ...
 using FileSizes = std::map<std::string, int64_t>;
+
+// Whether a file of this name, without directory, is a record of lines.
+bool IsRecordFile(std::string_view name);
+// The sizes of a record's parts, in order; empty where there is no such file.
+std::vector<int64_t> PartSizes(const FileSizes& sizes, const std::string& name);
 
 // Cuts every file of a run to its size and removes those without one: they were
 // begun later. A file that is missing, shorter, or not cut behind a whole line

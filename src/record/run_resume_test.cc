@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -229,13 +230,118 @@ TEST(RunResumeTest, FilesWithoutASizeBeginAnew) {
   EXPECT_EQ(FilesOf(directory), FilesOf(whole));
 }
 
-TEST(RunResumeTest, ARunKeepsItsLevelAndNeedsItsManifest) {
+TEST(RunResumeTest, ATraceBeginsWithItsRun) {
   const std::string directory = Fresh("level");
-  Begin(directory, RecordLevel::kMetrics).reset();
-  EXPECT_EQ(ResumeAll(directory, {}).status().message(),
+  auto writer = Begin(directory, RecordLevel::kMetrics);
+  WriteStep(*writer, 0);
+  const Sizes sizes = *writer->Flush();
+  writer.reset();
+  EXPECT_EQ(ResumeAll(directory, sizes).status().message(),
             "record.level = full: the run in " + directory +
-                " was begun with metrics (a run keeps its level)");
+                " was begun with metrics, and a trace must begin with its run");
+  // A run that begins again may have any.
+  EXPECT_TRUE(ResumeAll(directory, {}).ok());
+  EXPECT_EQ(ReadManifest(directory)->record, "full");
   EXPECT_EQ(ResumeAll(Fresh("nothing"), {}).status().code(), StatusCode::kNotFound);
+}
+
+TEST(RunResumeTest, ALowerLevelLeavesTheOtherFilesAsTheyAre) {
+  const std::string directory = Fresh("lower");
+  auto writer = Begin(directory);
+  WriteStep(*writer, 0);
+  const Sizes sizes = *writer->Flush();
+  writer.reset();
+  const auto before = FilesOf(directory);
+  auto resumed = RunWriter::Resume(directory, RecordLevel::kMetrics, true, sizes);
+  ASSERT_TRUE(resumed.ok()) << resumed.status().message();
+  WriteStep(**resumed, 1);
+  const Sizes later = *(*resumed)->Flush();
+  ASSERT_TRUE((*resumed)->Finish().ok());
+  EXPECT_EQ(ReadManifest(directory)->record, "metrics");
+  for (const char* name : {"events.jsonl", "trace.jsonl", "decisions.jsonl"}) {
+    EXPECT_EQ(later.at(name), sizes.at(name)) << name;
+  }
+  // And another resume does not take them for files that were begun later.
+  ASSERT_TRUE(RunWriter::Resume(directory, RecordLevel::kMetrics, true, later).ok());
+  auto after = FilesOf(directory);
+  for (const char* name : {"events.jsonl", "trace.jsonl", "decisions.jsonl"}) {
+    EXPECT_EQ(after[name], before.at(name)) << name;
+  }
+}
+
+TEST(RunResumeTest, EveryStepCanBeReadWhileTheRunIsAlive) {
+  const std::string directory = Fresh("alive");
+  const auto writer = Begin(directory);
+  for (int64_t step = 0; step < 3; ++step) {
+    WriteStep(*writer, step);
+    const auto files = FilesOf(directory);
+    for (const char* name : {"events.jsonl", "decisions.jsonl", "metrics.jsonl"}) {
+      const std::string& text = files.at(name);
+      EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), step + 1) << name;
+    }
+    const Result<RunData> run = ReadRun(directory);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_EQ(run->decisions.size(), static_cast<size_t>(step + 1));
+  }
+}
+
+// Files of so few bytes that every second step or so begins another part.
+constexpr int64_t kSmallPart = 400;
+
+std::unique_ptr<RunWriter> BeginInParts(const std::string& directory) {
+  Manifest manifest{"a run", "lab"};
+  manifest.tensorboard = true;
+  manifest.watchable = true;
+  manifest.max_file_bytes = kSmallPart;
+  auto writer = RunWriter::Create(directory, Settings(), manifest, RecordLevel::kFull);
+  EXPECT_TRUE(writer.ok()) << writer.status().message();
+  return std::move(*writer);
+}
+
+TEST(RunResumeTest, ALongRecordIsWrittenInPartsAndReadAsOne) {
+  const std::string whole = Fresh("one_part"), parts = Fresh("parts");
+  const auto one = Begin(whole);
+  const auto several = BeginInParts(parts);
+  for (int64_t step = 0; step < 20; ++step) {
+    WriteStep(*one, step);
+    WriteStep(*several, step);
+  }
+  ASSERT_TRUE(one->Finish().ok());
+  ASSERT_TRUE(several->Finish().ok());
+  const auto files = FilesOf(parts);
+  EXPECT_TRUE(files.contains("decisions.jsonl.2"));
+  std::string joined = files.at("decisions.jsonl");
+  for (int part = 1; files.contains(Concat("decisions.jsonl.", part)); ++part) {
+    const std::string& text = files.at(Concat("decisions.jsonl.", part));
+    EXPECT_LT(text.size(), 2 * kSmallPart);
+    joined += text;
+  }
+  EXPECT_EQ(joined, FilesOf(whole).at("decisions.jsonl"));
+  const Result<RunData> run = ReadRun(parts);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(run->decisions.size(), 20U);
+  EXPECT_EQ(run->metrics.num_rows(), 20U);
+}
+
+TEST(RunResumeTest, AKilledRunInPartsGoesOnToTheBytesOfOneThatWasNot) {
+  const std::string whole = Fresh("whole_parts"), killed = Fresh("killed_parts");
+  const auto through = BeginInParts(whole);
+  for (int64_t step = 0; step < 16; ++step) WriteStep(*through, step);
+  ASSERT_TRUE(through->Finish().ok());
+  for (const int64_t flushed : {0, 1, 4, 11}) {
+    fs::remove_all(killed);
+    auto first = BeginInParts(killed);
+    for (int64_t step = 0; step < flushed; ++step) WriteStep(*first, step);
+    const Result<Sizes> sizes = first->Flush();
+    ASSERT_TRUE(sizes.ok()) << sizes.status().message();
+    for (int64_t step = flushed; step < 14; ++step) WriteStep(*first, step);
+    first.reset();
+    auto second = RunWriter::Resume(killed, RecordLevel::kFull, true, *sizes, kSmallPart);
+    ASSERT_TRUE(second.ok()) << second.status().message();
+    for (int64_t step = flushed; step < 16; ++step) WriteStep(**second, step);
+    ASSERT_TRUE((*second)->Finish().ok());
+    EXPECT_EQ(FilesOf(killed), FilesOf(whole)) << "flushed before step " << flushed;
+  }
 }
 
 TEST(RunResumeTest, ATensorBoardFileIsNamedByTheRunsStart) {

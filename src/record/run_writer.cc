@@ -7,7 +7,10 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "core/check.h"
 #include "core/utf8.h"
@@ -62,6 +65,31 @@ Status WriteManifest(const std::string& path, const Settings& settings, const Ma
   return file.Close();
 }
 
+// Replaces a small file whole.
+Status Replace(const std::string& path, std::string_view text) {
+  const std::string aside = path + ".partial";
+  LineFile file;
+  PACE_RETURN_IF_ERROR(file.Open(aside, /*must_be_new=*/false));
+  PACE_RETURN_IF_ERROR(file.Text(text));
+  PACE_RETURN_IF_ERROR(file.Sync().status());
+  PACE_RETURN_IF_ERROR(file.Close());
+  std::error_code error;
+  std::filesystem::rename(aside, path, error);
+  if (error) return Unavailable(path, ": cannot be replaced: ", error.message());
+  return Status::Ok();
+}
+
+// The manifest with another record level.
+Status RestateLevel(const std::string& path, const std::string& before, const std::string& level) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string key = "\"record\":\"";
+  const size_t at = text.rfind(key + before + '"');
+  if (at == std::string::npos) return DataLoss(path, ": does not say its record level as written");
+  text.replace(at + key.size(), before.size(), level);
+  return Replace(path, text);
+}
+
 Status WriteConfig(const std::string& path, const Settings& settings) {
   LineFile file;
   PACE_RETURN_IF_ERROR(file.Open(path, /*must_be_new=*/false));
@@ -105,6 +133,7 @@ struct WriterOptions {
   bool tensorboard = false;
   bool watchable = false;
   int64_t start = 0;
+  int64_t max_file_bytes = kMaxRecordBytes;
 };
 
 class FileRunWriter final : public RunWriter {
@@ -119,8 +148,10 @@ class FileRunWriter final : public RunWriter {
       const bool goes_on = sizes.contains(part.name);
       if (part.opens_late && !goes_on) continue;
       const std::string path = Concat(directory_, "/", part.name);
-      PACE_RETURN_IF_ERROR(goes_on ? part.file->OpenToAppend(path) : part.file->Open(path, false));
+      PACE_RETURN_IF_ERROR(goes_on ? GoOn(part, path, sizes) : part.file->Open(path, false));
     }
+    for (const Part& part : Parts()) part.file->SetLimit(options_.max_file_bytes);
+    for (const auto& [name, size] : sizes) sizes_before_[name] = size;
     if (options_.watchable) {
       metrics_.WriteOutEveryLine();
       evaluations_.WriteOutEveryLine();
@@ -234,6 +265,10 @@ class FileRunWriter final : public RunWriter {
 
   Status WriteMetrics(const MetricsRow& row) override {
     if (!status_.ok()) return status_;
+    // Whoever sees the step's line finds its verdicts and responses too.
+    if (options_.watchable) {
+      for (const Part& part : Parts()) PACE_RETURN_IF_ERROR(Keep(part.file->WriteOutAll()));
+    }
     JsonWriter out = metrics_.Begin();
     PutRow(out, row);
     PACE_RETURN_IF_ERROR(Keep(metrics_.End()));
@@ -266,12 +301,12 @@ class FileRunWriter final : public RunWriter {
 
   Result<FileSizes> Flush() override {
     if (!status_.ok()) return status_;
-    FileSizes sizes;
+    FileSizes sizes = sizes_before_;  // a file that is not written any more stays as it is
     for (const Part& part : Parts()) {
       if (!part.file->is_open()) continue;
-      const Result<int64_t> size = part.file->Sync();
-      if (!size.ok()) return Keep(size.status());
-      sizes[part.name] = *size;
+      const Result<std::vector<int64_t>> parts = part.file->Sync();
+      if (!parts.ok()) return Keep(parts.status());
+      for (size_t i = 0; i < parts->size(); ++i) sizes[PartName(part.name, i)] = (*parts)[i];
     }
     if (board_.has_value()) {
       const Result<int64_t> size = board_->Sync();
@@ -307,6 +342,12 @@ class FileRunWriter final : public RunWriter {
              {kEvaluationsFile, &evaluations_, RecordLevel::kMetrics, true},
              {kResponsesFile, &responses_, RecordLevel::kMetrics, true},
              {kWarningsFile, &warnings_, RecordLevel::kMetrics, true}}};
+  }
+
+  static Status GoOn(const Part& part, const std::string& path, const FileSizes& sizes) {
+    std::vector<int64_t> full = PartSizes(sizes, part.name);
+    full.pop_back();
+    return part.file->OpenToAppend(path, std::move(full));
   }
 
   Status OpenLate(LineFile& file, const char* name) {
@@ -350,11 +391,16 @@ class FileRunWriter final : public RunWriter {
   const RecordLevel level_;
   LineFile metrics_, decisions_, trace_, events_, rollouts_, evaluations_, responses_, warnings_;
   std::optional<TensorBoardWriter> board_;
+  FileSizes sizes_before_;               // of a resumed run's files
   std::optional<PolicyVersion> served_;  // the one trace.jsonl stated last
   Status status_;
 };
 
 }  // namespace
+
+Status RewriteConfig(const std::string& directory, const Settings& settings) {
+  return Replace(directory + "/config.yaml", ToYaml(settings));
+}
 
 Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& directory,
                                                      const Settings& settings,
@@ -365,25 +411,32 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& director
   PACE_RETURN_IF_ERROR(WriteManifest(directory + "/manifest.json", settings, manifest, level));
   PACE_RETURN_IF_ERROR(WriteConfig(directory + "/config.yaml", settings));
   auto writer = std::make_unique<FileRunWriter>(
-      directory, WriterOptions{level, manifest.tensorboard, manifest.watchable, manifest.start});
+      directory, WriterOptions{level, manifest.tensorboard, manifest.watchable, manifest.start,
+                               manifest.max_file_bytes});
   PACE_RETURN_IF_ERROR(writer->Open({}));
   return std::unique_ptr<RunWriter>(std::move(writer));
 }
 
 Result<std::unique_ptr<RunWriter>> RunWriter::Resume(const std::string& directory,
                                                      RecordLevel level, bool tensorboard,
-                                                     const std::map<std::string, int64_t>& sizes) {
+                                                     const std::map<std::string, int64_t>& sizes,
+                                                     int64_t max_file_bytes) {
   PACE_CHECK(level != RecordLevel::kAuto, "RecordOptions::Resolve says what auto means");
   const Result<RunManifest> manifest = ReadManifest(directory);
   if (!manifest.ok()) return manifest.status();
-  const std::string_view wanted = kLevelNames.at(static_cast<size_t>(level));
-  if (manifest->record != wanted) {
-    return InvalidArgument("record.level = ", wanted, ": the run in ", directory,
-                           " was begun with ", manifest->record, " (a run keeps its level)");
+  const std::string wanted(kLevelNames.at(static_cast<size_t>(level)));
+  const bool starts_full = level == RecordLevel::kFull && manifest->record != wanted;
+  if (starts_full && !sizes.empty()) {
+    return InvalidArgument("record.level = full: the run in ", directory, " was begun with ",
+                           manifest->record, ", and a trace must begin with its run");
   }
   PACE_RETURN_IF_ERROR(CutBack(directory, TensorBoardWriter::FileName(manifest->start), sizes));
+  if (manifest->record != wanted) {
+    PACE_RETURN_IF_ERROR(RestateLevel(directory + "/manifest.json", manifest->record, wanted));
+  }
   auto writer = std::make_unique<FileRunWriter>(
-      directory, WriterOptions{level, tensorboard, /*watchable=*/true, manifest->start});
+      directory,
+      WriterOptions{level, tensorboard, /*watchable=*/true, manifest->start, max_file_bytes});
   PACE_RETURN_IF_ERROR(writer->Open(sizes));
   return std::unique_ptr<RunWriter>(std::move(writer));
 }

@@ -38,6 +38,9 @@
 
 namespace pace {
 
+// A record goes on in another part from here on (line_file.h).
+inline constexpr int64_t kMaxRecordBytes = int64_t{1} << 30;
+
 struct Manifest {
   std::string name;    // what reports call the run
   std::string driver;  // sim, lab, runtime
@@ -52,8 +55,12 @@ struct Manifest {
 
   // How it is recorded.
   bool tensorboard = false;  // metrics and evaluations as an event file, too
-  bool watchable = false;    // their lines reach the file one by one
+  bool watchable = false;    // their lines reach the file one by one, the others every step
+  int64_t max_file_bytes = kMaxRecordBytes;
 };
+
+// Replaces config.yaml of a run that goes on with other settings.
+Status RewriteConfig(const std::string& directory, const Settings& settings);
 
 // One member of a drawn group as trace.jsonl writes it.
 struct TraceMember {
@@ -86,12 +93,14 @@ class RunWriter {
                                                    const Settings& settings,
                                                    const Manifest& manifest, RecordLevel level);
   // Goes on with a run whose files had these sizes: cuts them back, removes
-  // what was begun later, appends. Level and manifest stay as they were, so
-  // another level is an error; the lines are watchable. A file that is shorter
-  // or missing is DataLoss, and then nothing is changed.
+  // what was begun later, appends; without sizes the run begins again. The lines are
+  // watchable. Another level than before is stated in the manifest: files that it leaves
+  // out stay as they are; full is an error, since a trace begins with its run. A file
+  // that is shorter or missing is DataLoss, and then nothing is changed.
   static Result<std::unique_ptr<RunWriter>> Resume(const std::string& directory, RecordLevel level,
                                                    bool tensorboard,
-                                                   const std::map<std::string, int64_t>& sizes);
+                                                   const std::map<std::string, int64_t>& sizes,
+                                                   int64_t max_file_bytes = kMaxRecordBytes);
   virtual ~RunWriter() = default;
 
   // decisions.jsonl from level decisions on.

@@ -1,11 +1,11 @@
 #include "record/tensorboard_writer.h"
 
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 
+#include "record/crc32c.h"
 #include "record/line_file.h"
 
 namespace pace {
@@ -24,32 +24,6 @@ constexpr uint32_t kValueSimple = 2;
 
 constexpr std::string_view kFileVersion = "brain.Event:2";
 constexpr uint32_t kMaskDelta = 0xa282ead8;
-
-constexpr std::array<uint32_t, 256> MakeCrcTable() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78U : 0);
-    table[byte] = crc;
-  }
-  return table;
-}
-constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
-
-#if defined(__x86_64__)
-// By the processor's own instruction, for checkpoints: eight bytes at a time for as
-// long as there are eight; `at` moves behind them.
-__attribute__((target("sse4.2"))) uint32_t CrcOfWords(std::string_view bytes, uint32_t crc,
-                                                      size_t& at) {
-  uint64_t sum = crc;
-  for (; bytes.size() - at >= sizeof(uint64_t); at += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + at, sizeof(word));
-    sum = __builtin_ia32_crc32di(sum, word);
-  }
-  return static_cast<uint32_t>(sum);
-}
-#endif
 
 void AppendVarint(std::string& out, uint64_t value) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
@@ -94,18 +68,6 @@ uint32_t Masked(uint32_t crc) {
 }
 
 }  // namespace
-
-uint32_t Crc32c(std::string_view bytes, uint32_t before) {
-  uint32_t crc = ~before;
-  size_t at = 0;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2") != 0) crc = CrcOfWords(bytes, crc, at);
-#endif
-  for (; at < bytes.size(); ++at) {
-    crc = kCrcTable[(crc ^ static_cast<uint8_t>(bytes[at])) & 0xff] ^ (crc >> 8);
-  }
-  return ~crc;
-}
 
 std::string TensorBoardWriter::FileName(int64_t start) {
   return Concat("events.out.tfevents.", start, ".pace");

@@ -63,10 +63,6 @@ class TensorBoardWriter {
   Status status_;
 };
 
-// CRC-32C (Castagnoli), as the records carry it before masking. `before` is that of what
-// stands in front: Crc32c(b, Crc32c(a)) == Crc32c(ab).
-uint32_t Crc32c(std::string_view bytes, uint32_t before = 0);
-
 }  // namespace pace
 
 #endif  // PACE_RECORD_TENSORBOARD_WRITER_H_

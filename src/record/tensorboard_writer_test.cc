@@ -9,6 +9,8 @@
 #include <sstream>
 #include <vector>
 
+#include "record/crc32c.h"
+
 namespace pace {
 namespace {
 
