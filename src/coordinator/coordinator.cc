@@ -49,7 +49,7 @@ std::vector<Command> Coordinator::Handle(const Event& event) {
   if (stopped_) return out;
   if (!started_) {
     started_ = true;
-    if (options_.evaluate_every > 0) {
+    if (options_.EvaluatesAt(version_)) {
       evaluating_.push_back(version_);
       out.push_back(Evaluate{version_});
     }
@@ -121,13 +121,12 @@ bool Coordinator::On(const StepFinished&, Commands& out) {
     published_ = version_;
     SyncWorkers(out);
   }
-  const auto due = [this](int64_t every) { return every > 0 && version_.step() % every == 0; };
-  if (due(options_.evaluate_every)) {
+  if (options_.EvaluatesAt(version_)) {
     evaluating_.push_back(version_);
     out.push_back(Evaluate{version_});
   }
   AbandonRunning(out);
-  if (due(options_.checkpoint_every)) {
+  if (options_.SavesAt(version_)) {
     checkpointing_ = true;
     out.push_back(Checkpoint{version_});
   }
@@ -274,8 +273,11 @@ void Coordinator::StartGroups(Commands& out) {
 
 void Coordinator::FinishIfDone(Commands& out) {
   if (!LastStepDone() && !stop_requested_) return;
-  if (training_ || checkpointing_ || !evaluating_.empty()) return;
-  if (options_.checkpoint_every > 0 && !final_checkpoint_done_) {
+  if (training_ || checkpointing_) return;
+  const bool saves = options_.SavesAtEnd() && !final_checkpoint_done_;
+  // A stop is saved at once; an evaluation under way is begun again by the run that goes on.
+  if (!evaluating_.empty() && !(saves && stop_requested_)) return;
+  if (saves) {
     checkpointing_ = true;
     out.push_back(Checkpoint{version_});
     return;

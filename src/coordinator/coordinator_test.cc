@@ -263,6 +263,41 @@ TEST_F(CoordinatorTest, StopFinishesTheUpdateAndSaves) {
   EXPECT_EQ(Finish(1), Lines{});
 }
 
+TEST_F(CoordinatorTest, AStopIsSavedBeforeTheEvaluationUnderWayEnds) {
+  options_.save_at_end = true;
+  options_.evaluate_every = 1;
+  Make(1, 2);
+  Join(0);
+  EXPECT_EQ(Send(StopRequested{}), (Lines{CommandToJson(Checkpoint{PolicyVersion(0)})}));
+  EXPECT_EQ(Send(CheckpointFinished{PolicyVersion(0)}), Lines{});
+  EXPECT_EQ(Send(EvaluationFinished{PolicyVersion(0)}), (Lines{CommandToJson(Stop{})}));
+}
+
+TEST_F(CoordinatorTest, TheLastStepIsSavedWhereTheDriverAsksForIt) {
+  options_.save_at_end = true;
+  options_.num_steps = 1;
+  Make(1, 1);
+  Join(0);
+  Finish(0);
+  EXPECT_EQ(Trained(0).back(), CommandToJson(Checkpoint{PolicyVersion(1)}));
+  EXPECT_EQ(Send(CheckpointFinished{PolicyVersion(1)}).back(), CommandToJson(Stop{}));
+}
+
+TEST_F(CoordinatorTest, ARecordedRunIsSavedAndEvaluatedWhereItWas) {
+  options_.num_steps = 100;
+  options_.checkpoint_every = 3;
+  options_.evaluate_every = 1;
+  options_.saved = {.last = 4, .versions = {1, 4}};
+  options_.evaluated = {.last = 2, .versions = {2}};
+  std::vector<int64_t> saved, evaluated;
+  for (int64_t step = 0; step <= 6; ++step) {
+    if (options_.SavesAt(PolicyVersion(step))) saved.push_back(step);
+    if (options_.EvaluatesAt(PolicyVersion(step))) evaluated.push_back(step);
+  }
+  EXPECT_EQ(saved, (std::vector<int64_t>{1, 4, 6}));
+  EXPECT_EQ(evaluated, (std::vector<int64_t>{2, 3, 4, 5, 6}));
+}
+
 TEST_F(CoordinatorTest, StopsAfterTheLastStepOnceEvaluationsAreDone) {
   options_.num_steps = 1;
   options_.evaluate_every = 1;

@@ -3,11 +3,20 @@
 #define PACE_COORDINATOR_OPTIONS_H_
 
 #include <cstdint>
+#include <set>
 
 #include "config/run_options.h"
 #include "config/settings.h"
+#include "core/version.h"
 
 namespace pace {
+
+// Which versions a recorded run was saved or evaluated at. The settings may have changed
+// when the run was resumed, so a replay takes them from the record.
+struct RecordedVersions {
+  int64_t last = -1;  // of the record; later versions follow the settings
+  std::set<int64_t> versions = {};
+};
 
 struct CoordinatorOptions {
   int64_t batch = 12;
@@ -16,6 +25,10 @@ struct CoordinatorOptions {
   int64_t sync_interval = 1;
   int64_t checkpoint_every = 0;  // steps; 0 = never
   int64_t evaluate_every = 0;    // steps; 0 = never
+  // A checkpoint is taken at the end of the run too, whatever checkpoint_every says.
+  bool save_at_end = false;
+  RecordedVersions saved = {};
+  RecordedVersions evaluated = {};
   Requeue requeue = Requeue::kLost;
   int64_t max_attempts = 3;
   // The last member of a group is a greedy response, which no step trains on: it has no
@@ -24,6 +37,17 @@ struct CoordinatorOptions {
   PoolOptions pool{};
 
   static CoordinatorOptions Of(const Settings& settings);
+
+  // Whether this version is saved, or evaluated, as soon as there is one.
+  bool SavesAt(PolicyVersion version) const { return Due(version, checkpoint_every, saved); }
+  bool EvaluatesAt(PolicyVersion version) const { return Due(version, evaluate_every, evaluated); }
+  bool SavesAtEnd() const { return save_at_end || checkpoint_every > 0; }
+
+ private:
+  static bool Due(PolicyVersion version, int64_t every, const RecordedVersions& recorded) {
+    if (version.step() <= recorded.last) return recorded.versions.contains(version.step());
+    return every > 0 && version.step() % every == 0;
+  }
 };
 
 }  // namespace pace

@@ -1,5 +1,6 @@
 #include "sim/replay.h"
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -139,6 +140,40 @@ class TracePlayer {
   std::optional<ProgressGuard> guard_;
 };
 
+// Where a recorded run was saved and evaluated. The checkpoint of a stop is left out: the
+// stop itself asks for it.
+Status ReadSchedule(const std::string& path, CoordinatorOptions& options) {
+  Result<LineReader> lines = LineReader::Open(path);
+  if (!lines.ok()) return lines.status();
+  bool stopping = false;
+  while (true) {
+    const Result<bool> more = lines->Next();
+    if (!more.ok()) return more.status();
+    if (!*more) return Status::Ok();
+    const auto names = [&lines](std::string_view event) {
+      return lines->line().find(event) != std::string_view::npos;
+    };
+    if (!names("checkpoint_finished") && !names("evaluation_finished") &&
+        !names("stop_requested")) {
+      continue;
+    }
+    const Result<Event> event = EventFromJson(lines->line());
+    if (!event.ok()) continue;  // the replay itself says so, when it comes to this line
+    if (const auto* saved = std::get_if<CheckpointFinished>(&*event)) {
+      const bool scheduled =
+          options.checkpoint_every > 0 && saved->step.step() % options.checkpoint_every == 0;
+      if (!stopping || scheduled) options.saved.versions.insert(saved->step.step());
+      options.saved.last = std::max(options.saved.last, saved->step.step());
+      stopping = false;
+    } else if (const auto* evaluated = std::get_if<EvaluationFinished>(&*event)) {
+      options.evaluated.versions.insert(evaluated->version.step());
+      options.evaluated.last = std::max(options.evaluated.last, evaluated->version.step());
+    } else if (std::holds_alternative<StopRequested>(*event)) {
+      stopping = true;
+    }
+  }
+}
+
 }  // namespace
 
 Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uint64_t seed,
@@ -162,8 +197,11 @@ Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
   if (!lines.ok()) return lines.status();
   LinePrinter printer(sink);
   const int64_t batch = settings.batch.num_groups;
+  CoordinatorOptions options = CoordinatorOptions::Of(settings);
+  options.save_at_end = true;
+  PACE_RETURN_IF_ERROR(ReadSchedule(path, options));
   Coordinator coordinator(
-      CoordinatorOptions::Of(settings),
+      options,
       MakeAdmissionPolicy(settings.admission, batch, static_cast<uint64_t>(settings.run.seed)),
       MakeSupplyPolicy(settings.supply, batch), &printer);
   if (!snapshot_path.empty()) {
