@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/checkpoint_bench.h"
 #include "bench/controller_bench.h"
 #include "bench/decode_bench.h"
 #include "bench/gpu_method_bench.h"
@@ -64,6 +65,11 @@ Result<std::string> Run(const BenchArguments& arguments) {
                           .repetitions = arguments.repetitions,
                           .python = python,
                           .num_threads = arguments.num_threads});
+  }
+  if (arguments.what == "checkpoint") {
+    return RunCheckpointBench({.repetitions = arguments.repetitions,
+                               .num_responses = arguments.num_responses,
+                               .num_tokens = arguments.num_tokens});
   }
   if (arguments.what == "sandbox") {
     return RunSandboxBench({.repetitions = arguments.repetitions});

@@ -2,7 +2,8 @@
 //
 // main.cc reads the command line into these structs; a command runs and returns
 // the process's exit code: 0, or 2 after one line on stderr that says what was
-// wrong. Data goes to stdout, words to stderr.
+// wrong; train and sft return 3 after a signal asked them to stop and they saved. Data goes to
+// stdout, words to stderr.
 #ifndef PACE_CLI_COMMANDS_H_
 #define PACE_CLI_COMMANDS_H_
 
@@ -61,6 +62,8 @@ struct BenchArguments {
   std::vector<int64_t> batches = {1, 128};  // decode
   int64_t context = 512;                    // decode
   bool json = false;                        // also on a terminal
+  int64_t num_responses = 100'000;          // checkpoint
+  int64_t num_tokens = 1'000;               // checkpoint: of a response
 };
 int RunBenchCommand(const BenchArguments& arguments);
 

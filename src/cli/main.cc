@@ -84,8 +84,8 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
                                "pace bench rollout --threads 2 > bench.json\n"
                                "  pace bench train --repetitions 5 > train.json");
   bench->add_option("what", arguments.what, "What to measure")
-      ->check(CLI::IsMember(
-          {"controller", "decode", "methods", "rollout", "sandbox", "tokenizer", "train"}))
+      ->check(CLI::IsMember({"checkpoint", "controller", "decode", "methods", "rollout", "sandbox",
+                             "tokenizer", "train"}))
       ->capture_default_str();
   bench->add_option("--repetitions", arguments.repetitions, "Rounds over all measurements")
       ->check(CLI::Range(1, 1000))
@@ -109,6 +109,10 @@ void AddBench(CLI::App& app, BenchArguments& arguments) {
   bench->add_option("--batch", arguments.batches, "decode: sequences at a time")
       ->capture_default_str();
   bench->add_option("--context", arguments.context, "decode: tokens before the first")
+      ->capture_default_str();
+  bench->add_option("--responses", arguments.num_responses, "checkpoint: responses saved")
+      ->capture_default_str();
+  bench->add_option("--tokens", arguments.num_tokens, "checkpoint: tokens of a response")
       ->capture_default_str();
   bench->add_flag("--json", arguments.json,
                   "One JSON object, also on a terminal (elsewhere it is always one)");
@@ -207,7 +211,7 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
                                "pace train tiny\n"
                                "  pace train tiny --method async run.num_steps=40\n"
                                "  pace train tiny --driver lab\n"
-                               "  pace train --resume runs/tiny");
+                               "  pace train --resume runs/tiny run.num_steps=160");
   train->add_option("settings", arguments.settings, kSettingsHelp);
   train->add_option("overrides", arguments.overrides, kOverridesHelp);
   train->add_option("--method", arguments.method, Concat("A method's settings: ", MethodNames()));
@@ -217,7 +221,8 @@ void AddTrain(CLI::App& app, TrainArguments& arguments) {
       ->check(CLI::IsMember({"runtime", "lab"}))
       ->capture_default_str();
   train->add_option("--out", arguments.out, "The run directory (default: runs/NAME)");
-  train->add_option("--resume", arguments.resume, "A run directory to go on with");
+  train->add_option("--resume", arguments.resume,
+                    "A run directory to go on with; then key=value, as run.num_steps=60");
   train
       ->add_option("--threads", arguments.num_threads,
                    "lab: 2 = training is computed beside generation")

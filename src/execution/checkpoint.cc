@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <utility>
 
 #include "core/json_scanner.h"
@@ -28,6 +28,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kPartial = ".partial-";
 constexpr std::string_view kList = "files.json";
+constexpr char kGroups[] = "groups.bin";
+constexpr char kInFlight[] = "in_flight.bin";
+constexpr char kSettings[] = "settings.yaml";
+constexpr char kCoordinator[] = "coordinator.json";
 constexpr size_t kMaxFileBytes = size_t{1} << 40;
 
 std::string FolderName(PolicyVersion step) {
@@ -62,12 +66,6 @@ Result<std::string> Read(const fs::path& path) {
   return ReadFile(path.string(), kMaxFileBytes);
 }
 
-struct FileSum {
-  int64_t num_bytes = 0;
-  uint32_t crc32c = 0;
-  friend bool operator==(const FileSum&, const FileSum&) = default;
-};
-
 // Block by block: weights may be larger than the memory.
 Result<FileSum> SumOf(const fs::path& path) {
   PACE_RETURN_IF_ERROR(CheckPlain(path));
@@ -95,11 +93,15 @@ std::string ListLine(std::string_view key, const std::string& name, const FileSu
   return line + "\n";
 }
 
-// Every file with its length and checksum; the last line is of those before it.
-Result<std::string> ListFiles(const fs::path& folder) {
-  std::map<std::string, FileSum> sums;
+// By file name.
+using FileSums = std::map<std::string, FileSum>;
+
+// Every file with its length and checksum, where `sums` does not know them already; the
+// last line is of those before it.
+Result<std::string> ListFiles(const fs::path& folder, FileSums sums) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (sums.contains(entry.path().filename().string())) continue;
     const Result<FileSum> sum = SumOf(entry.path());
     if (!sum.ok()) return sum.status();
     sums.emplace(entry.path().filename().string(), *sum);
@@ -146,6 +148,15 @@ Status ScanListLine(std::string_view line, std::string& name, FileSum& sum) {
   return Status::Ok();
 }
 
+Status Damaged(const fs::path& path) {
+  return DataLoss(path.string(), ": is damaged (its checksum is not the one written)");
+}
+
+// Responses are summed up as they are read: they may be most of the checkpoint.
+bool IsSummedWhenRead(const fs::path& path) {
+  return path.extension() == ".bin";
+}
+
 Status CheckFile(const fs::path& path, const FileSum& written) {
   PACE_RETURN_IF_ERROR(CheckPlain(path));
   std::error_code error;
@@ -153,15 +164,15 @@ Status CheckFile(const fs::path& path, const FileSum& written) {
   if (!error && num_bytes != written.num_bytes) {
     return DataLoss(path.string(), ": has ", num_bytes, " bytes of ", written.num_bytes);
   }
+  if (IsSummedWhenRead(path)) return Status::Ok();
   const Result<FileSum> sum = SumOf(path);
   if (!sum.ok()) return sum.status();
-  if (*sum == written) return Status::Ok();
-  return DataLoss(path.string(), ": is damaged (its checksum is not the one written)");
+  return *sum == written ? Status::Ok() : Damaged(path);
 }
 
-// The names that files.json lists, all as they were written, and no others that a
-// loader would read.
-Status CheckFiles(const fs::path& folder) {
+// What files.json lists, all as they were written, and no others that a loader would
+// read.
+Result<FileSums> CheckFiles(const fs::path& folder) {
   const fs::path path = folder / kList;
   const Result<std::string> text = Read(path);
   if (!text.ok()) return text.status();
@@ -172,25 +183,27 @@ Status CheckFiles(const fs::path& folder) {
   if (list.empty() || text->substr(list.size()) != ListLine("list", std::string(kList), own)) {
     return DataLoss(path.string(), ": is damaged (its last line does not fit the others)");
   }
-  std::set<std::string> names = {std::string(kList)};
+  FileSums listed;
   const auto check = [&](std::string_view line) -> Status {
     std::string name;
     FileSum sum;
     PACE_RETURN_IF_ERROR(ScanListLine(line, name, sum));
     PACE_RETURN_IF_ERROR(CheckFile(folder / name, sum));
-    names.insert(std::move(name));
+    listed.emplace(std::move(name), sum);
     return Status::Ok();
   };
   PACE_RETURN_IF_ERROR(ForLines(list, path, check));
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const fs::path& file = entry.path();
-    const bool is_read = file.extension() == ".json" || file.extension() == ".safetensors";
-    if (is_read && !names.contains(file.filename().string())) {
+    const bool is_read = file.extension() == ".json" || file.extension() == ".safetensors" ||
+                         file.extension() == ".bin" || file.extension() == ".yaml";
+    if (is_read && file.filename() != kList && !listed.contains(file.filename().string())) {
       return DataLoss(file.string(), ": is not listed in ", kList);
     }
   }
-  return error ? Unavailable(folder.string(), ": ", error.message()) : Status::Ok();
+  if (error) return Unavailable(folder.string(), ": ", error.message());
+  return listed;
 }
 
 Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy& policy,
@@ -202,17 +215,28 @@ Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy
     PACE_RETURN_IF_ERROR(
         WriteSafetensors((folder / "served.safetensors").string(), on_host->views(), {}));
   }
-  PACE_RETURN_IF_ERROR(WriteText(folder / "coordinator.json", ToJson(run.coordinator)));
-  std::string lines;
-  for (const GroupTrajectories& group : run.groups) lines += GroupToJson(group) + "\n";
-  PACE_RETURN_IF_ERROR(WriteText(folder / "groups.jsonl", lines));
-  lines.clear();
-  for (const GroupInFlight& group : run.in_flight) lines += InFlightToJson(group) + "\n";
-  PACE_RETURN_IF_ERROR(WriteText(folder / "in_flight.jsonl", lines));
+  PACE_RETURN_IF_ERROR(WriteText(folder / kCoordinator, ToJson(run.coordinator)));
+  FileSums sums;
+  const Result<FileSum> groups = WriteGroups((folder / kGroups).string(), run.groups);
+  if (!groups.ok()) return groups.status();
+  sums.emplace(kGroups, *groups);
+  const Result<FileSum> in_flight = WriteInFlight((folder / kInFlight).string(), run.in_flight);
+  if (!in_flight.ok()) return in_flight.status();
+  sums.emplace(kInFlight, *in_flight);
   PACE_RETURN_IF_ERROR(WriteText(folder / "run.json", RunToJson(run)));
-  const Result<std::string> list = ListFiles(folder);
+  if (!run.settings.empty()) {
+    PACE_RETURN_IF_ERROR(WriteText(folder / kSettings, run.settings));
+  }
+  const Result<std::string> list = ListFiles(folder, std::move(sums));
   if (!list.ok()) return list.status();
   return WriteText(folder / kList, *list);
+}
+
+// By the step in their names.
+bool IsOlder(const fs::path& a, const fs::path& b) {
+  const std::string left = a.filename().string();
+  const std::string right = b.filename().string();
+  return left.size() != right.size() ? left.size() < right.size() : left < right;
 }
 
 // Folders of whole checkpoints, the oldest first.
@@ -222,22 +246,12 @@ std::vector<fs::path> Folders(const fs::path& checkpoints) {
   for (const auto& entry : fs::directory_iterator(checkpoints, error)) {
     if (entry.path().filename().string().starts_with(kPrefix)) folders.push_back(entry.path());
   }
-  std::sort(folders.begin(), folders.end(), [](const fs::path& a, const fs::path& b) {
-    const std::string left = a.filename().string();
-    const std::string right = b.filename().string();
-    return left.size() != right.size() ? left.size() < right.size() : left < right;
-  });
+  std::sort(folders.begin(), folders.end(), IsOlder);
   return folders;
 }
 
 void RemoveOld(const fs::path& checkpoints, int64_t keep) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(checkpoints, ignored)) {
-    // Left by a process that was killed.
-    if (entry.path().filename().string().starts_with(kPartial)) {
-      fs::remove_all(entry.path(), ignored);
-    }
-  }
   const std::vector<fs::path> folders = Folders(checkpoints);
   for (size_t i = 0; keep > 0 && i + static_cast<size_t>(keep) < folders.size(); ++i) {
     fs::remove_all(folders[i], ignored);
@@ -255,41 +269,73 @@ Status CheckTensors(const fs::path& folder, bool has_served) {
   return SafetensorsFile::Open((folder / "optimizer.safetensors").string()).status();
 }
 
+// Every group of one file of responses, in the present form or as JSON lines.
+template <typename Group, typename Binary, typename FromJson>
+Status ReadResponses(const fs::path& folder, const FileSums& listed, const std::string& name,
+                     std::vector<Group>& groups, const Binary& read, const FromJson& from_json) {
+  const fs::path path = folder / name;
+  if (const auto written = listed.find(name); written != listed.end()) {
+    const Result<FileSum> sum = read(path.string(), groups);
+    if (!sum.ok()) return sum.status();
+    return *sum == written->second ? Status::Ok() : Damaged(path);
+  }
+  const fs::path lines = fs::path(path).replace_extension(".jsonl");
+  if (!listed.contains(lines.filename().string())) return NotFound(path.string(), ": is missing");
+  const Result<std::string> text = Read(lines);
+  if (!text.ok()) return text.status();
+  return ForLines(*text, lines, [&](std::string_view line) {
+    Result<Group> group = from_json(line);
+    if (group.ok()) groups.push_back(std::move(group).value());
+    return group.status();
+  });
+}
+
+Result<CoordinatorSnapshot> ReadCoordinator(const fs::path& folder) {
+  const fs::path path = folder / kCoordinator;
+  const Result<std::string> text = Read(path);
+  if (!text.ok()) return text.status();
+  return SnapshotFromJson(*text, path.string());
+}
+
 Result<RunCheckpoint> ReadParts(const fs::path& folder) {
-  PACE_RETURN_IF_ERROR(CheckFiles(folder));
+  const Result<FileSums> listed = CheckFiles(folder);
+  if (!listed.ok()) return listed.status();
   RunCheckpoint run;
-  const auto read = [&](const char* name, const auto& take) -> Status {
-    const Result<std::string> text = Read(folder / name);
-    if (!text.ok()) return text.status();
-    return take(*text, folder / name);
-  };
-  PACE_RETURN_IF_ERROR(read("run.json", [&](const std::string& text, const fs::path& path) {
-    return RunFromJson(text, run).At(path.string());
-  }));
-  PACE_RETURN_IF_ERROR(read("coordinator.json", [&](const std::string& text, const fs::path& path) {
-    Result<CoordinatorSnapshot> snapshot = SnapshotFromJson(text, path.string());
-    if (!snapshot.ok()) return snapshot.status();
-    run.coordinator = std::move(snapshot).value();
-    for (PooledGroup& group : run.coordinator.pool) group.summary.members = group.members;
-    return Status::Ok();
-  }));
-  PACE_RETURN_IF_ERROR(read("groups.jsonl", [&](const std::string& text, const fs::path& path) {
-    return ForLines(text, path, [&](std::string_view line) {
-      Result<GroupTrajectories> group = GroupFromJson(line);
-      if (group.ok()) run.groups.push_back(std::move(group).value());
-      return group.status();
-    });
-  }));
-  PACE_RETURN_IF_ERROR(read("in_flight.jsonl", [&](const std::string& text, const fs::path& path) {
-    return ForLines(text, path, [&](std::string_view line) {
-      Result<GroupInFlight> group = InFlightFromJson(line);
-      if (group.ok()) run.in_flight.push_back(std::move(group).value());
-      return group.status();
-    });
-  }));
+  const Result<std::string> text = Read(folder / "run.json");
+  if (!text.ok()) return text.status();
+  PACE_RETURN_IF_ERROR(RunFromJson(*text, run).At((folder / "run.json").string()));
+  Result<CoordinatorSnapshot> snapshot = ReadCoordinator(folder);
+  if (!snapshot.ok()) return snapshot.status();
+  run.coordinator = std::move(snapshot).value();
+  for (PooledGroup& group : run.coordinator.pool) group.summary.members = group.members;
+  PACE_RETURN_IF_ERROR(
+      ReadResponses(folder, *listed, kGroups, run.groups, ReadGroups, GroupFromJson));
+  PACE_RETURN_IF_ERROR(
+      ReadResponses(folder, *listed, kInFlight, run.in_flight, ReadInFlight, InFlightFromJson));
+  if (listed->contains(kSettings)) {
+    Result<std::string> settings = Read(folder / kSettings);
+    if (!settings.ok()) return settings.status();
+    run.settings = std::move(settings).value();
+  }
   PACE_RETURN_IF_ERROR(CheckAgreement(run).At(folder.string()));
   PACE_RETURN_IF_ERROR(CheckTensors(folder, run.served != run.step));
   return run;
+}
+
+// Puts a whole folder in the place of another, or of none, at one moment.
+Status PutInPlace(const fs::path& aside, const fs::path& target) {
+  // A run that was resumed may come to a step again that it had reached before.
+  std::error_code error;
+  if (fs::exists(target, error)) {
+    if (::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+      fs::remove_all(aside, error);
+      return Status::Ok();
+    }
+    fs::remove_all(target, error);  // a file system that cannot exchange
+  }
+  fs::rename(aside, target, error);
+  if (error) return Unavailable(target.string(), ": cannot be put in place: ", error.message());
+  return Status::Ok();
 }
 
 }  // namespace
@@ -302,30 +348,75 @@ Result<std::string> SaveCheckpoint(const std::string& checkpoints, const RunChec
   const fs::path aside = root / (std::string(kPartial) + FolderName(run.step));
   std::error_code error;
   fs::create_directories(root, error);
-  fs::remove_all(aside, error);
-  if (!fs::create_directory(aside, error)) {
-    return Unavailable(aside.string(), ": cannot be created: ", error.message());
+  RemovePartialCheckpoints(checkpoints);
+  error.clear();
+  fs::create_directory(aside, error);
+  if (error) return Unavailable(aside.string(), ": cannot be created: ", error.message());
+  Status status = WriteParts(aside, run, policy, learner, served);
+  if (status.ok()) status = FlushFolder(aside);
+  if (status.ok()) status = PutInPlace(aside, target);
+  if (!status.ok()) {
+    fs::remove_all(aside, error);
+    return status;
   }
-  PACE_RETURN_IF_ERROR(WriteParts(aside, run, policy, learner, served));
-  PACE_RETURN_IF_ERROR(FlushFolder(aside));
-  // A run that was resumed may come to a step again that it had reached before.
-  fs::remove_all(target, error);
-  fs::rename(aside, target, error);
-  if (error) return Unavailable(target.string(), ": cannot be put in place: ", error.message());
   PACE_RETURN_IF_ERROR(FlushFolder(root));
   RemoveOld(root, keep);
   return target.string();
 }
 
+Result<std::optional<LoadedCheckpoint>> FindCheckpoint(
+    const std::string& checkpoints, ResumeFrom from, const std::function<void(std::string)>& note) {
+  std::vector<fs::path> folders = Folders(checkpoints);
+  std::reverse(folders.begin(), folders.end());
+  std::vector<fs::path> stopped;  // asked for by a stop
+  if (from == ResumeFrom::kNewestScheduled) {
+    const auto is_scheduled = [](const fs::path& folder) {
+      const Result<CoordinatorSnapshot> snapshot = ReadCoordinator(folder);
+      return !snapshot.ok() || !snapshot->stop_requested;
+    };
+    const auto rest = std::stable_partition(folders.begin(), folders.end(), is_scheduled);
+    stopped.assign(rest, folders.end());
+    folders.erase(rest, folders.end());
+  }
+  const bool has_any = !folders.empty();
+  for (const fs::path& folder : stopped) {
+    if (has_any && IsOlder(folder, folders.front())) continue;
+    note(Concat("passed over checkpoint ", folder.string(),
+                ": a stop asked for it, and a run that nobody stops is not saved there"));
+  }
+  if (has_any) folders.insert(folders.end(), stopped.begin(), stopped.end());
+  for (const fs::path& folder : folders) {
+    Result<RunCheckpoint> run = ReadParts(folder);
+    if (run.ok()) return std::optional(LoadedCheckpoint{folder.string(), std::move(run).value()});
+    note(Concat("skipped checkpoint ", folder.string(), ": ", run.status().message()));
+  }
+  if (has_any) return NotFound(checkpoints, ": holds no whole checkpoint to resume from");
+  return std::optional<LoadedCheckpoint>();
+}
+
 Result<LoadedCheckpoint> LoadNewestCheckpoint(const std::string& checkpoints,
                                               const std::function<void(std::string)>& note) {
-  const std::vector<fs::path> folders = Folders(checkpoints);
-  for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
-    Result<RunCheckpoint> run = ReadParts(*folder);
-    if (run.ok()) return LoadedCheckpoint{folder->string(), std::move(run).value()};
-    note(Concat("skipped checkpoint ", folder->string(), ": ", run.status().message()));
+  Result<std::optional<LoadedCheckpoint>> found =
+      FindCheckpoint(checkpoints, ResumeFrom::kNewest, note);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) {
+    return NotFound(checkpoints, ": holds no whole checkpoint to resume from");
   }
-  return NotFound(checkpoints, ": holds no whole checkpoint to resume from");
+  return **std::move(found);
+}
+
+std::string NewestCheckpointFolder(const std::string& checkpoints) {
+  const std::vector<fs::path> folders = Folders(checkpoints);
+  return folders.empty() ? "" : folders.back().string();
+}
+
+void RemovePartialCheckpoints(const std::string& checkpoints) {
+  std::error_code ignored;
+  std::vector<fs::path> partial;
+  for (const auto& entry : fs::directory_iterator(checkpoints, ignored)) {
+    if (entry.path().filename().string().starts_with(kPartial)) partial.push_back(entry.path());
+  }
+  for (const fs::path& folder : partial) fs::remove_all(folder, ignored);
 }
 
 }  // namespace pace

@@ -5,14 +5,16 @@
 //     optimizer.safetensors                               moments and update count
 //     served.safetensors      the weights that engines serve, where they are older
 //     coordinator.json        the coordinator's snapshot
-//     groups.jsonl            finished responses of groups not yet trained on
-//     in_flight.jsonl         responses so far, of groups that run
+//     groups.bin              finished responses of groups not yet trained on
+//     in_flight.bin           responses so far, of groups that run (response_file.h)
 //     run.json                clock, totals, lengths of the records
+//     settings.yaml           the run's settings
 //     files.json              every file with its length and checksum, and its own
 //
 // It is written aside, flushed and renamed; older ones beyond the wanted number
-// go afterwards. A folder that is incomplete or damaged, or whose parts do not agree, is
-// skipped with a note.
+// go afterwards. A save that fails leaves nothing. A folder that is incomplete or damaged,
+// or whose parts do not agree, is skipped with a note. Checkpoints of earlier versions
+// (groups.jsonl, in_flight.jsonl, no settings) are read too.
 // Thread-safety: functions; one writer per folder.
 #ifndef PACE_EXECUTION_CHECKPOINT_H_
 #define PACE_EXECUTION_CHECKPOINT_H_
@@ -20,7 +22,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "coordinator/snapshot.h"
@@ -30,6 +34,7 @@
 #include "execution/curriculum.h"
 #include "execution/journal.h"
 #include "execution/policy.h"
+#include "execution/response_file.h"
 #include "execution/trajectory.h"
 #include "model/weight_set.h"
 #include "record/step_clock.h"
@@ -38,13 +43,6 @@
 namespace pace {
 
 struct LearnerState;
-
-// Unfinished responses of one group on one worker.
-struct GroupInFlight {
-  GroupId group{};
-  std::vector<int64_t> members = {};
-  std::vector<PartialResponse> responses = {};  // one each
-};
 
 // A tool's call that a virtual clock has not seen return; the program is run again.
 struct CallInFlight {
@@ -67,6 +65,11 @@ struct RunCheckpoint {
   std::vector<GroupInFlight> in_flight = {};
   std::vector<CallInFlight> calls = {};
   std::map<std::string, int64_t> record_sizes = {};  // of the run's files
+  // The run's settings as YAML, and who wrote the checkpoint; empty in those of earlier
+  // versions.
+  std::string settings = {};
+  std::string version = {};
+  std::string commit = {};
 };
 
 // `served`: null where engines serve the learner's own weights. Returns the
@@ -80,9 +83,26 @@ struct LoadedCheckpoint {
   RunCheckpoint run = {};
 };
 
-// The newest whole one. `note` hears of each that was skipped, and why.
+// Which of a run's checkpoints it goes on from.
+enum class ResumeFrom {
+  kNewest,
+  // The newest that the run would have taken without a stop: one that a stop asked for is
+  // passed over. So a lab run goes through the same moments, stopped or not.
+  kNewestScheduled,
+};
+
+// The newest whole one; none where the run has taken none yet. `note` hears of each that
+// was skipped, and why. Where all are damaged it is an error, but one of a stop that is
+// whole is taken before that.
+Result<std::optional<LoadedCheckpoint>> FindCheckpoint(
+    const std::string& checkpoints, ResumeFrom from, const std::function<void(std::string)>& note);
+// The same, but having none is an error too.
 Result<LoadedCheckpoint> LoadNewestCheckpoint(const std::string& checkpoints,
                                               const std::function<void(std::string)>& note);
+// The newest folder by name; empty where there is none.
+std::string NewestCheckpointFolder(const std::string& checkpoints);
+// What saves that were cut short left behind. REQUIRES: no other process saves here
+void RemovePartialCheckpoints(const std::string& checkpoints);
 
 // Of an engine's unfinished request, and back.
 GroupInFlight InFlightOf(GroupRequest request);
@@ -91,15 +111,13 @@ struct ResumedGroup {
   GroupRequest request = {};
 };
 // `attempt` is Coordinator::AttemptOf the group.
-Result<ResumedGroup> ResumeGroup(const GroupInFlight& group, const TrajectoryStore& store,
+Result<ResumedGroup> ResumeGroup(GroupInFlight group, const TrajectoryStore& store,
                                  const Curriculum& curriculum, int64_t attempt);
 // served.safetensors of a checkpoint, mapped.
 Result<WeightSet> LoadServedWeights(const ModelConfig& config, const std::string& folder);
 
-// The parts in JSON, for tests and fuzzing.
-std::string GroupToJson(const GroupTrajectories& group);
+// The parts in JSON, for tests and fuzzing. Groups are written in binary now.
 Result<GroupTrajectories> GroupFromJson(std::string_view json);
-std::string InFlightToJson(const GroupInFlight& group);
 Result<GroupInFlight> InFlightFromJson(std::string_view json);
 std::string RunToJson(const RunCheckpoint& run);
 Status RunFromJson(std::string_view json, RunCheckpoint& run);

@@ -48,7 +48,7 @@ Status CheckGroup(const GroupTrajectories& group, const GroupRecord& record,
     return DataLoss("it has ", group.members.size(), " members of ", coordinator.group_size);
   }
   for (size_t i = 0; i < group.members.size(); ++i) {
-    const std::optional<Trajectory>& member = group.members[i];
+    const FinishedTrajectory& member = group.members[i];
     const bool is_running = record.state == GroupState::kRunning;
     const int64_t num_tokens = member.has_value() ? member->response.num_policy_tokens() : 0;
     const bool fits = is_running
@@ -138,18 +138,18 @@ Status CheckAgreement(const RunCheckpoint& run) {
   std::map<GroupId, const GroupTrajectories*> known;
   for (const GroupTrajectories& group : run.groups) {
     const auto record = records.find(group.group);
-    const std::string place = Concat("groups.jsonl: group ", group.group);
+    const std::string place = Concat("groups: group ", group.group);
     if (record == records.end() || !known.emplace(group.group, &group).second) {
       return DataLoss(place, ": is listed twice, or no group of the coordinator");
     }
     PACE_RETURN_IF_ERROR(CheckGroup(group, *record->second, run.coordinator).At(place));
   }
   if (known.size() != records.size()) {
-    return DataLoss("groups.jsonl: has ", known.size(), " groups of ", records.size());
+    return DataLoss("groups: has ", known.size(), " groups of ", records.size());
   }
   std::set<GroupId> in_flight;
   for (const GroupInFlight& group : run.in_flight) {
-    const std::string place = Concat("in_flight.jsonl: group ", group.group);
+    const std::string place = Concat("in_flight: group ", group.group);
     const auto record = records.find(group.group);
     if (record == records.end() || record->second->state != GroupState::kRunning ||
         !in_flight.insert(group.group).second) {
@@ -158,7 +158,7 @@ Status CheckAgreement(const RunCheckpoint& run) {
     PACE_RETURN_IF_ERROR(CheckInFlight(group, *known.at(group.group), run.served).At(place));
   }
   if (in_flight.size() != num_running) {
-    return DataLoss("in_flight.jsonl: has ", in_flight.size(), " groups of ", num_running);
+    return DataLoss("in_flight: has ", in_flight.size(), " groups of ", num_running);
   }
   return CheckCalls(run).At("run.json");
 }

@@ -20,8 +20,12 @@ PartialResponse Tokens(const std::vector<int64_t>& versions) {
   return response;
 }
 
+Trajectory Finished(const std::vector<int64_t>& versions, int64_t completed) {
+  return Trajectory{.response = Tokens(versions), .completed = PolicyVersion(completed)};
+}
+
 Trajectory Finished(const std::vector<int64_t>& versions) {
-  return Trajectory{.response = Tokens(versions), .completed = PolicyVersion(versions.back())};
+  return Finished(versions, versions.back());
 }
 
 GroupTrajectories Group(int64_t id) {
@@ -98,13 +102,12 @@ TEST(CheckpointCheckTest, EveryDisagreementIsNamed) {
       {"prompt", [](auto& run) { run.groups[0].prompt_tokens.clear(); }},
       {"worker", [](auto& run) { run.groups[0].worker = WorkerId(1); }},
       {"1 members of 2", [](auto& run) { run.groups[1].members.pop_back(); }},
-      {"member 0 is not as far", [](auto& run) { run.groups[0].members[0].reset(); }},
+      {"member 0 is not as far", [](auto& run) { run.groups[0].members[0] = {}; }},
       {"member 1 is not as far", [](auto& run) { run.groups[0].members[1] = Finished({1}); }},
-      {"member 1 is not as far", [](auto& run) { run.groups[1].members[1].reset(); }},
-      {"no tokens", [](auto& run) { run.groups[1].members[1]->response.tokens.clear(); }},
-      {"completed at version 9",
-       [](auto& run) { run.groups[1].members[1]->completed = PolicyVersion(9); }},
-      {"version 3", [](auto& run) { run.groups[1].members[1]->completed = PolicyVersion(2); }},
+      {"member 1 is not as far", [](auto& run) { run.groups[1].members[1] = {}; }},
+      {"no tokens", [](auto& run) { run.groups[1].members[1] = Trajectory{}; }},
+      {"completed at version 9", [](auto& run) { run.groups[1].members[1] = Finished({2, 3}, 9); }},
+      {"version 3", [](auto& run) { run.groups[1].members[1] = Finished({2, 3}, 2); }},
       {"version 1 behind one of 2",
        [](auto& run) { run.groups[1].members[1] = Finished({2, 1, 3}); }},
       {"0 groups of 1", [](auto& run) { run.in_flight.clear(); }},

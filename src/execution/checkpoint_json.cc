@@ -1,5 +1,11 @@
 #include <array>
+#include <functional>
+#include <initializer_list>
 #include <limits>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/json_scanner.h"
@@ -11,34 +17,32 @@ namespace {
 
 constexpr int64_t kLargest = int64_t{1} << 53;
 constexpr int64_t kLargestToken = int64_t{1} << 31;
+// 1 kept responses as JSON, without settings and version.
+constexpr int64_t kRunFormat = 2;
 constexpr double kReal = std::numeric_limits<double>::max();
 
-// [[id, version, logprob, sampled_logprob], ...]; [id, version] where it was given
-void PutTokens(JsonWriter& json, const std::vector<TokenRecord>& tokens) {
-  json.Key("tokens");
-  json.BeginArray();
-  for (const TokenRecord& token : tokens) {
-    json.BeginArray();
-    json.Value(token.id);
-    json.Value(token.version.step());
-    if (!token.given) {
-      json.Value(static_cast<double>(token.logprob));
-      json.Value(static_cast<double>(token.sampled_logprob));
-    }
-    json.EndArray();
+// The keys of one object: none twice, and of those that must be there none missing.
+class KeyCheck {
+ public:
+  // After NextKey has found one.
+  void Take(JsonScanner& scan) {
+    if (!seen_.insert(std::string(scan.key())).second) scan.Fail("given twice");
   }
-  json.EndArray();
-}
+  // After the last one.
+  void Require(JsonScanner& scan, std::initializer_list<std::string_view> names) const {
+    Require(scan, std::span(names.begin(), names.size()));
+  }
+  void Require(JsonScanner& scan, std::span<const std::string_view> names) const {
+    for (const std::string_view name : names) {
+      if (scan.ok() && !seen_.contains(name)) scan.FailField(name, "", "missing");
+    }
+  }
 
-void PutResponse(JsonWriter& json, const PartialResponse& response) {
-  PutTokens(json, response.tokens);
-  json.Put("prefix_score", response.prefix_score);
-  json.Put("awaits_score", response.awaits_score);
-  json.Put("num_interrupts", response.num_interrupts);
-  if (response.rests.has_value()) json.Put("rests", static_cast<int64_t>(*response.rests));
-}
+ private:
+  std::set<std::string, std::less<>> seen_;
+};
 
-// Log-probs of -inf are written null.
+// Log-probs that are not finite were written null.
 float ScanFloat(JsonScanner& scan) {
   if (scan.TakeNull()) return -std::numeric_limits<float>::infinity();
   double value = 0;
@@ -46,6 +50,7 @@ float ScanFloat(JsonScanner& scan) {
   return static_cast<float>(value);
 }
 
+// [[id, version, logprob, sampled_logprob], ...]; [id, version] where it was given
 void ScanTokens(JsonScanner& scan, std::vector<TokenRecord>& tokens) {
   scan.EnterArray();
   while (scan.NextItem()) {
@@ -75,6 +80,9 @@ void ScanTokens(JsonScanner& scan, std::vector<TokenRecord>& tokens) {
   }
 }
 
+constexpr std::array<std::string_view, 4> kResponseKeys = {"tokens", "prefix_score", "awaits_score",
+                                                           "num_interrupts"};
+
 bool ScanResponseKey(JsonScanner& scan, PartialResponse& response) {
   if (scan.key() == "tokens") {
     ScanTokens(scan, response.tokens);
@@ -101,22 +109,13 @@ void ScanId(JsonScanner& scan, T& id) {
   id = T(value);
 }
 
-void PutMember(JsonWriter& json, const std::optional<Trajectory>& member) {
-  if (!member.has_value()) return json.Value(nullptr);
-  json.BeginObject();
-  json.Put("reason", static_cast<int64_t>(member->reason));
-  json.Put("correct", member->correct);
-  json.Put("reward", member->reward);
-  json.Put("completed", member->completed.step());
-  PutResponse(json, member->response);
-  json.EndObject();
-}
-
-void ScanMember(JsonScanner& scan, std::optional<Trajectory>& member) {
+void ScanMember(JsonScanner& scan, FinishedTrajectory& member) {
   if (scan.TakeNull()) return;
-  Trajectory& trajectory = member.emplace();
+  Trajectory trajectory;
+  KeyCheck keys;
   scan.EnterObject();
   while (scan.NextKey()) {
+    keys.Take(scan);
     if (scan.key() == "reason") {
       int64_t reason = 0;
       scan.Integer(0, static_cast<int64_t>(FinishReason::kMaxTokens), "", reason);
@@ -131,22 +130,12 @@ void ScanMember(JsonScanner& scan, std::optional<Trajectory>& member) {
       scan.FailUnknownKey();
     }
   }
+  keys.Require(scan, {"reason", "correct", "reward", "completed"});
+  keys.Require(scan, kResponseKeys);
+  member = std::move(trajectory);
 }
 
 // [[calls, failures, seconds], ...]
-void PutTools(JsonWriter& json, const std::vector<ToolRecord>& tools) {
-  json.Key("tools");
-  json.BeginArray();
-  for (const ToolRecord& record : tools) {
-    json.BeginArray();
-    json.Value(record.num_calls);
-    json.Value(record.num_failures);
-    json.Value(record.time.count());
-    json.EndArray();
-  }
-  json.EndArray();
-}
-
 void ScanTools(JsonScanner& scan, std::vector<ToolRecord>& tools) {
   scan.EnterArray();
   while (scan.NextItem()) {
@@ -211,8 +200,10 @@ void PutTotals(JsonWriter& json, std::string_view key, const RunTotals& totals) 
 }
 
 void ScanTotals(JsonScanner& scan, RunTotals& totals) {
+  KeyCheck keys;
   scan.EnterObject();
   while (scan.NextKey()) {
+    keys.Take(scan);
     bool known = false;
     for (const auto& [name, value] : TotalFields(totals)) {
       if (scan.key() != name) continue;
@@ -222,36 +213,40 @@ void ScanTotals(JsonScanner& scan, RunTotals& totals) {
     }
     if (!known) scan.FailUnknownKey();
   }
+  for (const auto& [name, value] : TotalFields(totals)) keys.Require(scan, {name});
+}
+
+void ScanSizes(JsonScanner& scan, std::map<std::string, int64_t>& sizes) {
+  KeyCheck keys;
+  scan.EnterObject();
+  while (scan.NextKey()) {
+    keys.Take(scan);
+    const std::string name(scan.key());
+    scan.Integer(0, kLargest, "", sizes[name]);
+  }
+}
+
+// The five parts of a step's time.
+void ScanParts(JsonScanner& scan, StepClock::State& clock) {
+  size_t count = 0;
+  scan.EnterArray();
+  for (; scan.NextItem(); ++count) {
+    double value = 0;
+    scan.Real(0, kReal, "", value);
+    if (count < clock.parts.size()) clock.parts[count] = Seconds(value);
+  }
+  if (count != clock.parts.size()) scan.Fail(Concat("must have ", clock.parts.size(), " items"));
 }
 
 }  // namespace
 
-std::string GroupToJson(const GroupTrajectories& group) {
-  std::string out;
-  JsonWriter json(out);
-  json.BeginObject();
-  json.Put("group", group.group.value());
-  json.Put("prompt", group.prompt.value());
-  json.Put("worker", group.worker.value());
-  json.Key("prompt_tokens");
-  json.BeginArray();
-  for (const TokenId id : group.prompt_tokens) json.Value(id);
-  json.EndArray();
-  if (group.greedy_last) json.Put("greedy_last", true);
-  json.Key("members");
-  json.BeginArray();
-  for (const std::optional<Trajectory>& member : group.members) PutMember(json, member);
-  json.EndArray();
-  if (!group.tools.empty()) PutTools(json, group.tools);
-  json.EndObject();
-  return out;
-}
-
 Result<GroupTrajectories> GroupFromJson(std::string_view text) {
   GroupTrajectories group;
   JsonScanner scan(text);
+  KeyCheck keys;
   scan.EnterObject();
   while (scan.NextKey()) {
+    keys.Take(scan);
     if (scan.key() == "group") {
       ScanId(scan, group.group);
     } else if (scan.key() == "prompt") {
@@ -276,40 +271,20 @@ Result<GroupTrajectories> GroupFromJson(std::string_view text) {
       scan.FailUnknownKey();
     }
   }
+  keys.Require(scan, {"group", "prompt", "worker", "prompt_tokens", "members"});
   scan.End();
   if (!scan.ok()) return scan.status();
-  if (!group.tools.empty() && group.tools.size() != group.members.size()) {
-    return DataLoss("tools: has ", group.tools.size(), " records of ", group.members.size());
-  }
-  if (group.greedy_last && group.members.size() < 2) {
-    return DataLoss("greedy_last: a group with a greedy member has others");
-  }
+  PACE_RETURN_IF_ERROR(CheckShape(group));
   return group;
-}
-
-std::string InFlightToJson(const GroupInFlight& group) {
-  std::string out;
-  JsonWriter json(out);
-  json.BeginObject();
-  json.Put("group", group.group.value());
-  json.Key("responses");
-  json.BeginArray();
-  for (size_t i = 0; i < group.members.size(); ++i) {
-    json.BeginObject();
-    json.Put("member", group.members[i]);
-    PutResponse(json, group.responses[i]);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.EndObject();
-  return out;
 }
 
 Result<GroupInFlight> InFlightFromJson(std::string_view text) {
   GroupInFlight group;
   JsonScanner scan(text);
+  KeyCheck keys;
   scan.EnterObject();
   while (scan.NextKey()) {
+    keys.Take(scan);
     if (scan.key() == "group") {
       ScanId(scan, group.group);
       continue;
@@ -322,16 +297,21 @@ Result<GroupInFlight> InFlightFromJson(std::string_view text) {
     while (scan.NextItem()) {
       int64_t& member = group.members.emplace_back();
       PartialResponse& response = group.responses.emplace_back();
+      KeyCheck response_keys;
       scan.EnterObject();
       while (scan.NextKey()) {
+        response_keys.Take(scan);
         if (scan.key() == "member") {
           scan.Integer(0, kLargest, "", member);
         } else if (!ScanResponseKey(scan, response)) {
           scan.FailUnknownKey();
         }
       }
+      response_keys.Require(scan, {"member"});
+      response_keys.Require(scan, kResponseKeys);
     }
   }
+  keys.Require(scan, {"group", "responses"});
   scan.End();
   if (!scan.ok()) return scan.status();
   return group;
@@ -341,7 +321,9 @@ std::string RunToJson(const RunCheckpoint& run) {
   std::string out;
   JsonWriter json(out);
   json.BeginObject();
-  json.Put("format", 1);
+  json.Put("format", kRunFormat);
+  json.Put("pace", run.version);
+  json.Put("commit", run.commit);
   json.Put("step", run.step.step());
   json.Put("served", run.served.step());
   json.Put("time", run.time.count());
@@ -384,13 +366,18 @@ Status RunFromJson(std::string_view text, RunCheckpoint& run) {
     scan.Real(0, kReal, "", value);
     out = Seconds(value);
   };
-  const auto count = [&](int64_t& out) { scan.Integer(0, kLargest, "", out); };
   int64_t format = 0;
+  KeyCheck keys;
   scan.EnterObject();
   while (scan.NextKey()) {
+    keys.Take(scan);
     const std::string key(scan.key());
     if (key == "format") {
-      scan.Integer(1, 1, "written by another version of pace", format);
+      scan.Integer(1, kRunFormat, "written by another version of pace", format);
+    } else if (key == "pace") {
+      scan.Text(run.version);
+    } else if (key == "commit") {
+      scan.Text(run.commit);
     } else if (key == "step") {
       ScanId(scan, run.step);
     } else if (key == "served") {
@@ -404,12 +391,7 @@ Status RunFromJson(std::string_view text, RunCheckpoint& run) {
     } else if (key == "part_since") {
       seconds(run.step_clock.last);
     } else if (key == "parts") {
-      scan.EnterArray();
-      for (size_t i = 0; scan.NextItem(); ++i) {
-        Seconds value{0};
-        seconds(value);
-        if (i < run.step_clock.parts.size()) run.step_clock.parts[i] = value;
-      }
+      ScanParts(scan, run.step_clock);
     } else if (key == "rescoring") {
       seconds(run.rescoring);
     } else if (key == "busy") {
@@ -421,18 +403,16 @@ Status RunFromJson(std::string_view text, RunCheckpoint& run) {
     } else if (key == "calls") {
       ScanCalls(scan, run.calls);
     } else if (key == "record_sizes") {
-      scan.EnterObject();
-      while (scan.NextKey()) {
-        const std::string name(scan.key());
-        count(run.record_sizes[name]);
-      }
+      ScanSizes(scan, run.record_sizes);
     } else {
       scan.FailUnknownKey();
     }
   }
+  keys.Require(scan, {"format", "step", "served", "time", "part", "part_since", "parts",
+                      "rescoring", "totals", "step_totals", "record_sizes"});
+  if (format >= 2) keys.Require(scan, {"pace", "commit"});
   scan.End();
-  if (!scan.ok()) return scan.status();
-  return format == 1 ? Status::Ok() : DataLoss("format: missing");
+  return scan.status();
 }
 
 }  // namespace pace

@@ -1,70 +1,110 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "execution/checkpoint.h"
 
 namespace pace {
 namespace {
 
-PartialResponse Response() {
-  PartialResponse response;
-  response.tokens = {
+// As earlier versions wrote them.
+constexpr char kGroup[] =
+    R"({"group":41,"prompt":12,"worker":1,"prompt_tokens":[3,4,5],"greedy_last":true,)"
+    R"("members":[null,{"reason":0,"correct":true,"reward":0.3333333333333333,"completed":5,)"
+    R"("tokens":[[7,3,-0.1,-0.1],[17,4,-0.33,null],[2,4]],"prefix_score":0.25,)"
+    R"("awaits_score":true,"num_interrupts":2,"rests":1}]})";
+constexpr char kInFlight[] =
+    R"({"group":3,"responses":[{"member":0,"tokens":[[7,3,-0.1,-0.1]],"prefix_score":null,)"
+    R"("awaits_score":false,"num_interrupts":0},{"member":2,"tokens":[],"prefix_score":0.5,)"
+    R"("awaits_score":false,"num_interrupts":1}]})";
+
+TEST(CheckpointJsonTest, AGroupOfAnEarlierVersionIsRead) {
+  const Result<GroupTrajectories> group = GroupFromJson(kGroup);
+  ASSERT_TRUE(group.ok()) << group.status().message();
+  EXPECT_EQ(group->group, GroupId(41));
+  EXPECT_EQ(group->prompt, PromptIndex(12));
+  EXPECT_EQ(group->worker, WorkerId(1));
+  EXPECT_EQ(group->prompt_tokens, (std::vector<TokenId>{3, 4, 5}));
+  EXPECT_TRUE(group->greedy_last);
+  ASSERT_EQ(group->members.size(), 2U);
+  EXPECT_FALSE(group->members[0].has_value());
+  const Trajectory& member = *group->members[1];
+  EXPECT_TRUE(member.correct);
+  EXPECT_EQ(member.reward, 1.0 / 3);
+  EXPECT_EQ(member.completed, PolicyVersion(5));
+  const std::vector<TokenRecord> tokens = {
       {.id = 7, .version = PolicyVersion(3), .logprob = -0.1F, .sampled_logprob = -0.1F},
       {.id = 17,
        .version = PolicyVersion(4),
-       .logprob = -1.0F / 3,
+       .logprob = -0.33F,
        .sampled_logprob = -std::numeric_limits<float>::infinity()},
       {.id = 2, .given = true, .version = PolicyVersion(4)}};
-  response.rests = FinishReason::kStopString;
-  response.prefix_score = 1.0 / 7;
-  response.awaits_score = true;
-  response.num_interrupts = 2;
-  return response;
+  EXPECT_EQ(member.response.tokens, tokens);
+  EXPECT_EQ(member.response.prefix_score, 0.25);
+  EXPECT_EQ(member.response.rests, FinishReason::kStopString);
 }
 
-GroupTrajectories Group() {
-  GroupTrajectories group;
-  group.group = GroupId(41);
-  group.prompt = PromptIndex(12);
-  group.worker = WorkerId(1);
-  group.prompt_tokens = {3, 4, 5};
-  group.greedy_last = true;
-  group.members.resize(2);
-  group.members[1] = Trajectory{.response = Response(),
-                                .reason = FinishReason::kStopToken,
-                                .correct = true,
-                                .reward = 1.0 / 3,
-                                .completed = PolicyVersion(5)};
-  return group;
+TEST(CheckpointJsonTest, ResponsesInFlightOfAnEarlierVersionAreRead) {
+  const Result<GroupInFlight> group = InFlightFromJson(kInFlight);
+  ASSERT_TRUE(group.ok()) << group.status().message();
+  EXPECT_EQ(group->group, GroupId(3));
+  EXPECT_EQ(group->members, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(group->responses[0].tokens.size(), 1U);
+  EXPECT_EQ(group->responses[1].prefix_score, 0.5);
 }
 
-TEST(CheckpointJsonTest, AGroupReadsBackToTheBit) {
-  const GroupTrajectories group = Group();
-  const Result<GroupTrajectories> again = GroupFromJson(GroupToJson(group));
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  EXPECT_EQ(again->group, group.group);
-  EXPECT_EQ(again->prompt, group.prompt);
-  EXPECT_EQ(again->worker, group.worker);
-  EXPECT_EQ(again->prompt_tokens, group.prompt_tokens);
-  EXPECT_TRUE(again->greedy_last);
-  ASSERT_EQ(again->members.size(), 2U);
-  EXPECT_FALSE(again->members[0].has_value());
-  EXPECT_EQ(again->members[1]->response, group.members[1]->response);
-  EXPECT_EQ(again->members[1]->reward, group.members[1]->reward);
-  EXPECT_EQ(again->members[1]->completed, group.members[1]->completed);
-  EXPECT_TRUE(again->members[1]->correct);
-  EXPECT_EQ(again->members[1]->reason, FinishReason::kStopToken);
+// Every key of a JSON object as written, at any depth: `take` gets the text before it, the
+// pair itself, and the text behind it.
+template <typename Take>
+void ForEveryPair(const std::string& json, const Take& take) {
+  for (size_t at = json.find('"'); at != std::string::npos; at = json.find('"', at + 1)) {
+    const size_t close = json.find('"', at + 1);
+    if (close == std::string::npos || json[close + 1] != ':') continue;
+    size_t end = close + 2;
+    for (int depth = 0; end < json.size(); ++end) {
+      const char c = json[end];
+      if (depth == 0 && (c == ',' || c == '}')) break;
+      depth += c == '[' || c == '{' ? 1 : 0;
+      depth -= c == ']' || c == '}' ? 1 : 0;
+    }
+    take(json.substr(0, at), json.substr(at, end - at), json.substr(end));
+    at = close;
+  }
 }
 
-TEST(CheckpointJsonTest, ResponsesInFlightReadBackToTheBit) {
-  const GroupInFlight group{
-      .group = GroupId(3), .members = {0, 2}, .responses = {Response(), PartialResponse{}}};
-  const Result<GroupInFlight> again = InFlightFromJson(InFlightToJson(group));
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  EXPECT_EQ(again->group, group.group);
-  EXPECT_EQ(again->members, group.members);
-  EXPECT_EQ(again->responses, group.responses);
+TEST(CheckpointJsonTest, KeysThatAreMissingOrGivenTwiceAreRefused) {
+  RunCheckpoint run;
+  run.record_sizes = {{"metrics.jsonl", 77}};
+  run.calls = {{.id = {GroupId(1), 0}, .made = Seconds(1), .due = Seconds(2)}};
+  std::string run_json = RunToJson(run);
+  run_json.pop_back();
+  const std::set<std::string> optional = {"greedy_last", "rests", "calls", "metrics.jsonl"};
+  int num_tried = 0;
+  for (const std::string& json : {std::string(kGroup), std::string(kInFlight), run_json}) {
+    const auto reads = [&](const std::string& text) {
+      RunCheckpoint ignored;
+      if (json == kGroup) return GroupFromJson(text).ok();
+      return json == kInFlight ? InFlightFromJson(text).ok() : RunFromJson(text, ignored).ok();
+    };
+    ASSERT_TRUE(reads(json)) << json;
+    ForEveryPair(json, [&](std::string before, const std::string& pair, const std::string& after) {
+      ++num_tried;
+      EXPECT_FALSE(reads(Concat(before, pair, ",", pair, after))) << pair << " twice";
+      const std::string key = pair.substr(1, pair.find('"', 1) - 1);
+      if (optional.contains(key)) return;
+      std::string rest = after;
+      if (rest.starts_with(",")) {
+        rest.erase(0, 1);
+      } else if (before.ends_with(",")) {
+        before.pop_back();
+      }
+      EXPECT_FALSE(reads(before + rest)) << "without " << pair;
+    });
+  }
+  EXPECT_GT(num_tried, 40);
 }
 
 TEST(CheckpointJsonTest, TheRunReadsBackToTheBit) {
@@ -79,16 +119,19 @@ TEST(CheckpointJsonTest, TheRunReadsBackToTheBit) {
   run.totals.num_tokens_generated = 12;
   run.step_totals.num_interrupted = 5;
   run.record_sizes = {{"metrics.jsonl", 77}};
+  run.version = "1.2.3";
+  run.commit = "abc";
   RunCheckpoint again;
   const Status status = RunFromJson(RunToJson(run), again);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(RunToJson(again), RunToJson(run));
   EXPECT_EQ(again.time, run.time);
   EXPECT_EQ(again.record_sizes, run.record_sizes);
+  EXPECT_EQ(again.version, "1.2.3");
 }
 
 TEST(CheckpointJsonTest, EveryTruncationIsAnError) {
-  const std::string group = GroupToJson(Group());
+  const std::string group = kGroup;
   for (size_t size = 0; size < group.size(); ++size) {
     EXPECT_FALSE(GroupFromJson(group.substr(0, size)).ok()) << size;
   }
@@ -106,7 +149,7 @@ TEST(CheckpointJsonTest, UnknownKeysAndWrongTypesAreRefused) {
   EXPECT_FALSE(GroupFromJson(R"({"group":1,"greedy_last":true,"members":[null]})").ok());
   EXPECT_FALSE(InFlightFromJson(R"({"group":1,"responses":[{"member":-1}]})").ok());
   RunCheckpoint ignored;
-  EXPECT_FALSE(RunFromJson(R"({"format":2})", ignored).ok());
+  EXPECT_FALSE(RunFromJson(R"({"format":3})", ignored).ok());
 }
 
 }  // namespace

@@ -11,6 +11,16 @@ namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
+// Tokens of the longest response with its prompt.
+int64_t LongestContext(const Settings& settings, const Policy& policy) {
+  return std::min(settings.prompt.max_tokens + settings.generation.max_tokens,
+                  policy.config.max_positions);
+}
+
+int64_t BlocksFor(int64_t num_tokens) {
+  return (num_tokens + kBlockTokens - 1) / kBlockTokens + 1;
+}
+
 }  // namespace
 
 bool KeepsStates(const Settings& settings) {
@@ -18,25 +28,32 @@ bool KeepsStates(const Settings& settings) {
   return options.score_prefixes && options.sync_mode == SyncMode::kRebuild;
 }
 
-Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const Policy& policy,
-                                               const EngineUse& use) {
+Status CheckContext(const Settings& settings, const Policy& policy) {
   if (settings.generation.max_tokens >= policy.config.max_positions) {
     return InvalidArgument("generation.max_tokens = ", settings.generation.max_tokens,
                            ": the model has ", policy.config.max_positions,
                            " positions, for a prompt and its response");
   }
-  const Dtype dtype = DecoderDtype(settings);
-  const int64_t longest = std::min(settings.prompt.max_tokens + settings.generation.max_tokens,
-                                   policy.config.max_positions);
-  const int64_t block_bytes = BlockBytes(policy.config, dtype);
-  int64_t num_blocks = settings.engine.kv_mib * kMebibyte / block_bytes;
-  const int64_t needed = (longest + kBlockTokens - 1) / kBlockTokens + 1;
-  if (num_blocks < needed) {
+  const int64_t longest = LongestContext(settings, policy);
+  const int64_t block_bytes = BlockBytes(policy.config, DecoderDtype(settings));
+  const int64_t needed = BlocksFor(longest);
+  if (settings.engine.kv_mib * kMebibyte / block_bytes < needed) {
     return InvalidArgument("engine.kv_mib = ", settings.engine.kv_mib, ": one response of ",
                            longest, " tokens with its prompt needs ",
                            (needed * block_bytes + kMebibyte - 1) / kMebibyte,
                            " MiB (raise it, or lower generation.max_tokens or prompt.max_tokens)");
   }
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const Policy& policy,
+                                               const EngineUse& use) {
+  PACE_RETURN_IF_ERROR(CheckContext(settings, policy));
+  const Dtype dtype = DecoderDtype(settings);
+  const int64_t longest = LongestContext(settings, policy);
+  const int64_t block_bytes = BlockBytes(policy.config, dtype);
+  int64_t num_blocks = settings.engine.kv_mib * kMebibyte / block_bytes;
+  const int64_t needed = BlocksFor(longest);
   if (use.max_context.has_value()) {
     if (*use.max_context < longest) {
       return InvalidArgument("gpu.memory_gib = ", settings.gpu.memory_gib, ": an engine has room ",

@@ -27,6 +27,10 @@ struct EngineUse {
 Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const Policy& policy,
                                                const EngineUse& use = {});
 
+// Whether the model's positions and engine.kv_mib have room for a prompt with its response;
+// MakeEngine asks it.
+Status CheckContext(const Settings& settings, const Policy& policy);
+
 // Whether such an engine keeps states for scores at the end.
 bool KeepsStates(const Settings& settings);
 

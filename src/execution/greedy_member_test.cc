@@ -45,9 +45,9 @@ TEST(GreedyMemberTest, WhatIsReportedIsWhatIsTrainedOn) {
 
 TEST(GreedyMemberTest, AGroupTeachesWhereOnlyTheGreedyResponseDiffers) {
   GroupTrajectories group = Group();
-  group.members[1]->reward = 1;
+  group.members[1] = Finished(4, 1);
   EXPECT_FALSE(group.uniform());
-  group.members[2]->reward = 1;
+  group.members[2] = Finished(30, 1);
   EXPECT_TRUE(group.uniform());
 }
 

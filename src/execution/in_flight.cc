@@ -17,14 +17,14 @@ GroupInFlight InFlightOf(GroupRequest request) {
   return group;
 }
 
-Result<ResumedGroup> ResumeGroup(const GroupInFlight& group, const TrajectoryStore& store,
+Result<ResumedGroup> ResumeGroup(GroupInFlight group, const TrajectoryStore& store,
                                  const Curriculum& curriculum, int64_t attempt) {
   const GroupTrajectories* const known = store.Find(group.group);
   if (known == nullptr) return DataLoss("group ", group.group.value(), ": has no record");
   Result<GroupRequest> request = curriculum.RequestFor(group.group, known->prompt, attempt);
   if (!request.ok()) return request.status();
-  request->members = group.members;
-  request->resumed = group.responses;
+  request->members = std::move(group.members);
+  request->resumed = std::move(group.responses);
   return ResumedGroup{.worker = known->worker, .request = std::move(request).value()};
 }
 

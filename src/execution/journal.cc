@@ -15,7 +15,7 @@ namespace {
 
 int64_t BytesOf(const GroupTrajectories& group) {
   int64_t total = 0;
-  for (const std::optional<Trajectory>& member : group.members) {
+  for (const FinishedTrajectory& member : group.members) {
     if (member.has_value()) total += member->num_bytes();
   }
   return total;
@@ -83,7 +83,7 @@ void Journal::OnGroupDrawn(const GroupSummary& group, const Decision& decision,
   Keep(writer_->WriteDecision(plan_, group, decision, stats));
   if (writer_->level() != RecordLevel::kFull) return;
   std::vector<std::vector<Segment>> segments;
-  for (const std::optional<Trajectory>& member : payload.trained_members()) {
+  for (const FinishedTrajectory& member : payload.trained_members()) {
     segments.push_back(member->Segments());
   }
   std::vector<TraceMember> members;

@@ -2,15 +2,31 @@
 
 #include <utility>
 
+#include "execution/engine_maker.h"
 #include "execution/learner_options.h"
+#include "record/build_info.h"
+#include "task/benchmark.h"
 
 namespace pace {
 
+Status CheckRun(const Settings& settings, const Policy& policy) {
+  PACE_RETURN_IF_ERROR(settings.Validate());
+  PACE_RETURN_IF_ERROR(TrainerOptionsOf(settings).status());
+  PACE_RETURN_IF_ERROR(CheckContext(settings, policy));
+  const Result<Curriculum> curriculum = Curriculum::Create(settings, policy);
+  if (!curriculum.ok()) return curriculum.status();
+  const Result<GroupRequest> first = curriculum->RequestFor(GroupId(0), PromptIndex(0));
+  if (!first.ok()) return first.status();
+  PACE_RETURN_IF_ERROR(LoadBenchmarks(settings.task).status());
+  return ToolDesk::Open(settings.tools).status();
+}
+
 Result<RunParts> RunParts::Create(const Settings& settings, const Policy& policy,
-                                  const Clock& clock, RunWriter* writer) {
+                                  const Clock& clock, RunWriter* writer, bool saves) {
   PACE_RETURN_IF_ERROR(CheckPrefixScores(settings, /*lab=*/false));
   RunParts parts;
-  Result<std::unique_ptr<TrainingRun>> run = TrainingRun::Create(settings, policy, clock, writer);
+  Result<std::unique_ptr<TrainingRun>> run =
+      TrainingRun::Create(settings, policy, clock, writer, saves);
   if (!run.ok()) return run.status();
   parts.run = std::move(run).value();
   Result<std::unique_ptr<Learner>> learner = Learner::Create(settings, policy);
@@ -33,6 +49,9 @@ Result<RunCheckpoint> RunParts::Describe(PolicyVersion step, PolicyVersion serve
   checkpoint.totals = run->journal().totals();
   checkpoint.step_totals = run->journal().step_totals();
   checkpoint.coordinator = run->coordinator().Save();
+  checkpoint.settings = ToYaml(run->settings());
+  checkpoint.version = PaceVersion();
+  checkpoint.commit = PaceCommit();
   for (const auto& [id, group] : run->store().groups()) checkpoint.groups.push_back(group);
   if (writer == nullptr) return checkpoint;
   Result<std::map<std::string, int64_t>> sizes = writer->Flush();
@@ -41,20 +60,28 @@ Result<RunCheckpoint> RunParts::Describe(PolicyVersion step, PolicyVersion serve
   return checkpoint;
 }
 
-Result<ResumedRun> RunParts::Restore(const std::string& checkpoints, const Policy& policy,
-                                     RunObserver* observer) {
-  const auto note = [observer](const std::string& text) {
-    if (observer != nullptr) observer->OnNote(text);
-  };
-  Result<LoadedCheckpoint> loaded = LoadNewestCheckpoint(checkpoints, note);
-  if (!loaded.ok()) return loaded.status();
+Result<ResumedRun> RunParts::Restore(const std::string& checkpoints, LoadedCheckpoint* loaded,
+                                     const Policy& policy, RunObserver* observer) {
   ResumedRun resumed;
-  resumed.folder = std::move(loaded->folder);
-  resumed.checkpoint = std::move(loaded->run);
+  if (loaded != nullptr) {
+    resumed.folder = std::exchange(loaded->folder, {});
+    resumed.checkpoint = std::exchange(loaded->run, {});
+  } else {
+    const auto note = [observer](const std::string& text) {
+      if (observer != nullptr) observer->OnNote(text);
+    };
+    Result<LoadedCheckpoint> newest = LoadNewestCheckpoint(checkpoints, note);
+    if (!newest.ok()) return newest.status();
+    resumed.folder = std::move(newest->folder);
+    resumed.checkpoint = std::move(newest->run);
+  }
   const RunCheckpoint& saved = resumed.checkpoint;
   PACE_RETURN_IF_ERROR(learner->Restore(resumed.folder));
   PACE_RETURN_IF_ERROR(run->coordinator().Restore(saved.coordinator).At(resumed.folder));
-  for (const GroupTrajectories& group : saved.groups) run->store().Begin(group);
+  for (GroupTrajectories& group : resumed.checkpoint.groups) {
+    run->store().Begin(std::move(group));
+  }
+  resumed.checkpoint.groups.clear();
   run->journal().Restore(saved.totals, saved.step_totals, run->coordinator().pool());
   if (saved.served == saved.step) {
     resumed.served = learner->Snapshot();

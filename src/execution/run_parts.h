@@ -33,24 +33,30 @@ struct ResumedRun {
   WeightSet served = {};  // what engines are to begin with
 };
 
+// What can be said of a run before anything of it is made: its tasks and benchmarks can be
+// read, its first prompt rendered, its responses held, its loss trained, its tools run.
+Status CheckRun(const Settings& settings, const Policy& policy);
+
 struct RunParts {
   std::unique_ptr<TrainingRun> run = {};
   std::unique_ptr<Learner> learner = {};
   std::optional<Evaluator> evaluator = {};
   std::shared_ptr<ToolDesk> desk = {};  // null without tools
 
-  // All references outlive the parts; `writer` may be null.
+  // All references outlive the parts; `writer` may be null. `saves`: a checkpoint is taken
+  // at the end, whatever run.checkpoint_every says.
   static Result<RunParts> Create(const Settings& settings, const Policy& policy, const Clock& clock,
-                                 RunWriter* writer);
+                                 RunWriter* writer, bool saves);
 
   // The part of a checkpoint that does not depend on the driver. `writer` may be
   // null; otherwise its files are flushed and their sizes noted.
   Result<RunCheckpoint> Describe(PolicyVersion step, PolicyVersion served, RunWriter* writer) const;
 
-  // Puts the newest whole checkpoint back. `observer`, null or not, hears of those
-  // that were skipped. REQUIRES: freshly made
-  Result<ResumedRun> Restore(const std::string& checkpoints, const Policy& policy,
-                             RunObserver* observer);
+  // Puts a checkpoint back: `loaded`, which is emptied, or where it is null the newest
+  // whole one; `observer`, null or not, hears of those that were skipped.
+  // REQUIRES: freshly made
+  Result<ResumedRun> Restore(const std::string& checkpoints, LoadedCheckpoint* loaded,
+                             const Policy& policy, RunObserver* observer);
 };
 
 }  // namespace pace

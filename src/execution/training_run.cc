@@ -7,22 +7,31 @@
 #include "control/supply_policy.h"
 
 namespace pace {
+namespace {
+
+CoordinatorOptions OptionsOf(const Settings& settings, bool saves) {
+  CoordinatorOptions options = CoordinatorOptions::Of(settings);
+  options.save_at_end = saves;
+  return options;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& settings,
                                                          const Policy& policy, const Clock& clock,
-                                                         RunWriter* writer) {
+                                                         RunWriter* writer, bool saves) {
   Result<Curriculum> curriculum = Curriculum::Create(settings, policy);
   if (!curriculum.ok()) return curriculum.status();
   return std::unique_ptr<TrainingRun>(
-      new TrainingRun(settings, std::move(curriculum).value(), clock, writer));
+      new TrainingRun(settings, std::move(curriculum).value(), clock, writer, saves));
 }
 
 TrainingRun::TrainingRun(const Settings& settings, Curriculum curriculum, const Clock& clock,
-                         RunWriter* writer)
+                         RunWriter* writer, bool saves)
     : settings_(settings),
       curriculum_(std::move(curriculum)),
       journal_(settings, curriculum_, clock, store_, writer),
-      coordinator_(CoordinatorOptions::Of(settings),
+      coordinator_(OptionsOf(settings, saves),
                    MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
                                        static_cast<uint64_t>(settings.run.seed)),
                    MakeSupplyPolicy(settings.supply, settings.batch.num_groups), &journal_) {}

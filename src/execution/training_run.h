@@ -40,9 +40,11 @@ namespace pace {
 
 class TrainingRun {
  public:
-  // All references outlive the run; `writer` may be null.
+  // All references outlive the run; `writer` may be null. `saves`: a checkpoint is taken
+  // at the end, whatever run.checkpoint_every says.
   static Result<std::unique_ptr<TrainingRun>> Create(const Settings& settings, const Policy& policy,
-                                                     const Clock& clock, RunWriter* writer);
+                                                     const Clock& clock, RunWriter* writer,
+                                                     bool saves);
 
   std::vector<Command> Handle(const Event& event);
 
@@ -77,7 +79,7 @@ class TrainingRun {
   PromptIndex NewestPrompt(const std::vector<GroupId>& groups) const;
 
   TrainingRun(const Settings& settings, Curriculum curriculum, const Clock& clock,
-              RunWriter* writer);
+              RunWriter* writer, bool saves);
 
   const Settings& settings_;
   Curriculum curriculum_;

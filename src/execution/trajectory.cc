@@ -34,7 +34,7 @@ bool GroupTrajectories::uniform() const {
 PayloadStats GroupTrajectories::Stats() const {
   PayloadStats stats;
   double turns = 0, truncated = 0;
-  for (const std::optional<Trajectory>& member : trained_members()) {
+  for (const FinishedTrajectory& member : trained_members()) {
     stats.length += static_cast<double>(member->response.num_policy_tokens());
     stats.reward += member->reward;
     turns += static_cast<double>(CountTurns(member->response).assistant);
@@ -57,7 +57,7 @@ PayloadStats GroupTrajectories::Stats() const {
 
 int64_t GroupTrajectories::num_tokens() const {
   int64_t total = 0;
-  for (const std::optional<Trajectory>& member : members) {
+  for (const FinishedTrajectory& member : members) {
     if (member.has_value()) total += member->response.num_policy_tokens();
   }
   return total;
@@ -70,7 +70,7 @@ int64_t GroupTrajectories::num_greedy_tokens() const {
 
 void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out, RolloutLogprobs logprobs) const {
   const bool sampled = logprobs == RolloutLogprobs::kSampled;
-  for (const std::optional<Trajectory>& member : trained_members()) {
+  for (const FinishedTrajectory& member : trained_members()) {
     const std::vector<TokenRecord>& tokens = member->response.tokens;
     TrainSequence sequence;
     sequence.tokens = prompt_tokens;
@@ -88,6 +88,16 @@ void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out, RolloutLogprob
   }
 }
 
+Status CheckShape(const GroupTrajectories& group) {
+  if (!group.tools.empty() && group.tools.size() != group.members.size()) {
+    return DataLoss("tools: has ", group.tools.size(), " records of ", group.members.size());
+  }
+  if (group.greedy_last && group.members.size() < 2) {
+    return DataLoss("greedy_last: a group with a greedy member has others");
+  }
+  return Status::Ok();
+}
+
 void TrajectoryStore::Begin(GroupTrajectories group) {
   const GroupId id = group.group;
   const bool added = groups_.emplace(id, std::move(group)).second;
@@ -97,7 +107,7 @@ void TrajectoryStore::Begin(GroupTrajectories group) {
 void TrajectoryStore::Finish(MemberId id, Trajectory trajectory) {
   const auto found = groups_.find(id.group);
   PACE_CHECK(found != groups_.end(), "no group ", id.group.value());
-  std::optional<Trajectory>& member = found->second.members[static_cast<size_t>(id.member)];
+  FinishedTrajectory& member = found->second.members[static_cast<size_t>(id.member)];
   PACE_CHECK(!member.has_value(), "member ", id.member, " finished twice");
   member = std::move(trajectory);
 }

@@ -11,9 +11,10 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/train_options.h"
@@ -39,12 +40,29 @@ struct Trajectory {
   int64_t num_bytes() const;
 };
 
+// A member of a group: its trajectory once it has finished, which changes no more. Copies
+// share it, so that a checkpoint takes no second copy of the tokens.
+class FinishedTrajectory {
+ public:
+  FinishedTrajectory() = default;
+  FinishedTrajectory(Trajectory trajectory)  // NOLINT(google-explicit-constructor)
+      : shared_(std::make_shared<const Trajectory>(std::move(trajectory))) {}
+
+  bool has_value() const { return shared_ != nullptr; }
+  // REQUIRES: has_value
+  const Trajectory& operator*() const { return *shared_; }
+  const Trajectory* operator->() const { return shared_.get(); }
+
+ private:
+  std::shared_ptr<const Trajectory> shared_;
+};
+
 struct GroupTrajectories {
   GroupId group{};
   PromptIndex prompt{};
   WorkerId worker{};
   std::vector<TokenId> prompt_tokens = {};
-  std::vector<std::optional<Trajectory>> members = {};  // none: unfinished
+  std::vector<FinishedTrajectory> members = {};  // none: unfinished
   // What each had of the tool so far, unfinished ones too; empty without tools.
   std::vector<ToolRecord> tools = {};
   // The last member was decoded greedily: its reward is what the others are
@@ -62,10 +80,14 @@ struct GroupTrajectories {
   // The members to train on: all but a greedy one. REQUIRES: complete
   void AppendTo(std::vector<TrainSequence>& out,
                 RolloutLogprobs logprobs = RolloutLogprobs::kFull) const;
-  std::span<const std::optional<Trajectory>> trained_members() const {
+  std::span<const FinishedTrajectory> trained_members() const {
     return {members.data(), members.size() - (greedy_last ? 1 : 0)};
   }
 };
+
+// What holds of any group: records of tools for all members or none, and others beside a
+// greedy one.
+Status CheckShape(const GroupTrajectories& group);
 
 class TrajectoryStore {
  public:

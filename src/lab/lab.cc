@@ -7,7 +7,6 @@
 #include "lab/lab_driver.h"
 
 namespace pace {
-namespace {
 
 Status CheckLabSettings(const Settings& settings) {
   if (settings.cluster.failure_every_s > 0) {
@@ -21,8 +20,6 @@ Status CheckLabSettings(const Settings& settings) {
   }
   return CheckPrefixScores(settings, /*lab=*/true);
 }
-
-}  // namespace
 
 Result<LabResult> RunLab(const Settings& settings, const Policy& policy,
                          const LabOptions& options) {

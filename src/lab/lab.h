@@ -17,6 +17,7 @@
 
 #include "config/settings.h"
 #include "core/status.h"
+#include "execution/checkpoint.h"
 #include "execution/evaluator.h"
 #include "execution/policy.h"
 #include "execution/run_observer.h"
@@ -31,12 +32,14 @@ struct LabOptions {
   RunWriter* writer = nullptr;
   // Folder of checkpoints; empty = none are written.
   std::string checkpoints = {};
-  // Go on from the newest checkpoint there.
+  // Go on from the newest checkpoint there, or from `loaded`, which is emptied.
   bool resume = false;
+  LoadedCheckpoint* loaded = nullptr;
   // 2 = training runs beside generation; the results do not change.
   int64_t num_threads = 1;
   RunObserver* observer = nullptr;
-  // Whether to stop; asked after every step.
+  // Whether to stop; asked after every step. The run then saves and ends. A checkpoint
+  // that is due anyway serves; any other is marked as one of a stop.
   std::function<bool()> stop = {};
 };
 
@@ -44,9 +47,13 @@ struct LabResult {
   std::vector<MetricsRow> rows = {};
   std::vector<std::pair<PolicyVersion, std::vector<BenchmarkScore>>> evaluations = {};
   WeightSet weights = {};
+  int64_t steps_done = 0;
   bool stopped_early = false;
   Seconds time{0};
 };
+
+// What the lab cannot do is an error that names the setting. RunLab asks it.
+Status CheckLabSettings(const Settings& settings);
 
 Result<LabResult> RunLab(const Settings& settings, const Policy& policy, const LabOptions& options);
 

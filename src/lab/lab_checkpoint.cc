@@ -27,13 +27,19 @@ Status LabDriver::SaveIfAtRest() {
   for (const PendingCall& pending : calls_) run.calls.push_back(pending.call);
   if (!options_.checkpoints.empty()) {
     const bool older = run.served != run.step;
+    // The one before is what a run goes on from that was stopped: it stays.
+    const int64_t keep = run.coordinator.stop_requested ? 0 : settings_.checkpoint.keep;
     const Result<std::string> folder =
         SaveCheckpoint(options_.checkpoints, run, policy_, parts_.learner->Copy(),
-                       older ? &served_weights_ : nullptr, settings_.checkpoint.keep);
+                       older ? &served_weights_ : nullptr, keep);
     if (!folder.ok()) return folder.status();
     if (options_.observer != nullptr) options_.observer->OnCheckpoint(*folder);
   }
-  PACE_RETURN_IF_ERROR(RebuildEngines(run.in_flight));
+  if (stop_after_save_) {
+    stopped_ = true;
+    return Status::Ok();
+  }
+  PACE_RETURN_IF_ERROR(RebuildEngines(std::move(run.in_flight)));
   checkpointed_at_ = clock_.Now() + Seconds(settings_.cluster.checkpoint_s);
   return Status::Ok();
 }
@@ -49,7 +55,7 @@ Status LabDriver::FinishCheckpoint() {
   return status;
 }
 
-Status LabDriver::RebuildEngines(const std::vector<GroupInFlight>& in_flight) {
+Status LabDriver::RebuildEngines(std::vector<GroupInFlight> in_flight) {
   engines_.clear();
   for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
     Result<std::unique_ptr<EngineCore>> core = MakeCore();
@@ -61,14 +67,15 @@ Status LabDriver::RebuildEngines(const std::vector<GroupInFlight>& in_flight) {
     engines_.push_back(MakeLabEngine(std::move(core).value()));
     engines_.back()->Pause();
   }
-  for (const GroupInFlight& group : in_flight) {
-    Result<ResumedGroup> resumed = ResumeGroup(group, parts_.run->store(), parts_.run->curriculum(),
-                                               parts_.run->coordinator().AttemptOf(group.group));
+  for (GroupInFlight& group : in_flight) {
+    const GroupId id = group.group;
+    Result<ResumedGroup> resumed =
+        ResumeGroup(std::move(group), parts_.run->store(), parts_.run->curriculum(),
+                    parts_.run->coordinator().AttemptOf(id));
     if (!resumed.ok()) return resumed.status();
     const auto worker = static_cast<size_t>(resumed->worker.value());
     if (worker >= engines_.size()) {
-      return DataLoss("group ", group.group.value(), " ran on engine ", worker, " of ",
-                      engines_.size());
+      return DataLoss("group ", id, " ran on engine ", worker, " of ", engines_.size());
     }
     PACE_RETURN_IF_ERROR(engines_[worker]->core().Submit(std::move(resumed->request)));
   }
@@ -76,10 +83,10 @@ Status LabDriver::RebuildEngines(const std::vector<GroupInFlight>& in_flight) {
 }
 
 Status LabDriver::Resume() {
-  const Result<ResumedRun> resumed =
-      parts_.Restore(options_.checkpoints, policy_, options_.observer);
+  Result<ResumedRun> resumed =
+      parts_.Restore(options_.checkpoints, options_.loaded, policy_, options_.observer);
   if (!resumed.ok()) return resumed.status();
-  const RunCheckpoint& run = resumed->checkpoint;
+  RunCheckpoint& run = resumed->checkpoint;
   PACE_RETURN_IF_ERROR(CheckWorkers(run, settings_.cluster.NumEngines()).At(resumed->folder));
   clock_.AdvanceTo(run.time);
   step_clock_.Restore(run.step_clock);
@@ -87,7 +94,7 @@ Status LabDriver::Resume() {
   busy_ = run.busy;
   served_version_ = run.served;
   served_weights_ = resumed->served;
-  PACE_RETURN_IF_ERROR(RebuildEngines(run.in_flight).At(resumed->folder));
+  PACE_RETURN_IF_ERROR(RebuildEngines(std::move(run.in_flight)).At(resumed->folder));
   PACE_RETURN_IF_ERROR(RestoreCalls(run).At(resumed->folder));
   checkpoint_ = run.step;
   checkpointed_at_ = clock_.Now() + Seconds(settings_.cluster.checkpoint_s);

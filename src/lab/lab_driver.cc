@@ -52,7 +52,8 @@ std::unique_ptr<LabEngine> LabDriver::MakeLabEngine(std::unique_ptr<EngineCore> 
 }
 
 Result<LabResult> LabDriver::Run() {
-  Result<RunParts> parts = RunParts::Create(settings_, policy_, clock_, options_.writer);
+  Result<RunParts> parts =
+      RunParts::Create(settings_, policy_, clock_, options_.writer, !options_.checkpoints.empty());
   if (!parts.ok()) return parts.status();
   parts_ = std::move(parts).value();
   parts_.run->journal().Watch(options_.observer);
@@ -62,7 +63,8 @@ Result<LabResult> LabDriver::Run() {
     PACE_RETURN_IF_ERROR(parts_.run->journal().status());
   }
   result_.time = clock_.Now();
-  result_.stopped_early = parts_.run->coordinator().version().step() < settings_.run.num_steps;
+  result_.steps_done = parts_.run->coordinator().version().step();
+  result_.stopped_early = result_.steps_done < settings_.run.num_steps;
   result_.weights = parts_.learner->HostSnapshot();
   return std::move(result_);
 }
@@ -174,6 +176,11 @@ Status LabDriver::FinishStep() {
   PACE_RETURN_IF_ERROR(status);
   if (!stop_asked_ && options_.stop && options_.stop()) {
     stop_asked_ = true;
+    // A run that nobody stops takes this checkpoint too, so the stop leaves no trace.
+    if (checkpoint_.has_value()) {
+      stop_after_save_ = true;
+      return Status::Ok();
+    }
     return Handle(StopRequested{});
   }
   return Status::Ok();

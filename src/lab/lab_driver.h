@@ -75,7 +75,7 @@ class LabDriver {
   void StartTrainingIfReady();
   Status SaveIfAtRest();
   // Fresh engines that go on from these responses.
-  Status RebuildEngines(const std::vector<GroupInFlight>& in_flight);
+  Status RebuildEngines(std::vector<GroupInFlight> in_flight);
   Result<std::unique_ptr<EngineCore>> MakeCore() const;
   std::unique_ptr<LabEngine> MakeLabEngine(std::unique_ptr<EngineCore> core) const;
   Status ServeWeights(PolicyVersion version, const WeightSet& weights, const Decoder& decoder);
@@ -110,6 +110,7 @@ class LabDriver {
 
   bool stopped_ = false;
   bool stop_asked_ = false;
+  bool stop_after_save_ = false;
   bool finishing_step_ = false;  // syncs sent now are the ones the trainer waits for
   // Until when the trainer hands out weights. Engines take them at a boundary of
   // their own, which it does not wait for.

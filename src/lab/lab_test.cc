@@ -4,10 +4,15 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
+#include "execution/checkpoint.h"
 #include "execution/small_run.h"
-#include "record/tensorboard_writer.h"
+#include "record/crc32c.h"
 
 namespace pace {
 namespace {
@@ -131,6 +136,74 @@ TEST(LabTest, ARunResumedFromAnyCheckpointEndsInTheSameWeights) {
       EXPECT_EQ(rest.time, whole.time);
     }
   }
+}
+
+// Tells a run to stop once it has done so many steps, and remembers what it saved.
+struct StopAfter final : RunObserver {
+  explicit StopAfter(int64_t last) : last_step(last) {}
+  int64_t last_step;
+  int64_t steps = 0;
+  std::string folder;
+  void OnStep(int64_t done, const MetricsRow&) override { steps = done; }
+  void OnCheckpoint(const std::string& saved) override { folder = saved; }
+  std::function<bool()> stop() {
+    return [this] { return steps >= last_step; };
+  }
+};
+
+TEST(LabTest, AStopLeavesNoTraceInTheRunThatGoesOn) {
+  const Settings settings = SmallSettings({"run.checkpoint_every=2", "checkpoint.keep=1"});
+  const LabResult whole = RunOk(settings, {.checkpoints = ScratchFolder("unstopped")});
+  for (const int64_t last : {1, 2, 3, 4, 5}) {
+    const std::string folder = ScratchFolder("stopped");
+    StopAfter observer(last);
+    const LabResult first =
+        RunOk(settings, {.checkpoints = folder, .observer = &observer, .stop = observer.stop()});
+    EXPECT_TRUE(first.stopped_early);
+    EXPECT_EQ(first.steps_done, last);
+    // The step is saved, whether the run never stopped is saved there or not.
+    EXPECT_EQ(observer.folder, folder + "/step-00000" + std::to_string(last));
+    std::vector<std::string> notes;
+    Result<std::optional<LoadedCheckpoint>> found =
+        FindCheckpoint(folder, ResumeFrom::kNewestScheduled,
+                       [&](const std::string& note) { notes.push_back(note); });
+    ASSERT_TRUE(found.ok()) << found.status().message();
+    EXPECT_EQ(notes.size(), last % 2 == 1 ? 1U : 0U);
+    ASSERT_EQ(found->has_value(), last > 1);
+    const int64_t from = last / 2 * 2;
+    LoadedCheckpoint* const loaded = found->has_value() ? &**found : nullptr;
+    if (loaded != nullptr) EXPECT_EQ(loaded->run.step, PolicyVersion(from));
+    const LabResult rest =
+        RunOk(settings, {.checkpoints = folder, .resume = loaded != nullptr, .loaded = loaded});
+    EXPECT_TRUE(SameWeights(whole.weights, rest.weights)) << last;
+    const std::vector<MetricsRow> expected(whole.rows.begin() + from, whole.rows.end());
+    EXPECT_EQ(rest.rows, expected) << last;
+    EXPECT_EQ(rest.time, whole.time);
+  }
+}
+
+TEST(LabTest, TheLastStepIsSavedAndTheRunCanBeMadeLonger) {
+  const std::string folder = ScratchFolder("longer");
+  RunOk(SmallSettings({"run.num_steps=3"}), {.checkpoints = folder});
+  EXPECT_EQ(NewestCheckpointFolder(folder), folder + "/step-000003");
+  const LabResult longer =
+      RunOk(SmallSettings({"run.num_steps=5"}), {.checkpoints = folder, .resume = true});
+  EXPECT_EQ(longer.steps_done, 5);
+  EXPECT_EQ(longer.rows.size(), 2U);
+}
+
+TEST(LabTest, ASaveThatFailsLeavesNothing) {
+  const std::string folder = ScratchFolder("failing");
+  std::ofstream(folder + "/step-000003") << "in the way";
+  const Settings settings = SmallSettings({"run.num_steps=3"});
+  const Policy policy = SmallPolicy(settings);
+  const Result<LabResult> result =
+      RunLab(settings, policy, {.checkpoints = folder + "/step-000003"});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().message().find('\n'), std::string::npos);
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
+  EXPECT_EQ(count, 1U);
 }
 
 TEST(LabTest, ADamagedCheckpointIsSkippedWithANote) {

@@ -18,6 +18,7 @@
 
 #include "config/settings.h"
 #include "core/status.h"
+#include "execution/checkpoint.h"
 #include "execution/evaluator.h"
 #include "execution/policy.h"
 #include "execution/run_observer.h"
@@ -31,8 +32,9 @@ struct TrainingOptions {
   RunWriter* writer = nullptr;
   // Folder of checkpoints; empty = none are written.
   std::string checkpoints = {};
-  // Go on from the newest checkpoint there.
+  // Go on from the newest checkpoint there, or from `loaded`, which is emptied.
   bool resume = false;
+  LoadedCheckpoint* loaded = nullptr;
   RunObserver* observer = nullptr;
   // Whether to stop: finish the update in flight, save, end. Asked often.
   std::function<bool()> stop = {};

@@ -14,6 +14,10 @@ Status RuntimeDriver::SaveIfReady() {
   PACE_RETURN_IF_ERROR(Save());
   const PolicyVersion step = *checkpoint_;
   checkpoint_.reset();
+  if (stop_after_save_) {
+    stopped_ = true;
+    return Status::Ok();
+  }
   step_clock_.Set(StepPart::kWaitData, clock_.Now());
   return Handle(CheckpointFinished{step});
 }
@@ -63,11 +67,32 @@ Status RuntimeDriver::FinishSaves() {
   return Status::Ok();
 }
 
+Status RuntimeDriver::GoOnWith(GroupInFlight group) {
+  const GroupId id = group.group;
+  std::vector<std::pair<int64_t, PartialResponse>> resting;
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    if (!group.responses[i].rests.has_value()) continue;
+    resting.emplace_back(group.members[i], group.responses[i]);
+  }
+  Result<ResumedGroup> going_on =
+      ResumeGroup(std::move(group), parts_.run->store(), parts_.run->curriculum(),
+                  parts_.run->coordinator().AttemptOf(id));
+  if (!going_on.ok()) return going_on.status();
+  const auto worker = static_cast<size_t>(going_on->worker.value());
+  if (worker >= engines_.size()) {
+    return DataLoss("group ", id, " ran on engine ", worker, " of ", engines_.size());
+  }
+  engines_[worker]->Submit(std::move(going_on->request));
+  // A call that was under way is made again.
+  for (auto& [member, response] : resting) OnRested(worker, {id, member}, std::move(response));
+  return Status::Ok();
+}
+
 Status RuntimeDriver::Resume() {
-  const Result<ResumedRun> resumed =
-      parts_.Restore(options_.checkpoints, policy_, options_.observer);
+  Result<ResumedRun> resumed =
+      parts_.Restore(options_.checkpoints, options_.loaded, policy_, options_.observer);
   if (!resumed.ok()) return resumed.status();
-  const RunCheckpoint& run = resumed->checkpoint;
+  RunCheckpoint& run = resumed->checkpoint;
   PACE_RETURN_IF_ERROR(CheckWorkers(run, settings_.engine.count).At(resumed->folder));
   clock_.SetBase(run.time);
   step_clock_.Restore(run.step_clock);
@@ -79,23 +104,10 @@ Status RuntimeDriver::Resume() {
   for (const auto& engine : engines_) {
     PACE_RETURN_IF_ERROR(engine->Sync(served_version_, served_weights_));
   }
-  for (const GroupInFlight& group : run.in_flight) {
-    Result<ResumedGroup> going_on =
-        ResumeGroup(group, parts_.run->store(), parts_.run->curriculum(),
-                    parts_.run->coordinator().AttemptOf(group.group));
-    if (!going_on.ok()) return going_on.status().At(resumed->folder);
-    const auto worker = static_cast<size_t>(going_on->worker.value());
-    if (worker >= engines_.size()) {
-      return DataLoss(resumed->folder, ": group ", group.group.value(), " ran on engine ", worker,
-                      " of ", engines_.size());
-    }
-    engines_[worker]->Submit(std::move(going_on->request));
-    // A call that was under way is made again.
-    for (size_t i = 0; i < group.members.size(); ++i) {
-      if (!group.responses[i].rests.has_value()) continue;
-      OnRested(worker, {group.group, group.members[i]}, group.responses[i]);
-    }
+  for (GroupInFlight& group : run.in_flight) {
+    PACE_RETURN_IF_ERROR(GoOnWith(std::move(group)).At(resumed->folder));
   }
+  run.in_flight.clear();
   for (const Command& command : parts_.run->coordinator().Owed()) {
     if (const auto* evaluate = std::get_if<Evaluate>(&command)) {
       PACE_RETURN_IF_ERROR(Execute(*evaluate));

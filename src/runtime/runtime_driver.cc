@@ -31,7 +31,8 @@ RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy,
 
 Status RuntimeDriver::Prepare() {
   PACE_RETURN_IF_ERROR(PrepareGpu(settings_, policy_.config));
-  Result<RunParts> parts = RunParts::Create(settings_, policy_, clock_, options_.writer);
+  Result<RunParts> parts =
+      RunParts::Create(settings_, policy_, clock_, options_.writer, !options_.checkpoints.empty());
   if (!parts.ok()) return parts.status();
   parts_ = std::move(parts).value();
   parts_.run->journal().Watch(options_.observer);
@@ -106,7 +107,9 @@ Status RuntimeDriver::Loop() {
     PACE_RETURN_IF_ERROR(parts_.run->journal().status());
     if (!stop_asked_ && options_.stop && options_.stop()) {
       stop_asked_ = true;
-      PACE_RETURN_IF_ERROR(Handle(StopRequested{}));
+      // A checkpoint that is due anyway serves.
+      stop_after_save_ = checkpoint_.has_value() && !options_.checkpoints.empty();
+      if (!stop_after_save_) PACE_RETURN_IF_ERROR(Handle(StopRequested{}));
     }
     PACE_RETURN_IF_ERROR(SaveIfReady());
     WatchForStall(!messages.empty());

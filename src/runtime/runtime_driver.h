@@ -97,6 +97,7 @@ class RuntimeDriver {
   Status SaveIfReady();
   Status Save();
   Status FinishSaves();
+  Status GoOnWith(GroupInFlight group);
   void Pulse();
   void WatchForStall(bool something_happened);
   // Of all engines, since the run began.
@@ -124,6 +125,7 @@ class RuntimeDriver {
   int64_t num_saves_ = 0;        // under way
   bool stopped_ = false;
   bool stop_asked_ = false;
+  bool stop_after_save_ = false;
   Seconds rescored_before_{0};
   Seconds busy_before_{0};
 

@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -105,6 +106,35 @@ def nonsense_in(name, text):
     return damage
 
 
+def records_of(path):
+    """The groups of groups.bin, as bytes."""
+    data = path.read_bytes()
+    at = 16
+    records = []
+    while True:
+        (length,) = struct.unpack_from("<Q", data, at)
+        at += 8
+        if length == 0:
+            return records
+        records.append(bytearray(data[at:at + length]))
+        at += length
+
+
+def edited_groups(change):
+    """Groups that read well but do not fit the other parts."""
+    def damage(folder, _):
+        path = folder / "groups.bin"
+        records = records_of(path)
+        change(records)
+        data = path.read_bytes()[:16]
+        for record in records:
+            data += struct.pack("<Q", len(record)) + record
+        data += struct.pack("<QQ", 0, len(records))
+        path.write_bytes(data + struct.pack("<I", crc32c(data)))
+        relist(folder, "groups.bin")
+    return damage
+
+
 def edited(name, change):
     """A part that reads well but does not fit the others."""
     def damage(folder, _):
@@ -148,10 +178,13 @@ def whole_folder_damages():
     yield "the list of another", list_of
     yield "a step too far", edited("run.json", lambda rows: rows[0].update(step=999))
     yield "served too new", edited("run.json", lambda rows: rows[0].update(served=999))
-    yield "a group twice", edited("groups.jsonl", lambda rows: rows.append(rows[0]))
-    yield "a group lost", edited("groups.jsonl", lambda rows: rows.pop())
-    yield "a member lost", edited("groups.jsonl", lambda rows: rows[0]["members"].pop())
-    yield "another prompt", edited("groups.jsonl", lambda rows: rows[0].update(prompt=10**15))
+    for key in ("record_sizes", "totals", "step_totals", "parts", "rescoring"):
+        yield f"no {key}", edited("run.json", lambda rows, key=key: rows[0].pop(key))
+    yield "a group twice", edited_groups(lambda groups: groups.append(groups[0]))
+    yield "a group lost", edited_groups(lambda groups: groups.pop())
+    yield "half a group", edited_groups(lambda groups: groups[0].__delitem__(slice(40, None)))
+    yield "another prompt", edited_groups(
+        lambda groups: struct.pack_into("<q", groups[0], 8, 10**15))
     yield "not saving", edited(
         "coordinator.json", lambda rows: rows[0]["coordinator"].update(checkpointing=False))
     yield "an unknown key", edited("coordinator.json", lambda rows: rows[0].update(colour=1))
@@ -216,10 +249,8 @@ class CheckpointDamageTest(unittest.TestCase):
 
     def test_parts_that_do_not_fit_are_refused_even_where_sums_do(self):
         damages = list(whole_folder_damages())
-        for name in ("run.json", "coordinator.json", "groups.jsonl", "files.json"):
-            # A run may have no groups under way, and then an empty file says so.
-            damages += [(f"{name}: {text[:20]}", nonsense_in(name, text))
-                        for text in NONSENSE if text or name != "groups.jsonl"]
+        for name in ("run.json", "coordinator.json", "groups.bin", "in_flight.bin", "files.json"):
+            damages += [(f"{name}: {text[:20]}", nonsense_in(name, text)) for text in NONSENSE]
         for name in ("model.safetensors", "optimizer.safetensors", "config.json"):
             damages += [(f"{name}: {text[:20]}", nonsense_in(name, text))
                         for text in (b"", b"\xff" * 64, b"{}")]

@@ -1,0 +1,204 @@
+#include "bench/checkpoint_bench.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bench/bench_report.h"
+#include "bench/measurement.h"
+#include "bench/peak_memory.h"
+#include "core/clock.h"
+#include "execution/response_file.h"
+
+namespace pace {
+namespace {
+
+constexpr double kRequiredRate = 200;  // MB/s
+constexpr double kMemoryFactor = 1.2;  // of the responses in memory
+constexpr size_t kBlock = size_t{1} << 20;
+
+std::vector<GroupTrajectories> MakeGroups(const CheckpointBenchOptions& options) {
+  std::vector<GroupTrajectories> groups;
+  uint32_t state = 1;
+  const auto next = [&state] { return state = state * 1664525 + 1013904223; };
+  for (int64_t done = 0; done < options.num_responses;) {
+    GroupTrajectories& group = groups.emplace_back();
+    group.group = GroupId(static_cast<int64_t>(groups.size()));
+    group.prompt_tokens.assign(64, 7);
+    for (int64_t i = 0; i < options.group_size && done < options.num_responses; ++i, ++done) {
+      Trajectory member;
+      member.response.tokens.resize(static_cast<size_t>(options.num_tokens));
+      int64_t at = 0;
+      for (TokenRecord& token : member.response.tokens) {
+        token.id = static_cast<TokenId>(next() >> 15);
+        token.version = PolicyVersion(at++ / 256);
+        // Truncated sampling, which takes more bytes.
+        token.logprob = -static_cast<float>(next() >> 8) * 0x1p-20F;
+        token.sampled_logprob = token.logprob * 0.5F;
+      }
+      group.members.push_back(std::move(member));
+    }
+  }
+  return groups;
+}
+
+// Bytes of the tokens in memory.
+double DataBytes(const CheckpointBenchOptions& options) {
+  return static_cast<double>(options.num_responses) * static_cast<double>(options.num_tokens) *
+         static_cast<double>(sizeof(TokenRecord));
+}
+
+Status Failed(const std::string& path) {
+  return Unavailable(path, ": ", std::strerror(errno));
+}
+
+// The same bytes, a block at a time, and on the disk.
+Status WritePlainly(const std::string& path, int64_t num_bytes) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return Failed(path);
+  const std::string block(kBlock, 'x');
+  bool ok = true;
+  for (int64_t left = num_bytes; left > 0 && ok;) {
+    const size_t size = std::min(kBlock, static_cast<size_t>(left));
+    ok = ::write(file, block.data(), size) == static_cast<ssize_t>(size);
+    left -= static_cast<int64_t>(size);
+  }
+  ok = ok && ::fsync(file) == 0;
+  ::close(file);
+  return ok ? Status::Ok() : Failed(path);
+}
+
+Status ReadPlainly(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return Failed(path);
+  std::string block(kBlock, '\0');
+  ssize_t size = 0;
+  while ((size = ::read(file, block.data(), block.size())) > 0) Keep(block[0]);
+  ::close(file);
+  return size == 0 ? Status::Ok() : Failed(path);
+}
+
+// A folder that goes with its content.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(const std::string& wanted) {
+    std::string pattern =
+        (wanted.empty() ? std::filesystem::temp_directory_path() : std::filesystem::path(wanted))
+            .string() +
+        "/pace-bench-XXXXXX";
+    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Measurement Rate(std::string name, std::optional<double> limit) {
+  return {.name = std::move(name), .unit = "MB/s", .limit = limit, .limit_kind = Limit::kAtLeast};
+}
+
+struct Results {
+  Measurement write = Rate("write", kRequiredRate);
+  Measurement read = Rate("read", kRequiredRate);
+  Measurement plain_write = Rate("plain_write", std::nullopt);
+  Measurement plain_read = Rate("plain_read", std::nullopt);
+  Measurement write_memory{.name = "write_peak_over_data", .unit = "x", .limit = kMemoryFactor};
+  Measurement read_memory{.name = "read_peak_over_data", .unit = "x", .limit = kMemoryFactor};
+  double bytes_per_token = 0;
+};
+
+Status RunOnce(const CheckpointBenchOptions& options, const std::string& folder, Results& out) {
+  const std::string ours = folder + "/groups.bin";
+  const std::string plain = folder + "/plain.bin";
+  const double data = DataBytes(options);
+  const WallClock clock;
+  const auto time = [&clock](const std::function<Status()>& work, double num_bytes,
+                             Measurement& rate) -> Status {
+    const Seconds begun = clock.Now();
+    PACE_RETURN_IF_ERROR(work());
+    rate.repetitions.push_back(num_bytes / 1e6 / (clock.Now() - begun).count());
+    return Status::Ok();
+  };
+  FileSum sum;
+  {
+    const PeakMemory peak;
+    const std::vector<GroupTrajectories> groups = MakeGroups(options);
+    const Seconds begun = clock.Now();
+    const Result<FileSum> written = WriteGroups(ours, groups);
+    if (!written.ok()) return written.status();
+    sum = *written;
+    out.write.repetitions.push_back(static_cast<double>(sum.num_bytes) / 1e6 /
+                                    (clock.Now() - begun).count());
+    if (const auto bytes = peak.Bytes()) {
+      out.write_memory.repetitions.push_back(static_cast<double>(*bytes) / data);
+    }
+  }
+  const auto size = static_cast<double>(sum.num_bytes);
+  out.bytes_per_token = size / (data / static_cast<double>(sizeof(TokenRecord)));
+  PACE_RETURN_IF_ERROR(
+      time([&] { return WritePlainly(plain, sum.num_bytes); }, size, out.plain_write));
+  PACE_RETURN_IF_ERROR(time([&] { return ReadPlainly(plain); }, size, out.plain_read));
+  const PeakMemory peak;
+  std::vector<GroupTrajectories> groups;
+  PACE_RETURN_IF_ERROR(time([&] { return ReadGroups(ours, groups).status(); }, size, out.read));
+  if (const auto bytes = peak.Bytes()) {
+    out.read_memory.repetitions.push_back(static_cast<double>(*bytes) / data);
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::string> RunCheckpointBench(const CheckpointBenchOptions& options) {
+  if (options.repetitions < 1 || options.num_responses < 1 || options.num_tokens < 1 ||
+      options.group_size < 1) {
+    return InvalidArgument("repetitions, responses, tokens and group size must be positive");
+  }
+  const ScratchFolder folder(options.folder);
+  if (folder.path().empty()) return Unavailable("a temporary folder cannot be made");
+  Results results;
+  for (int64_t round = 0; round < options.repetitions; ++round) {
+    PACE_RETURN_IF_ERROR(RunOnce(options, folder.path(), results));
+  }
+  std::vector<Measurement> all = {results.write, results.plain_write, results.read,
+                                  results.plain_read};
+  for (const auto& [a, b, name] :
+       {std::tuple(results.write, results.plain_write, "write_over_plain"),
+        std::tuple(results.read, results.plain_read, "read_over_plain")}) {
+    all.push_back(RatioOf(a, b, name, 0));
+    all.back().limit.reset();
+  }
+  for (const Measurement& memory : {results.write_memory, results.read_memory}) {
+    if (!memory.repetitions.empty()) all.push_back(memory);
+  }
+  return BenchReport(
+      "checkpoint", all,
+      [&](JsonWriter& json) {
+        json.BeginObject();
+        json.Put("repetitions", options.repetitions);
+        json.Put("responses", options.num_responses);
+        json.Put("tokens", options.num_tokens);
+        json.Put("group_size", options.group_size);
+        json.EndObject();
+      },
+      [&](JsonWriter& json) { json.Put("bytes_per_token", results.bytes_per_token); });
+}
+
+}  // namespace pace
