@@ -1,4 +1,4 @@
-// Where a run goes when nobody says.
+// Where a run goes when nobody says, and whether anything can be put there.
 #ifndef PACE_CLI_RUN_DIRECTORY_H_
 #define PACE_CLI_RUN_DIRECTORY_H_
 
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/concat.h"
+#include "core/status.h"
 
 namespace pace {
 
@@ -13,12 +14,19 @@ namespace pace {
 inline std::string FreeRunDirectory(const std::string& settings) {
   const std::string base = "runs/" + std::filesystem::path(settings).stem().string();
   std::string candidate = base;
-  std::error_code ignored;  // RunWriter says what is wrong with a directory
+  std::error_code ignored;
   for (int number = 2; std::filesystem::exists(candidate, ignored); ++number) {
     candidate = Concat(base, "-", number);
   }
   return candidate;
 }
+
+// Whether `folder` is a directory that may be written to, or can be made, with those
+// above it. Makes nothing.
+Status CheckCanHold(const std::string& folder);
+
+// The same for a new run; a folder that holds one already is an error.
+Status CheckNewRunDirectory(const std::string& folder);
 
 }  // namespace pace
 

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/open_policy.h"
+#include "cli/run_directory.h"
 #include "config/settings.h"
 #include "execution/evaluator.h"
 #include "execution/gpu_plan.h"
@@ -56,6 +57,7 @@ class LossLines {
 };
 
 Status CheckTarget(const std::string& out) {
+  PACE_RETURN_IF_ERROR(CheckCanHold(out).At("--out"));
   std::error_code error;
   if (std::filesystem::exists(out, error) && !std::filesystem::is_empty(out, error)) {
     return InvalidArgument("--out ", out, ": is not empty (name a new folder)");
@@ -75,7 +77,7 @@ Status PrintScores(Evaluator& evaluator, const WeightSet& weights) {
   return Status::Ok();
 }
 
-Status RunSft(const SftArguments& arguments) {
+Result<int> RunSft(const SftArguments& arguments) {
   PACE_RETURN_IF_ERROR(CheckTarget(arguments.out));
   const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
   if (!settings.ok()) return settings.status();
@@ -95,27 +97,35 @@ Status RunSft(const SftArguments& arguments) {
   if (!evaluator.ok()) return evaluator.status();
   std::fprintf(stderr, "training %lld parameters\n",
                static_cast<long long>(policy->config.num_parameters()));
-  Interrupt interrupt;
+  const StopSignals signals;
   LossLines lines(settings->sft.num_steps);
+  int64_t steps_done = 0;
   const Result<std::unique_ptr<Trainer>> trainer =
       RunSupervised(*settings, *policy, *examples, [&](const SupervisedStep& step) {
         lines.Add(step);
-        return !interrupt.Take();
+        steps_done = step.step + 1;
+        return signals.signal() == 0;
       });
   if (!trainer.ok()) return trainer.status();
   const WeightSet weights = (*trainer)->network().Weights();
   const Dtype dtype = arguments.half ? Dtype::kBF16 : Dtype::kF32;
   PACE_RETURN_IF_ERROR(SavePolicy(arguments.out, *policy, weights, dtype));
-  PACE_RETURN_IF_ERROR(PrintScores(*evaluator, weights));
   std::fprintf(stderr, "wrote %s\n", arguments.out.c_str());
-  return Status::Ok();
+  if (steps_done < settings->sft.num_steps) {
+    std::fprintf(stderr, "stopped by %s after step %lld of %lld\n", signals.name().c_str(),
+                 static_cast<long long>(steps_done),
+                 static_cast<long long>(settings->sft.num_steps));
+    return StopSignals::kExitCode;
+  }
+  PACE_RETURN_IF_ERROR(PrintScores(*evaluator, weights));
+  return 0;
 }
 
 }  // namespace
 
 int RunSftCommand(const SftArguments& arguments) {
-  const Status status = RunSft(arguments);
-  return status.ok() ? 0 : Fail(status);
+  const Result<int> code = RunSft(arguments);
+  return code.ok() ? *code : Fail(code.status());
 }
 
 }  // namespace pace

@@ -4,26 +4,30 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/open_policy.h"
 #include "cli/run_directory.h"
 #include "cli/run_manifest.h"
+#include "cli/train_resume.h"
 #include "cli/train_view.h"
 #include "config/ignored_settings.h"
 #include "config/methods.h"
 #include "config/settings.h"
 #include "execution/checkpoint.h"
-#include "execution/curriculum.h"
 #include "execution/gpu_plan.h"
 #include "execution/learner_options.h"
+#include "execution/run_parts.h"
 #include "lab/lab.h"
 #include "record/build_info.h"
+#include "record/run_lock.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 #include "report/report.h"
@@ -33,12 +37,25 @@
 namespace pace {
 namespace {
 
+// A run that is about to begin or to go on.
+struct Plan {
+  Settings settings = {};
+  std::string driver = {};
+  std::string directory = {};
+  std::unique_ptr<RunLock> lock = {};
+  std::optional<ResumePlan> resume = {};  // settings and driver are moved out
+
+  bool goes_on() const { return resume.has_value() && resume->checkpoint.has_value(); }
+  std::string checkpoints() const { return directory + "/checkpoints"; }
+};
+
 // What both drivers bring back.
 struct Outcome {
-  std::vector<MetricsRow> rows;
+  std::vector<MetricsRow> rows;  // since it was resumed
   std::vector<std::pair<PolicyVersion, std::vector<BenchmarkScore>>> evaluations;
+  int64_t steps_done = 0;  // since the run began
   bool stopped_early = false;
-  Seconds time{0};
+  Seconds time{0};  // since the run began
 };
 
 int64_t UnixSeconds() {
@@ -47,88 +64,123 @@ int64_t UnixSeconds() {
       .count();
 }
 
-RecordLevel LevelOf(const Settings& settings) {
-  return settings.record.Resolve(settings.run.num_steps * settings.batch.num_groups *
-                                 settings.batch.group_size);
+Status TakeLock(Plan& plan) {
+  Result<RunLock> lock = RunLock::Take(plan.directory);
+  if (!lock.ok()) return lock.status();
+  plan.lock = std::make_unique<RunLock>(std::move(lock).value());
+  return Status::Ok();
 }
 
-Result<Settings> SettingsOf(const TrainArguments& arguments) {
-  if (arguments.resume.empty()) {
-    if (arguments.settings.empty()) {
-      return InvalidArgument("train: name a preset or a YAML file, or --resume a run");
-    }
-    Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
-    if (!settings.ok() || arguments.method.empty()) return settings;
-    return ApplyMethod(*settings, arguments.method, "--method");
+Result<Plan> PlanNewRun(const TrainArguments& arguments) {
+  if (arguments.settings.empty()) {
+    return InvalidArgument("train: name a preset or a YAML file, or --resume a run");
   }
+  Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
+  if (settings.ok() && !arguments.method.empty()) {
+    settings = ApplyMethod(*settings, arguments.method, "--method");
+  }
+  if (!settings.ok()) return settings.status();
+  Plan plan;
+  plan.settings = std::move(settings).value();
+  plan.driver = arguments.driver;
+  plan.directory = arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;
+  PACE_RETURN_IF_ERROR(CheckNewRunDirectory(plan.directory));
+  return plan;
+}
+
+Result<Plan> PlanResumedRun(const TrainArguments& arguments) {
+  std::vector<std::string> overrides = arguments.overrides;
   if (!arguments.settings.empty()) {
-    return InvalidArgument("--resume ", arguments.resume, ": a run goes on with its own settings");
+    if (arguments.settings.find('=') == std::string::npos) {
+      return InvalidArgument("--resume ", arguments.resume,
+                             ": a run goes on with its own settings");
+    }
+    overrides.insert(overrides.begin(), arguments.settings);
   }
-  return LoadSettings(arguments.resume + "/config.yaml", {});
+  if (!arguments.method.empty() || !arguments.out.empty()) {
+    return InvalidArgument("--resume ", arguments.resume,
+                           ": a run keeps its method and its directory");
+  }
+  Plan plan;
+  plan.directory = arguments.resume;
+  PACE_RETURN_IF_ERROR(ReadManifest(plan.directory).status());
+  PACE_RETURN_IF_ERROR(TakeLock(plan));
+  Result<ResumePlan> resume = PlanResume(plan.directory, overrides);
+  if (!resume.ok()) return resume.status();
+  plan.settings = std::move(resume->settings);
+  plan.driver = std::move(resume->driver);
+  plan.resume.emplace(std::move(resume).value());
+  return plan;
 }
 
-Result<std::string> DriverOf(const TrainArguments& arguments) {
-  if (arguments.resume.empty()) return arguments.driver;
-  const Result<RunManifest> manifest = ReadManifest(arguments.resume);
-  if (!manifest.ok()) return manifest.status();
-  return manifest->driver;
-}
-
-// The method as the person typed it; a resumed run's manifest remembers.
-std::string MethodTyped(const TrainArguments& arguments, const Settings& settings) {
+// The method as the person typed it; the manifest of a resumed run remembers it.
+std::string MethodTyped(const TrainArguments& arguments, const Plan& plan) {
   if (!arguments.method.empty()) return arguments.method;
-  if (arguments.resume.empty()) return MethodLabel(settings);
-  const Result<RunManifest> manifest = ReadManifest(arguments.resume);
-  return manifest.ok() ? manifest->name : MethodLabel(settings);
+  if (!plan.resume.has_value()) return MethodLabel(plan.settings);
+  const Result<RunManifest> manifest = ReadManifest(plan.directory);
+  return manifest.ok() ? manifest->name : MethodLabel(plan.settings);
 }
 
-Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments,
-                                              const Settings& settings, const std::string& driver,
-                                              const std::string& directory) {
-  if (!arguments.resume.empty()) {
-    const Result<LoadedCheckpoint> newest =
-        LoadNewestCheckpoint(directory + "/checkpoints", [](const std::string&) {});
-    if (!newest.ok()) return newest.status();
-    return RunWriter::Resume(directory, LevelOf(settings), /*tensorboard=*/true,
-                             newest->run.record_sizes);
+// From here on the run has a directory.
+Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments, Plan& plan) {
+  const Settings& settings = plan.settings;
+  if (plan.resume.has_value()) {
+    const ResumePlan& resume = *plan.resume;
+    if (resume.settings_changed) {
+      PACE_RETURN_IF_ERROR(RewriteConfig(plan.directory, settings));
+    }
+    return RunWriter::Resume(
+        plan.directory, resume.level, /*tensorboard=*/true,
+        plan.goes_on() ? resume.checkpoint->run.record_sizes : std::map<std::string, int64_t>());
   }
-  Manifest manifest = ManifestOf(settings, MethodTyped(arguments, settings), driver);
+  std::error_code error;
+  std::filesystem::create_directories(plan.directory, error);
+  if (error) return Unavailable(plan.directory, ": cannot be made: ", error.message());
+  PACE_RETURN_IF_ERROR(TakeLock(plan));
+  Manifest manifest = ManifestOf(settings, MethodTyped(arguments, plan), plan.driver);
   manifest.torch = TORCH_VERSION;
-  if (driver != "lab") {
+  if (plan.driver != "lab") {
     manifest.start = UnixSeconds();
     manifest.machine = Concat(CpuModel(), ", ", std::thread::hardware_concurrency(), " cores");
   }
-  return RunWriter::Create(directory, settings, manifest, LevelOf(settings));
+  const RecordLevel level = settings.record.Resolve(
+      settings.run.num_steps * settings.batch.num_groups * settings.batch.group_size);
+  return RunWriter::Create(plan.directory, settings, manifest, level);
 }
 
-Result<Outcome> RunDriver(const std::string& driver, const Settings& settings, const Policy& policy,
-                          RunWriter* writer, const std::string& directory,
-                          const TrainArguments& arguments, TrainView& view, Interrupt& interrupt) {
-  const auto stop = [&interrupt, asked = false]() mutable {
-    asked = asked || interrupt.Take();
-    return asked;
+Result<Outcome> RunDriver(Plan& plan, const Policy& policy, RunWriter* writer, int64_t num_threads,
+                          TrainView& view, const StopSignals& signals) {
+  const auto stop = [&signals, &view, asked = false]() mutable {
+    if (asked || signals.signal() == 0) return asked;
+    asked = true;
+    view.OnNote(signals.name() +
+                ": saving after the update under way, then ending; another one ends it at once");
+    return true;
   };
-  if (driver == "lab") {
-    Result<LabResult> result = RunLab(settings, policy,
+  LoadedCheckpoint* const loaded = plan.goes_on() ? &*plan.resume->checkpoint : nullptr;
+  if (plan.driver == "lab") {
+    Result<LabResult> result = RunLab(plan.settings, policy,
                                       {.writer = writer,
-                                       .checkpoints = directory + "/checkpoints",
-                                       .resume = !arguments.resume.empty(),
-                                       .num_threads = arguments.num_threads,
+                                       .checkpoints = plan.checkpoints(),
+                                       .resume = plan.goes_on(),
+                                       .loaded = loaded,
+                                       .num_threads = num_threads,
                                        .observer = &view,
                                        .stop = stop});
     if (!result.ok()) return result.status();
-    return Outcome{std::move(result->rows), std::move(result->evaluations), result->stopped_early,
-                   result->time};
+    return Outcome{std::move(result->rows), std::move(result->evaluations), result->steps_done,
+                   result->stopped_early, result->time};
   }
-  Result<TrainingResult> result = RunTraining(settings, policy,
+  Result<TrainingResult> result = RunTraining(plan.settings, policy,
                                               {.writer = writer,
-                                               .checkpoints = directory + "/checkpoints",
-                                               .resume = !arguments.resume.empty(),
+                                               .checkpoints = plan.checkpoints(),
+                                               .resume = plan.goes_on(),
+                                               .loaded = loaded,
                                                .observer = &view,
                                                .stop = stop});
   if (!result.ok()) return result.status();
-  return Outcome{std::move(result->rows), std::move(result->evaluations), result->stopped_early,
-                 result->time};
+  return Outcome{std::move(result->rows), std::move(result->evaluations), result->steps_done,
+                 result->stopped_early, result->time};
 }
 
 Status WriteRunReport(const std::string& directory) {
@@ -151,13 +203,14 @@ double MeanOf(const std::vector<MetricsRow>& rows, const char* name) {
   return count > 0 ? sum / count : 0;
 }
 
-// One paragraph of plain results.
-void PrintSummary(const std::string& title, const std::string& driver, const Outcome& outcome,
-                  const std::string& directory) {
-  const size_t steps = outcome.rows.size();
-  std::printf("\n%s: %zu steps in %.0f %s (%.2f s each).", title.c_str(), steps,
-              outcome.time.count(), driver == "lab" ? "virtual seconds" : "s",
+// One paragraph of plain results, and where they are.
+void PrintSummary(const Plan& plan, const std::string& title, const Outcome& outcome) {
+  const auto steps = static_cast<long long>(outcome.steps_done);
+  std::printf("\n%s: %lld steps in %.0f %s (%.2f s each)", title.c_str(), steps,
+              outcome.time.count(), plan.driver == "lab" ? "virtual seconds" : "s",
               steps == 0 ? 0.0 : outcome.time.count() / static_cast<double>(steps));
+  if (plan.goes_on()) std::printf(", %zu of them since it was resumed", outcome.rows.size());
+  std::printf(".");
   if (outcome.evaluations.size() > 1) {
     for (size_t i = 0; i < outcome.evaluations.front().second.size(); ++i) {
       const BenchmarkScore& first = outcome.evaluations.front().second[i];
@@ -183,16 +236,17 @@ void PrintSummary(const std::string& title, const std::string& driver, const Out
       MeanOf(outcome.rows, "staleness/generation/mean"),
       100 * MeanOf(outcome.rows, "admission/rejected") /
           std::max(1e-9, MeanOf(outcome.rows, "admission/offered")),
-      MeanOf(outcome.rows, "pool/occupancy"), directory.c_str());
+      MeanOf(outcome.rows, "pool/occupancy"), plan.directory.c_str());
+  const std::string model = NewestCheckpointFolder(plan.checkpoints());
+  if (!model.empty()) std::printf("model: %s\n", model.c_str());
 }
 
-// Whether the model's template can carry a tool's replies, and programs can be run.
-Status CheckTools(const Settings& settings, const Policy& policy) {
-  if (settings.tools.use == ToolUse::kNone) return Status::Ok();
-  const Result<PromptRenderer> renderer = MakeRenderer(settings, policy);
-  if (!renderer.ok()) return renderer.status();
-  PACE_RETURN_IF_ERROR(MakeTurnRules(settings, policy, *renderer).status());
-  return ToolDesk::Open(settings.tools).status();
+// What can be found wrong before anything is made: it leaves no run directory behind.
+Status CheckBeforehand(const Plan& plan, const Policy& policy) {
+  PACE_RETURN_IF_ERROR(CheckRun(plan.settings, policy));
+  PACE_RETURN_IF_ERROR(CheckPrefixScores(plan.settings, /*lab=*/plan.driver == "lab"));
+  if (plan.driver == "lab") PACE_RETURN_IF_ERROR(CheckLabSettings(plan.settings));
+  return PrepareGpu(plan.settings, policy.config);
 }
 
 // Settings that were given and that this driver does not read.
@@ -206,56 +260,50 @@ Status WarnOfIgnored(const TrainArguments& arguments, const std::string& driver,
   return writer.WriteWarning({.kind = WarningKind::kIgnoredSettings, .text = line});
 }
 
-Status RunTrain(const TrainArguments& arguments) {
-  const Result<Settings> settings = SettingsOf(arguments);
-  if (!settings.ok()) return settings.status();
-  const Result<std::string> driver = DriverOf(arguments);
-  if (!driver.ok()) return driver.status();
-  const Result<Policy> policy = OpenPolicy(settings->policy);
+Result<int> RunTrain(const TrainArguments& arguments) {
+  Result<Plan> plan = arguments.resume.empty() ? PlanNewRun(arguments) : PlanResumedRun(arguments);
+  if (!plan.ok()) return plan.status();
+  const Settings& settings = plan->settings;
+  const Result<Policy> policy = OpenPolicy(settings.policy);
   if (!policy.ok()) return policy.status();
-  // What cannot be trained leaves no run directory behind.
-  const Result<TrainerOptions> learning = TrainerOptionsOf(*settings);
-  if (!learning.ok()) return learning.status();
-  PACE_RETURN_IF_ERROR(CheckPrefixScores(*settings, /*lab=*/*driver == "lab"));
-  PACE_RETURN_IF_ERROR(CheckTools(*settings, *policy));
-  PACE_RETURN_IF_ERROR(PrepareGpu(*settings, policy->config));
-  std::string directory = arguments.resume;
-  if (directory.empty()) {
-    directory = arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;
-  }
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(directory).parent_path(), ignored);
-  Result<std::unique_ptr<RunWriter>> writer = OpenWriter(arguments, *settings, *driver, directory);
+  PACE_RETURN_IF_ERROR(CheckBeforehand(*plan, *policy));
+  Result<std::unique_ptr<RunWriter>> writer = OpenWriter(arguments, *plan);
   if (!writer.ok()) return writer.status();
-  const std::string title = MethodTitle(MethodTyped(arguments, *settings));
-  std::fprintf(stderr, "%s: %s, %lld parameters, run directory %s\n", driver->c_str(),
-               title.c_str(), static_cast<long long>(policy->config.num_parameters()),
-               directory.c_str());
-  Interrupt interrupt;
-  TrainView view(directory, title, settings->run.num_steps);
-  PACE_RETURN_IF_ERROR(WarnOfIgnored(arguments, *driver, **writer, view));
-  const Result<Outcome> outcome =
-      RunDriver(*driver, *settings, *policy, writer->get(), directory, arguments, view, interrupt);
-  if (!outcome.ok()) return outcome.status();
-  view.Finish(outcome->stopped_early ? LiveEnd::kStopped : LiveEnd::kFinished);
-  PACE_RETURN_IF_ERROR((*writer)->Finish());
-  PACE_RETURN_IF_ERROR(WriteRunReport(directory));
-  PrintSummary(title, *driver, *outcome, directory);
-  if (outcome->stopped_early) {
-    std::fprintf(stderr,
-                 settings->run.checkpoint_every > 0
-                     ? "stopped early; go on with: pace train --resume %s\n"
-                     : "stopped early in %s (no checkpoint: run.checkpoint_every is 0)\n",
-                 directory.c_str());
+  if (plan->resume.has_value()) {
+    for (const std::string& note : plan->resume->notes) std::fprintf(stderr, "%s\n", note.c_str());
   }
-  return Status::Ok();
+  const std::string title = MethodTitle(MethodTyped(arguments, *plan));
+  std::fprintf(stderr, "%s: %s, %lld parameters, run directory %s\n", plan->driver.c_str(),
+               title.c_str(), static_cast<long long>(policy->config.num_parameters()),
+               plan->directory.c_str());
+  const StopSignals signals;
+  TrainView view(plan->directory, title, settings.run.num_steps);
+  PACE_RETURN_IF_ERROR(WarnOfIgnored(arguments, plan->driver, **writer, view));
+  const Result<Outcome> outcome =
+      RunDriver(*plan, *policy, writer->get(), arguments.num_threads, view, signals);
+  view.Finish(outcome.ok() && !outcome->stopped_early ? LiveEnd::kFinished : LiveEnd::kStopped);
+  const Status finished = (*writer)->Finish();
+  const Status status = outcome.ok() ? finished : outcome.status();
+  if (!status.ok()) {
+    std::fprintf(stderr, "once that is mended, go on with: pace train --resume %s\n",
+                 plan->directory.c_str());
+    return status;
+  }
+  PACE_RETURN_IF_ERROR(WriteRunReport(plan->directory));
+  PrintSummary(*plan, title, *outcome);
+  if (!outcome->stopped_early) return 0;
+  std::fprintf(stderr,
+               "stopped by %s after step %lld of %lld; go on with: pace train --resume %s\n",
+               signals.name().c_str(), static_cast<long long>(outcome->steps_done),
+               static_cast<long long>(settings.run.num_steps), plan->directory.c_str());
+  return StopSignals::kExitCode;
 }
 
 }  // namespace
 
 int RunTrainCommand(const TrainArguments& arguments) {
-  const Status status = RunTrain(arguments);
-  return status.ok() ? 0 : Fail(status);
+  const Result<int> code = RunTrain(arguments);
+  return code.ok() ? *code : Fail(code.status());
 }
 
 }  // namespace pace

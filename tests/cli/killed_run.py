@@ -1,35 +1,52 @@
-"""Runs of `pace train` that are killed at random moments and resumed, for the tests beside this file."""
+"""Runs of `pace train` that are killed or told to stop at random moments and resumed, for the
+tests beside this file."""
 
-import shutil
 import signal
 import subprocess
 
 import pace_process
 
+# What a run returns that was told to stop, and saved.
+STOPPED = 3
 
-def finish(command, run, waits, cwd):
-    """Runs `command`, whose directory is `run`, to its end. Each of `waits`, in seconds, ends in a
-    kill if the run is not over by then. Returns how often it was killed."""
-    waits = list(waits)
-    first = command
-    kills = 0
+
+def go_on_command(first, run):
+    """How a run that was ended goes on: it has a directory, or it begins."""
+    if (run / "manifest.json").exists():
+        return [str(pace_process.BINARY), "train", "--resume", str(run)]
+    return first
+
+
+def finish(first, run, moments, cwd):
+    """Runs the command `first`, whose directory is `run`, to its end. Each of `moments`, a pair of
+    seconds and signal, or seconds before a kill, ends it if it is not over by then. Returns how
+    often it was ended."""
+    moments = [moment if isinstance(moment, tuple) else (moment, signal.SIGKILL)
+               for moment in moments]
+    command = first
+    ends = 0
     while True:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                    text=True, cwd=cwd)
+        sent = None
+        wait, number = moments[ends] if ends < len(moments) else (pace_process.PATIENCE, None)
         try:
-            wait = waits[kills] if kills < len(waits) else pace_process.PATIENCE
             _, errors = process.communicate(timeout=wait)
-            if process.returncode != 0:
-                raise AssertionError(errors)
-            return kills
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            kills += 1
-        saved = run / "checkpoints"
-        if saved.exists() and any(saved.glob("step-*")):
-            command = [str(pace_process.BINARY), "train", "--resume", str(run)]
-        elif run.exists():
-            # Killed before the first checkpoint: begin again.
-            shutil.rmtree(run)
-            command = first
+            if number is None:
+                process.kill()
+                process.communicate()
+                raise
+            sent = number
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=pace_process.PATIENCE)
+        # Before the run proper begins a signal ends the process as it ends any other.
+        expected = {0}
+        if sent is not None:
+            expected |= {-sent} if sent == signal.SIGKILL else {-sent, STOPPED}
+        if process.returncode not in expected:
+            raise AssertionError(f"{command}: {process.returncode} after {sent}: {errors}")
+        if process.returncode == 0:
+            return ends
+        ends += 1
+        command = go_on_command(first, run)

@@ -1,32 +1,15 @@
-"""pace sft, train, eval from end to end: killed at random and resumed, replayed, refused."""
+"""pace sft, train, eval from end to end: whole runs, replayed, refused."""
 
 import math
 import pathlib
-import random
 import shutil
-import signal
 import struct
 import subprocess
 import tempfile
-import time
 import unittest
 
-import killed_run
 import pace_process
-
-# A network of random weights that learns from the length penalty alone: enough
-# to see every part move, in a second.
-SMALL = ["batch.num_groups=3", "batch.group_size=4", "supply.threshold=3",
-         "task.max_numbers=4", "generation.max_tokens=12", "prefix.min_tokens=2",
-         "admission.min_observations=4", "cluster.slots=24", "cluster.train_seconds=0.05",
-         "engine.slots=24", "engine.kv_mib=4", "train.learning_rate=1e-2",
-         "train.overlong_buffer=8", "task.held_out_problems=8", "evaluation.num_responses=2",
-         "run.evaluate_every=0"]
-SHAPE = ["model.num_layers=2", "model.hidden=16", "model.num_heads=2", "model.num_kv_heads=1",
-         "model.head_dim=8", "model.ffn=24"]
-KILLS = 20
-STEPS = 300
-
+from small_run import SHAPE, SMALL
 
 class TrainTest(unittest.TestCase):
     @classmethod
@@ -45,10 +28,6 @@ class TrainTest(unittest.TestCase):
                               cwd=self.folder, timeout=pace_process.PATIENCE, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
-
-    def last_weights(self, run):
-        newest = max((run / "checkpoints").iterdir(), key=lambda folder: folder.name)
-        return (newest / "model.safetensors").read_bytes()
 
     def test_supervised_training_writes_a_model_and_says_how_good_it_is(self):
         self.assertEqual(self.sft.returncode, 0, self.sft.stderr)
@@ -121,58 +100,6 @@ class TrainTest(unittest.TestCase):
                 lines = pace_process.json_lines(replayed.stdout)
                 verdicts = [(line["group"], line["verdict"]) for line in lines if "verdict" in line]
                 self.assertEqual(verdicts, recorded, f"{driver} {name}")
-
-    def killed_runs(self, driver):
-        """Finished runs that were killed at `KILLS` random moments, all together."""
-        chance = random.Random(1)
-        left = KILLS
-        number = 0
-        while left > 0:
-            run = self.folder / f"{driver}-killed-{number}"
-            command = self.command(f"run.num_steps={STEPS}", "run.checkpoint_every=5",
-                                   "record.level=full", "--driver", driver, "--out", run)
-            waits = [chance.uniform(0.2, 0.8) for _ in range(left)]
-            left -= killed_run.finish(command, run, waits, self.folder)
-            number += 1
-            yield run
-
-    def test_a_lab_run_that_is_killed_at_random_ends_in_the_same_weights(self):
-        whole = self.folder / "lab-whole"
-        self.train(f"run.num_steps={STEPS}", "run.checkpoint_every=5", "record.level=full",
-                   "--driver", "lab", "--out", whole)
-        for killed in self.killed_runs("lab"):
-            self.assertEqual(self.last_weights(whole), self.last_weights(killed))
-            for name in ("metrics.jsonl", "decisions.jsonl", "events.jsonl", "responses.jsonl"):
-                self.assertEqual((whole / name).read_bytes(), (killed / name).read_bytes(), name)
-
-    def test_a_runtime_run_that_is_killed_at_random_trains_no_group_twice(self):
-        for run in self.killed_runs("runtime"):
-            trained = [line["group"]
-                       for line in pace_process.json_lines((run / "decisions.jsonl").read_text())
-                       if line["verdict"] == "admit"]
-            self.assertEqual(len(trained), STEPS * 3)
-            self.assertEqual(len(set(trained)), len(trained))
-            steps = [row["step"]
-                     for row in pace_process.json_lines((run / "metrics.jsonl").read_text())]
-            self.assertEqual(steps, list(range(STEPS)))
-
-    def test_ctrl_c_finishes_the_update_saves_and_says_how_to_go_on(self):
-        run = self.folder / "interrupted"
-        process = subprocess.Popen(
-            self.command("run.num_steps=100000", "run.checkpoint_every=1000000", "--out", run),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            metrics = run / "metrics.jsonl"
-            if metrics.exists() and metrics.stat().st_size > 0:
-                break
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=pace_process.PATIENCE)
-        self.assertEqual(process.returncode, 0, errors)
-        self.assertIn(f"pace train --resume {run}", errors)
-        steps = len((run / "metrics.jsonl").read_text().splitlines())
-        self.assertTrue((run / "checkpoints" / f"step-{steps:06d}").exists())
 
     def test_bad_input_is_one_line(self):
         for arguments, expected in [
