@@ -21,7 +21,8 @@ from small_run import SHAPE, SMALL
 LONG = os.environ.get("PACE_LONG_TESTS") == "1"
 MOMENTS = 20 if LONG else 2  # of each signal
 STEPS = 120 if LONG else 24
-RECORDS = ("metrics.jsonl", "decisions.jsonl", "events.jsonl", "trace.jsonl", "rollouts.jsonl")
+RECORDS = ("metrics.jsonl", "decisions.jsonl", "events.jsonl", "trace.jsonl", "rollouts.jsonl",
+           "responses.jsonl")
 
 
 def wait_for(condition, process):
