@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/test_no_threads.h"
 #include "tools/fusion_client.h"
 #include "tools/http_client.h"
 
@@ -28,6 +29,10 @@ class FakeRunner final : public ProgramRunner {
     result.out = request.code + "|" + request.input;
     result.time = request.timeout.value_or(Seconds(0));
     if (request.code == "fail") return Unavailable("no place");
+    while (request.code == "hold" && !released) {
+      pollfd waiting{cancellation.descriptor, cancellation.events, 0};
+      EXPECT_EQ(::poll(&waiting, 1, 1), 0) << "a client that listens counts as gone";
+    }
     if (request.code == "wait") {
       pollfd waiting{cancellation.descriptor, cancellation.events, 0};
       EXPECT_EQ(::poll(&waiting, 1, 30'000), 1) << "nobody hung up";
@@ -38,6 +43,7 @@ class FakeRunner final : public ProgramRunner {
   }
   std::atomic<int> num_begun{0};
   std::atomic<int> num_ended{0};
+  std::atomic<bool> released{false};
 };
 
 class FusionServerTest : public ::testing::Test {
@@ -46,6 +52,7 @@ class FusionServerTest : public ::testing::Test {
     FusionServerOptions options;
     options.http.port = 0;
     options.http.max_connections = 32;
+    options.http.max_total_bytes = 200'000;
     options.http.patience = Seconds(10);
     options.http.limits = {.max_head_bytes = 2048, .max_body_bytes = 100'000};
     Result<std::unique_ptr<HttpServer>> server = StartFusionServer(options, runner_);
@@ -141,12 +148,82 @@ TEST_F(FusionServerTest, AConnectionServesManyRequests) {
 TEST_F(FusionServerTest, AClientThatVanishesEndsItsProgram) {
   {
     const FileDescriptor socket = Connect();
-    Send(socket,
-         HttpRequestText("POST", "h", "/run_code", R"({"code": "wait", "language": "python"})"));
+    Send(socket, HttpRequestText("POST", "127.0.0.1", "/run_code",
+                                 R"({"code": "wait", "language": "python"})"));
     while (runner_.num_begun == 0) std::this_thread::yield();
   }
   while (runner_.num_ended == 0) std::this_thread::yield();
   EXPECT_TRUE(Client()->Ping().ok());
+}
+
+TEST_F(FusionServerTest, AClientThatWillSendNoMoreGetsItsAnswer) {
+  const FileDescriptor socket = Connect();
+  Send(socket, HttpRequestText("POST", "127.0.0.1", "/run_code",
+                               R"({"code": "hold", "language": "python"})"));
+  while (runner_.num_begun == 0) std::this_thread::yield();
+  ASSERT_EQ(::shutdown(socket.get(), SHUT_WR), 0);
+  // The server asks whether anybody is left: its interim answer shows that it has seen it.
+  EXPECT_EQ(ReceiveUntil(socket, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  runner_.released = true;
+  const std::string answer = ReceiveUntil(socket, "}");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
+  EXPECT_NE(answer.find("hold|"), std::string::npos) << answer;
+}
+
+TEST_F(FusionServerTest, JunkAfterARequestDoesNotLoseItsAnswer) {
+  const FileDescriptor socket = Connect();
+  Send(socket, "GET /v1/ping HTTP/1.1\r\n\r\njunk\r\n\r\n");
+  const std::string answers = ReceiveUntil(socket, "malformed");
+  EXPECT_TRUE(answers.starts_with("HTTP/1.1 200 OK\r\n")) << answers;
+  EXPECT_NE(answers.find("HTTP/1.1 400 "), std::string::npos) << answers;
+}
+
+TEST_F(FusionServerTest, RequestsOfWebPagesAreRefused) {
+  for (const char* headers :
+       {"Host: 127.0.0.1\r\nOrigin: http://evil.example\r\n", "Host: evil.example\r\n"}) {
+    const FileDescriptor socket = Connect();
+    Send(socket, std::string("POST /run_code HTTP/1.1\r\n") + headers +
+                     "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
+    EXPECT_TRUE(ReceiveUntil(socket, "}").starts_with("HTTP/1.1 403 ")) << headers;
+  }
+  EXPECT_EQ(runner_.num_begun, 0);
+}
+
+TEST_F(FusionServerTest, WithoutAThreadAConnectionIsRefusedAndTheServerStays) {
+  {
+    const NoNewThreads none;
+    for (int count = 0; count < 5; ++count) {
+      EXPECT_TRUE(ReceiveUntil(Connect(), "}").starts_with("HTTP/1.1 503 "));
+    }
+  }
+  EXPECT_TRUE(Client()->Ping().ok());
+}
+
+TEST_F(FusionServerTest, UnfinishedRequestsAreBoundTogether) {
+  // Each keeps to its own limit of 100,000 bytes; all together may hold 200,000 beyond the
+  // first 64 KiB of each.
+  std::vector<FileDescriptor> sockets;
+  for (int count = 0; count < 10; ++count) {
+    sockets.push_back(Connect());
+    Send(sockets.back(),
+         "POST /run_code HTTP/1.1\r\nContent-Length: 99000\r\n\r\n" + std::string(98'999, 'x'));
+  }
+  const size_t num_held = 200'000 / (98'999 - 65'536);
+  while (sockets.size() > num_held) {
+    std::vector<pollfd> waiting;
+    for (const FileDescriptor& socket : sockets) waiting.push_back({socket.get(), POLLIN, 0});
+    ASSERT_GT(::poll(waiting.data(), waiting.size(), 30'000), 0) << "nobody is refused";
+    for (size_t index = waiting.size(); index-- > 0;) {
+      if (waiting[index].revents == 0) continue;
+      EXPECT_TRUE(ReceiveUntil(sockets[index], "}").starts_with("HTTP/1.1 503 "));
+      sockets.erase(sockets.begin() + static_cast<ptrdiff_t>(index));
+    }
+  }
+  EXPECT_TRUE(Client()->Ping().ok()) << "small requests go through all the same";
+  for (const FileDescriptor& socket : sockets) {
+    Send(socket, "x");
+    EXPECT_TRUE(ReceiveUntil(socket, "}").starts_with("HTTP/1.1 422 "));
+  }
 }
 
 TEST_F(FusionServerTest, ACallerMayGiveUp) {
@@ -164,8 +241,8 @@ TEST_F(FusionServerTest, ACallerMayGiveUp) {
 
 TEST_F(FusionServerTest, TheServersEndEndsItsPrograms) {
   const FileDescriptor socket = Connect();
-  Send(socket,
-       HttpRequestText("POST", "h", "/run_code", R"({"code": "wait", "language": "python"})"));
+  Send(socket, HttpRequestText("POST", "127.0.0.1", "/run_code",
+                               R"({"code": "wait", "language": "python"})"));
   while (runner_.num_begun == 0) std::this_thread::yield();
   server_.reset();
   EXPECT_EQ(runner_.num_ended, 1);
@@ -231,6 +308,49 @@ TEST(FusionClientTest, Tries504AgainAndNothingElse) {
   }
 }
 
+TEST(FusionClientTest, SpeaksVersion6) {
+  HttpServerOptions options;
+  options.address = "::1";
+  options.port = 0;
+  Result<std::unique_ptr<HttpServer>> server =
+      HttpServer::Start(options, [](const HttpMessage& request, const Cancellation&) {
+        EXPECT_TRUE(request.Header("host").starts_with("[::1]:")) << request.Header("host");
+        return HttpAnswer{.status = 200, .body = "{}"};
+      });
+  if (!server.ok()) GTEST_SKIP() << "SKIPPED: no IPv6 here: " << server.status().message();
+  const Result<std::unique_ptr<FusionClient>> client =
+      FusionClient::Make({.url = "http://[::1]:" + std::to_string((*server)->port())});
+  ASSERT_TRUE(client.ok()) << client.status().message();
+  EXPECT_TRUE((*client)->Ping().ok());
+}
+
+TEST(FusionClientTest, AnAnswerMayComeInOnePieceWithAnInterimOne) {
+  const FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  std::thread server([&listener] {
+    const FileDescriptor socket(::accept(listener.get(), nullptr, nullptr));
+    const std::string text =
+        "HTTP/1.1 100 Continue\r\n\r\n" + HttpResponseText(200, "\"pong\"", false);
+    EXPECT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+    char buffer[4096];
+    while (::recv(socket.get(), buffer, sizeof(buffer), 0) > 0) {
+    }
+  });
+  const HttpUrl url{
+      .host = "127.0.0.1", .port = std::to_string(ntohs(address.sin_port)), .path = ""};
+  const Result<HttpMessage> answer = CallHttp(url, {.target = "/"}, Seconds(10), {});
+  server.join();
+  ASSERT_TRUE(answer.ok()) << answer.status().message();
+  EXPECT_EQ(answer->body, "\"pong\"");
+}
+
 TEST(FusionClientTest, NobodyThereIsAnError) {
   const Result<std::unique_ptr<FusionClient>> client =
       FusionClient::Make({.url = "http://127.0.0.1:1"});
@@ -245,8 +365,15 @@ TEST(HttpUrlTest, IsRead) {
   EXPECT_EQ(url->port, "81");
   EXPECT_EQ(url->path, "/a/b");
   EXPECT_EQ(ReadHttpUrl("http://host")->port, "80");
+  const Result<HttpUrl> version_6 = ReadHttpUrl("http://[::1]:8080/a");
+  ASSERT_TRUE(version_6.ok()) << version_6.status().message();
+  EXPECT_EQ(version_6->host, "::1");
+  EXPECT_EQ(version_6->port, "8080");
+  EXPECT_EQ(version_6->path, "/a");
+  EXPECT_EQ(ReadHttpUrl("http://[fe80::2]")->port, "80");
   for (const char* text : {"", "host", "https://host", "http://", "http://h:x", "http://h:/a",
-                           "http://a b", "http://h/a\r\nX: y"}) {
+                           "http://a b", "http://h/a\r\nX: y", "http://::1:80", "http://[::1",
+                           "http://[]", "http://[::1]x:80", "http://[host]"}) {
     EXPECT_FALSE(ReadHttpUrl(text).ok()) << text;
   }
 }

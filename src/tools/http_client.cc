@@ -55,7 +55,19 @@ class Exchange {
 
   Result<HttpMessage> Receive() {
     HttpReader reader(HttpReader::Kind::kResponse, {});
+    while (true) {
+      PACE_RETURN_IF_ERROR(ReceiveInto(reader));
+      HttpMessage answer = reader.Take();
+      // After "100 Continue" comes the answer proper.
+      if (answer.status != 100) return answer;
+    }
+  }
+
+ private:
+  Status ReceiveInto(HttpReader& reader) {
     char buffer[65536];
+    // What came with the message before may be whole already.
+    PACE_RETURN_IF_ERROR(reader.Feed("").At(where_));
     while (!reader.whole()) {
       PACE_RETURN_IF_ERROR(Wait(POLLIN));
       const ssize_t count = ::recv(socket_.get(), buffer, sizeof(buffer), 0);
@@ -66,13 +78,9 @@ class Exchange {
                                 : reader.Feed(std::string_view(buffer, static_cast<size_t>(count)));
       if (!status.ok()) return status.At(where_);
     }
-    Result<HttpMessage> answer = reader.Take();
-    // Behind "100 Continue" comes the answer proper.
-    if (answer.ok() && answer->status == 100) return Receive();
-    return answer.ok() ? answer : Result<HttpMessage>(answer.status().At(where_));
+    return Status::Ok();
   }
 
- private:
   Status ConnectTo(const addrinfo& address) {
     socket_ =
         FileDescriptor(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -120,19 +128,34 @@ Result<HttpUrl> ReadHttpUrl(std::string_view text) {
   std::string_view host = text.substr(0, slash);
   if (slash != std::string_view::npos) url.path = text.substr(slash);
   while (url.path.ends_with('/')) url.path.pop_back();
-  const size_t colon = host.rfind(':');
+  // An address of version 6 stands in brackets, as its colons are not the port's.
+  const bool bracketed = host.starts_with('[');
+  const size_t closing = bracketed ? host.find(']') : 0;
+  if (closing == std::string_view::npos) {
+    return InvalidArgument("URL '", shown, "': '[' without ']'");
+  }
+  const size_t colon = host.find(':', closing);
   if (colon != std::string_view::npos) {
     url.port = host.substr(colon + 1);
     host = host.substr(0, colon);
   }
+  if (bracketed) {
+    if (!host.ends_with(']')) {
+      return InvalidArgument("URL '", shown, "': must be http://[ADDRESS][:PORT][/PATH]");
+    }
+    host = host.substr(1, host.size() - 2);
+  }
   url.host = host;
+  const bool version_6 = host.find(':') != std::string_view::npos;
   const bool digits =
       !url.port.empty() && url.port.size() <= 5 &&
       std::all_of(url.port.begin(), url.port.end(), [](char c) { return c >= '0' && c <= '9'; });
   const auto plain = [](char c) { return c > ' ' && c < 0x7f; };
-  if (url.host.empty() || !digits || !std::all_of(url.host.begin(), url.host.end(), plain) ||
+  if (url.host.empty() || bracketed != version_6 || !digits ||
+      !std::all_of(url.host.begin(), url.host.end(), plain) ||
       !std::all_of(url.path.begin(), url.path.end(), plain)) {
-    return InvalidArgument("URL '", shown, "': must be http://HOST[:PORT][/PATH]");
+    return InvalidArgument(
+        "URL '", shown, "': must be http://HOST[:PORT][/PATH], with an IPv6 address in brackets");
   }
   return url;
 }
@@ -141,7 +164,9 @@ Result<HttpMessage> CallHttp(const HttpUrl& url, const HttpCall& call, Seconds t
                              const Cancellation& cancellation) {
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<TimePoint::duration>(timeout);
-  const std::string host = Concat(url.host, ":", url.port);
+  const bool version_6 = url.host.find(':') != std::string::npos;
+  const std::string host =
+      Concat(version_6 ? "[" : "", url.host, version_6 ? "]" : "", ":", url.port);
   Exchange exchange(Concat("http://", host, url.path, call.target), deadline, cancellation);
   PACE_RETURN_IF_ERROR(exchange.Connect(url));
   PACE_RETURN_IF_ERROR(

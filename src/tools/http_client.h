@@ -13,11 +13,11 @@
 namespace pace {
 
 struct HttpUrl {
-  std::string host;
+  std::string host;  // of an IPv6 address without its brackets
   std::string port = "80";
   std::string path;  // "" or "/folder", without a slash at its end
 };
-// "http://host:port/folder"; nothing but http.
+// "http://host:port/folder", "http://[::1]:port"; nothing but http.
 Result<HttpUrl> ReadHttpUrl(std::string_view text);
 
 struct HttpCall {

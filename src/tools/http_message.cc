@@ -1,5 +1,7 @@
 #include "tools/http_message.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -45,6 +47,8 @@ std::string_view ReasonOf(int64_t status) {
       return "OK";
     case 400:
       return "Bad Request";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -60,6 +64,21 @@ std::string_view ReasonOf(int64_t status) {
     default:
       return "Internal Server Error";
   }
+}
+
+// Without the port, and without the brackets of version 6.
+std::string_view HostName(std::string_view host) {
+  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  return host.substr(0, host.find(':'));
+}
+
+// A name that nobody but this machine can give a meaning.
+bool IsPlainAddress(std::string_view name) {
+  if (name == "localhost") return true;
+  in6_addr ignored{};
+  const std::string text(name);
+  return ::inet_pton(AF_INET, text.c_str(), &ignored) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), &ignored) == 1;
 }
 
 }  // namespace
@@ -170,7 +189,7 @@ Status HttpReader::ReadStartLine(std::string_view line) {
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
     return Malformed("the version must be HTTP/1.1");
   }
-  message_.keep_alive = version == "HTTP/1.1";
+  message_.keep_alive = message_.takes_interim = version == "HTTP/1.1";
   return Status::Ok();
 }
 
@@ -212,6 +231,13 @@ Status HttpReader::PlanBody() {
   if (chunked && length.has_value()) return Malformed("a length and chunks");
   if (length.value_or(0) > limits_.max_body_bytes) return Malformed("the body is too long");
   left_ = length.value_or(0);
+  // Interim answers and those that say there is nothing have no body, whatever they say.
+  const int64_t status = message_.status;
+  const bool bare = (status >= 100 && status < 200) || status == 204 || status == 304;
+  if (kind_ == Kind::kResponse && bare) {
+    state_ = State::kWhole;
+    return Status::Ok();
+  }
   const bool until_end = kind_ == Kind::kResponse && !length.has_value() && !chunked;
   state_ = chunked     ? State::kChunkSize
            : until_end ? State::kUntilEnd
@@ -280,14 +306,29 @@ Result<bool> HttpReader::ReadTrailer() {
   return true;
 }
 
-Result<HttpMessage> HttpReader::Take() {
+HttpMessage HttpReader::Take() {
   PACE_CHECK(whole(), "a message that is not whole was asked for");
-  HttpMessage message = std::exchange(message_, {});
   state_ = State::kHead;
   left_ = 0;
   wants_continue_ = false;
-  PACE_RETURN_IF_ERROR(Feed(""));
-  return message;
+  return std::exchange(message_, {});
+}
+
+Status CheckSite(const HttpMessage& request, bool local) {
+  const std::string_view host = request.Header("host");
+  if (local && !host.empty() && !IsPlainAddress(HostName(host))) {
+    return InvalidArgument("Host '", Printable(host),
+                           "': this server answers to an address or to localhost");
+  }
+  for (const auto& [name, value] : request.headers) {
+    if (name != "origin") continue;
+    const bool own = value == Concat("http://", host) && IsPlainAddress(HostName(host));
+    if (!own) {
+      return InvalidArgument("Origin '", Printable(value),
+                             "': web pages may not run programs here");
+    }
+  }
+  return Status::Ok();
 }
 
 std::string HttpResponseText(int64_t status, std::string_view body, bool keep_alive) {

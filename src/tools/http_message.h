@@ -36,6 +36,8 @@ struct HttpMessage {
   std::string body{};
   // Whether the peer wants the connection to stay.
   bool keep_alive = true;
+  // HTTP/1.1, whose clients wait through answers of "100 Continue".
+  bool takes_interim = true;
 
   // Empty where there is none.
   std::string_view Header(std::string_view name) const;
@@ -58,9 +60,12 @@ class HttpReader {
   // Bytes of a message have come, but not all.
   bool begun() const { return !whole() && (state_ != State::kHead || !buffer_.empty()); }
 
-  // The message; the reader goes on with the next one, which may be whole already.
-  // REQUIRES: whole()
-  Result<HttpMessage> Take();
+  // What the message and the bytes that came after it take.
+  size_t held_bytes() const { return buffer_.size() + message_.body.size(); }
+
+  // The message. Bytes that came after it are read by the next Feed, which may be given
+  // none: the next message may be whole already. REQUIRES: whole()
+  HttpMessage Take();
 
  private:
   enum class State { kHead, kBody, kUntilEnd, kChunkSize, kChunk, kChunkEnd, kTrailer, kWhole };
@@ -90,6 +95,11 @@ class HttpReader {
   size_t left_ = 0;  // bytes of the body, or of its chunk
   bool wants_continue_ = false;
 };
+
+// Ok unless a web page seems to have sent the request: its Origin must be the server's
+// own address and, so that no name can be made to lead here, an address or localhost, as
+// must its Host where the server listens to this machine alone (`local`).
+Status CheckSite(const HttpMessage& request, bool local);
 
 // A whole message as it is sent; content type JSON.
 std::string HttpResponseText(int64_t status, std::string_view body, bool keep_alive);

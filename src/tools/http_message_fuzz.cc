@@ -22,11 +22,12 @@ void Read(HttpReader::Kind kind, std::string_view bytes) {
   }
   if (ok && at_once.whole() != in_pieces.whole()) __builtin_trap();
   if (!ok || !at_once.whole()) return;
-  const pace::Result<pace::HttpMessage> a = at_once.Take();
-  const pace::Result<pace::HttpMessage> b = in_pieces.Take();
-  if (!a.ok()) return;
-  if (!b.ok() || a->body != b->body || a->headers != b->headers) __builtin_trap();
-  if (a->body.size() > kLimits.max_body_bytes) __builtin_trap();
+  const pace::HttpMessage a = at_once.Take();
+  const pace::HttpMessage b = in_pieces.Take();
+  if (a.body != b.body || a.headers != b.headers) __builtin_trap();
+  if (a.body.size() > kLimits.max_body_bytes) __builtin_trap();
+  (void)pace::CheckSite(a, true).ok();
+  (void)at_once.Feed("").ok();  // what came after the message
 }
 
 }  // namespace

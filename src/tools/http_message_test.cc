@@ -36,24 +36,73 @@ TEST(HttpMessageTest, BytesMayComeOneByOne) {
     ASSERT_TRUE(reader.Feed(text.substr(at, 1)).ok()) << at;
   }
   ASSERT_TRUE(reader.whole());
-  EXPECT_EQ(reader.Take()->body, "abcd0123456789");
+  EXPECT_EQ(reader.Take().body, "abcd0123456789");
   EXPECT_FALSE(reader.begun());
 }
 
 TEST(HttpMessageTest, MessagesFollowEachOther) {
   HttpReader reader(kRequest, {});
   ASSERT_TRUE(reader.Feed("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\nGET").ok());
-  EXPECT_EQ(reader.Take()->target, "/a");
+  EXPECT_EQ(reader.Take().target, "/a");
+  ASSERT_TRUE(reader.Feed("").ok());
   ASSERT_TRUE(reader.whole());
-  EXPECT_EQ(reader.Take()->target, "/b");
+  EXPECT_EQ(reader.Take().target, "/b");
+  ASSERT_TRUE(reader.Feed("").ok());
   EXPECT_FALSE(reader.whole());
   EXPECT_TRUE(reader.begun());
+}
+
+TEST(HttpMessageTest, JunkAfterAMessageDoesNotLoseIt) {
+  HttpReader reader(kRequest, {});
+  ASSERT_TRUE(reader.Feed("GET /a HTTP/1.1\r\n\r\njunk\r\n\r\n").ok());
+  EXPECT_EQ(reader.Take().target, "/a");
+  EXPECT_FALSE(reader.Feed("").ok());
+}
+
+Status CheckHeaders(const std::string& headers, bool local = true) {
+  const Result<HttpMessage> request = Read(kRequest, "POST / HTTP/1.1\r\n" + headers + "\r\n");
+  EXPECT_TRUE(request.ok()) << headers;
+  return request.ok() ? CheckSite(*request, local) : request.status();
+}
+
+TEST(HttpSiteTest, ProgramsThatAskAreNoWebPages) {
+  for (const char* headers :
+       {"", "Host: localhost:8080\r\n", "Host: 127.0.0.1\r\n", "Host: [::1]:8080\r\n",
+        "Host: 127.0.0.1:8080\r\nOrigin: http://127.0.0.1:8080\r\n",
+        "Host: localhost:81\r\nOrigin: http://localhost:81\r\n"}) {
+    EXPECT_TRUE(CheckHeaders(headers).ok()) << headers;
+  }
+  EXPECT_TRUE(CheckHeaders("Host: node-7:8080\r\n", false).ok()) << "reached by its name";
+}
+
+TEST(HttpSiteTest, WebPagesAreRefused) {
+  for (const char* headers :
+       {"Host: 127.0.0.1:8080\r\nOrigin: http://evil.example\r\n", "Origin: null\r\n",
+        "Host: evil.example:8080\r\nOrigin: http://evil.example:8080\r\n", "Host: evil.example\r\n",
+        "Host: localhost.evil.example\r\n",
+        "Host: 127.0.0.1:8080\r\nOrigin: http://127.0.0.1:9090\r\n",
+        "Host: localhost:81\r\nOrigin: https://localhost:81\r\n", "Host: [::1\r\nOrigin: \r\n"}) {
+    EXPECT_FALSE(CheckHeaders(headers).ok()) << headers;
+  }
+  for (const char* headers : {"Host: node-7:8080\r\nOrigin: http://node-7:8080\r\n",
+                              "Host: node-7:8080\r\nOrigin: http://evil.example\r\n"}) {
+    EXPECT_FALSE(CheckHeaders(headers, false).ok()) << headers;
+  }
 }
 
 TEST(HttpMessageTest, ConnectionSaysWhetherToStay) {
   EXPECT_FALSE(Read(kRequest, "GET / HTTP/1.1\r\nConnection: close\r\n\r\n")->keep_alive);
   EXPECT_FALSE(Read(kRequest, "GET / HTTP/1.0\r\n\r\n")->keep_alive);
   EXPECT_TRUE(Read(kRequest, "GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n")->keep_alive);
+}
+
+TEST(HttpMessageTest, SomeResponsesHaveNoBody) {
+  for (const char* status : {"100 Continue", "102 Processing", "204 No Content", "304 Same"}) {
+    HttpReader reader(kResponse, {});
+    ASSERT_TRUE(reader.Feed(Concat("HTTP/1.1 ", status, "\r\n\r\nHTTP/1.1 200 OK")).ok());
+    ASSERT_TRUE(reader.whole()) << status;
+    EXPECT_EQ(reader.Take().body, "");
+  }
 }
 
 TEST(HttpMessageTest, AResponseMayEndWithTheConnection) {
