@@ -75,6 +75,8 @@ class ProgramRunner {
   virtual ~ProgramRunner() = default;
   virtual Result<ProgramResult> Run(const ProgramRequest& request,
                                     const Cancellation& cancellation) = 0;
+  // One line about what holds programs, for the log; empty: nothing to say.
+  virtual std::string Description() const { return ""; }
 };
 
 // Whether a file's path stays inside the working folder.

@@ -67,22 +67,33 @@ class Watch {
   Result<ProgramResult> Run() {
     while (!gone_) {
       Wait();
-      PACE_RETURN_IF_ERROR(control_.Receive());
-      if (control_.started() && !started_at_.has_value()) NoteStart();
+      PACE_RETURN_IF_ERROR(Hear());
       if (unsignalled_ && control_.process() >= 0) {
         unsignalled_ = false;
         Signal(insisted_ ? SIGKILL : SIGTERM);
       }
       if (control_.closed() && control_.process() < 0) return NeverStarted();
       if (!ended_ && Now() >= deadline_) PACE_RETURN_IF_ERROR(Expire());
-      if (ended_ && Now() >= deadline_) PACE_RETURN_IF_ERROR(Insist());
+      if (ended_ && Now() >= deadline_) Insist();
     }
-    PACE_RETURN_IF_ERROR(control_.Receive());
+    PACE_RETURN_IF_ERROR(Hear());
     return Finish();
   }
 
  private:
   static TimePoint Now() { return std::chrono::steady_clock::now(); }
+
+  // What the first process says. Nonsense is an error until the program has started, and
+  // ends it afterwards.
+  Status Hear() {
+    if (deaf_) return Status::Ok();
+    const Status heard = control_.Receive();
+    if (control_.started() && !started_at_.has_value()) NoteStart();
+    if (heard.ok()) return heard;
+    deaf_ = true;
+    if (!ended_) End(ProgramOutcome::kFinished);
+    return started_at_.has_value() ? Status::Ok() : heard;
+  }
 
   void NoteStart() {
     started_at_ = Now();
@@ -91,7 +102,7 @@ class Watch {
   }
 
   void Wait() {
-    pollfd waiting[] = {{control_.closed() ? -1 : control_.descriptor(), POLLIN, 0},
+    pollfd waiting[] = {{control_.closed() || deaf_ ? -1 : control_.descriptor(), POLLIN, 0},
                         {out_.descriptor(), POLLIN, 0},
                         {error_.descriptor(), POLLIN, 0},
                         {control_.process(), POLLIN, 0},
@@ -130,15 +141,15 @@ class Watch {
     unsignalled_ = control_.process() < 0;  // its pidfd has yet to come
   }
 
-  Status Insist() {
-    if (!insisted_) {
-      insisted_ = true;
-      deadline_ = Now() + kEndPatience;
-      Signal(SIGKILL);
-      return Status::Ok();
+  void Insist() {
+    if (insisted_) {
+      // Killed long ago: the kernel is busy with it, or the machine with others.
+      gone_ = true;
+      return;
     }
-    return DataLoss("sandbox: a program did not end ", kEndPatience.count(),
-                    " s after it was killed");
+    insisted_ = true;
+    deadline_ = Now() + kEndPatience;
+    Signal(SIGKILL);
   }
 
   void Signal(int number) const {
@@ -151,13 +162,12 @@ class Watch {
     while (out_.descriptor() >= 0 && Readable(out_.descriptor())) out_.Read();
     while (error_.descriptor() >= 0 && Readable(error_.descriptor())) error_.Read();
     const std::optional<ProgramEnd>& end = control_.end();
-    if (!ended_ && control_.failure().has_value()) return NeverStarted();
-    if (!ended_ && !end.has_value() && !started_at_.has_value()) return NeverStarted();
+    if (!ended_ && !started_at_.has_value()) return NeverStarted();
     ProgramResult result;
     result.outcome = outcome_;
-    if (!ended_) {
+    if (outcome_ == ProgramOutcome::kFinished) {
       // The first process may be gone without a word, as when memory ran out.
-      result.return_code = end.has_value() ? end->return_code : -SIGKILL;
+      result.return_code = end.has_value() && !ended_ ? end->return_code : -SIGKILL;
     }
     result.time = end.has_value() && !ended_ ? end->time
                   : started_at_.has_value()  ? Seconds((ended_ ? ended_at_ : Now()) - *started_at_)
@@ -188,6 +198,7 @@ class Watch {
   bool insisted_ = false;
   bool unsignalled_ = false;
   bool gone_ = false;
+  bool deaf_ = false;  // nonsense came on control
 };
 
 }  // namespace

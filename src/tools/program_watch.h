@@ -30,8 +30,10 @@ struct WatchLimits {
   bool ask_first = false;
 };
 
-// kUnavailable: the program never started, so another attempt is safe; any other
-// error: something of ours is broken.
+// Once the program has started, whatever happens is its result: where its first process
+// says nothing, or nonsense, the program counts as killed, and a process that outlives
+// its SIGKILL by 30 s is left to the kernel. An error therefore says that the program
+// was not started; after kUnavailable another attempt may help.
 Result<ProgramResult> WatchProgram(ProgramEnds ends, const WatchLimits& limits,
                                    const Cancellation& cancellation);
 

@@ -109,9 +109,9 @@ Result<std::shared_ptr<Zygote>> Sandbox::ZygoteFor(const std::string& code) {
   MutexLock lock(mutex_);
   std::shared_ptr<Zygote>& zygote = warm ? warm_ : plain_;
   if (zygote != nullptr && zygote->alive()) return zygote;
-  const bool watch_memory = options_.mode == SandboxMode::kIsolated && groups_ == nullptr;
-  Result<std::unique_ptr<Zygote>> started = Zygote::Start(
-      options_, python_, warm ? options_.warm_modules : std::vector<std::string>(), watch_memory);
+  Result<std::unique_ptr<Zygote>> started =
+      Zygote::Start(options_, python_, warm ? options_.warm_modules : std::vector<std::string>(),
+                    groups_ != nullptr && groups_->bounds_processor());
   if (!started.ok()) return started.status();
   zygote = std::move(started).value();
   return zygote;
@@ -144,7 +144,8 @@ Result<ProgramResult> Sandbox::RunOnce(const ProgramRequest& request, int64_t pl
   if (!out.ok()) return out.status();
   Result<DescriptorPair> error = MakePipe();
   if (!error.ok()) return error.status();
-  ProgramDescriptors program{.control = control->second.get(),
+  ProgramDescriptors program{.place = place,
+                             .control = control->second.get(),
                              .request = text->get(),
                              .input = input->get(),
                              .out = out->second.get(),
@@ -153,6 +154,7 @@ Result<ProgramResult> Sandbox::RunOnce(const ProgramRequest& request, int64_t pl
     if (!groups_->SetMemory(place, memory)) {
       return DataLoss("sandbox: the memory limit of a control group cannot be set");
     }
+    program.memory_events = groups_->MemoryEvents(place);
     program.memberships = groups_->Memberships(place);
   }
   {
@@ -177,8 +179,14 @@ std::string Sandbox::Description() const {
   if (options_.mode == SandboxMode::kUnsafe) {
     return "NOT isolated (tools.sandbox: unsafe): programs see this machine's files and network";
   }
-  return groups_ != nullptr ? "isolated; memory bounded per program by control groups"
-                            : "isolated; memory bounded per process, the sum watched";
+  if (groups_ == nullptr) {
+    return "isolated, without control groups: memory is bounded per process and its sum watched "
+           "every 50 ms, not bounded exactly; processor time by niceness alone";
+  }
+  return Concat("isolated, with control groups ", groups_->is_unified() ? "v2" : "v1",
+                ": memory of a program, kernel memory and /tmp included, and processes are bounded",
+                groups_->bounds_processor() ? ", processor time is shared fairly"
+                                            : "; processor time by niceness alone");
 }
 
 }  // namespace pace

@@ -36,8 +36,11 @@ class Sandbox final : public ProgramRunner {
   Result<ProgramResult> Run(const ProgramRequest& request,
                             const Cancellation& cancellation) override;
 
-  // What holds here beyond the isolation that is always there, for the log.
-  std::string Description() const;
+  // One line for the log: which bounds hold here, and which do not for want of control
+  // groups.
+  std::string Description() const override;
+  // Null where there are none.
+  const ControlGroups* control_groups() const { return groups_.get(); }
   // Modules that warm interpreters have.
   const std::vector<std::string>& warm_modules() const { return warm_modules_; }
 

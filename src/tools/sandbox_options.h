@@ -31,13 +31,12 @@ struct SandboxOptions {
   // Programs at once; more wait their turn.
   int64_t max_programs = 16;
   Seconds timeout{30};
-  // Of each process, by the kernel. What they hold together is looked at every 50 ms
-  // where /proc can be mounted; control groups bound it exactly.
+  // Of a whole program, its kernel memory and /tmp included, by a control group where
+  // one is to be had. Otherwise of each process, by the kernel; what they hold together
+  // is then looked at every 50 ms where /proc can be mounted.
   int64_t memory_bytes = int64_t{1024} << 20;
-  // Bounds memory and processes of a whole program by a control group, where one is
-  // writable. Off by default: joining a group takes a lock that every fork of the
-  // machine needs, so on a busy machine a program's start waits, and others with it.
-  bool control_groups = false;
+  // Whether to use control groups where they are to be had.
+  bool control_groups = true;
   // Private /tmp of one program, /dev/shm included.
   int64_t tmp_bytes = int64_t{128} << 20;
   int64_t max_file_bytes = int64_t{64} << 20;

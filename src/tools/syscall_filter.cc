@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/check.h"
+
 namespace pace {
 namespace {
 
@@ -36,6 +38,15 @@ constexpr uint32_t kMountSetattr = 442;
 constexpr uint32_t kQuotactlFd = 443;
 constexpr uint32_t kMemfdSecret = 447;
 constexpr uint32_t kProcessMrelease = 448;
+
+// SO_SNDBUF, SO_RCVBUF and their privileged forms, the same on both architectures. With the
+// kernel's sizes the memory of a program's sockets is bounded by their number.
+constexpr uint32_t kSocketLevel = 1;
+constexpr uint32_t kBufferOptions[] = {7, 8, 32, 33};
+
+// Calls that name a process by their first argument: 0, the caller itself, is allowed.
+constexpr uint32_t kSelfOnly[] = {SYS_prlimit64, SYS_sched_setscheduler, SYS_sched_setparam,
+                                  SYS_sched_setattr, SYS_sched_setaffinity};
 
 constexpr uint32_t kNamespaceFlags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS |
                                      CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | 0x80;
@@ -105,6 +116,7 @@ constexpr uint32_t kRefused[] = {
     SYS_lookup_dcookie,
     SYS_move_pages,
     SYS_migrate_pages,
+    SYS_ioprio_set,
     SYS_mbind,
     SYS_set_mempolicy,
     SYS_io_setup,
@@ -137,9 +149,20 @@ class FilterWriter {
     Add(BPF_JMP | BPF_K | BPF_JEQ, value, 1, 0);
     Return(action);
   }
-  // Passes over the next `count` instructions unless the word equals `value`.
-  void SkipUnless(uint32_t value, uint8_t count) {
-    Add(BPF_JMP | BPF_K | BPF_JEQ, value, 0, count);
+  void And(uint32_t mask) { Add(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0); }
+  // The low half of a system call's argument: both architectures are little-endian.
+  void LoadArgument(size_t index) { Load(offsetof(seccomp_data, args) + index * sizeof(uint64_t)); }
+  // The rules that `rules` adds bind system call `number` alone; they start with that
+  // number loaded and may load other words.
+  template <typename Rules>
+  void ForCall(uint32_t number, Rules rules) {
+    Add(BPF_JMP | BPF_K | BPF_JEQ, number, 0, 0);
+    const size_t jump = filter_.size() - 1;
+    rules();
+    Return(SECCOMP_RET_ALLOW);
+    const size_t length = filter_.size() - jump - 1;
+    PACE_CHECK(length < 256, "a jump of ", length, " instructions");
+    filter_[jump].jf = static_cast<uint8_t>(length);
   }
   std::vector<sock_filter> Take() { return std::move(filter_); }
 
@@ -152,6 +175,34 @@ class FilterWriter {
 
 constexpr uint32_t Fail(int error) {
   return SECCOMP_RET_ERRNO | (static_cast<uint32_t>(error) & SECCOMP_RET_DATA);
+}
+
+void AddCloneRules(FilterWriter& filter) {
+  filter.ForCall(SYS_clone, [&filter] {
+    filter.LoadArgument(0);
+    filter.ReturnIf(BPF_JSET, kNamespaceFlags, Fail(EPERM));
+    // A parent that sleeps until its child ends or executes, while the child holds a
+    // copy of its memory: no library does it.
+    filter.And(CLONE_VFORK | CLONE_VM);
+    filter.ReturnIf(BPF_JEQ, CLONE_VFORK, Fail(EPERM));
+  });
+}
+
+// Limits and scheduling of the caller alone: process 1 has the same user.
+void AddProcessRules(FilterWriter& filter) {
+  for (const uint32_t number : kSelfOnly) {
+    filter.ForCall(number, [&filter] {
+      filter.LoadArgument(0);
+      filter.ReturnUnless(0, Fail(EPERM));
+    });
+  }
+  filter.ForCall(SYS_setpriority, [&filter] {
+    // PRIO_USER, which is 2, covers process 1.
+    filter.LoadArgument(0);
+    filter.ReturnIf(BPF_JGE, 2, Fail(EPERM));
+    filter.LoadArgument(1);
+    filter.ReturnUnless(0, Fail(EPERM));
+  });
 }
 
 }  // namespace
@@ -175,9 +226,14 @@ std::vector<sock_filter> ProgramSyscallFilter() {
     filter.ReturnIf(BPF_JEQ, number, Fail(EPERM));
   }
   for (const uint32_t number : kRefused) filter.ReturnIf(BPF_JEQ, number, Fail(EPERM));
-  filter.SkipUnless(SYS_clone, 3);
-  filter.Load(offsetof(seccomp_data, args[0]));  // its low half: both are little-endian
-  filter.ReturnIf(BPF_JSET, kNamespaceFlags, Fail(EPERM));
+  AddCloneRules(filter);
+  AddProcessRules(filter);
+  filter.ForCall(SYS_setsockopt, [&filter] {
+    filter.LoadArgument(1);
+    filter.ReturnUnless(kSocketLevel, SECCOMP_RET_ALLOW);
+    filter.LoadArgument(2);
+    for (const uint32_t option : kBufferOptions) filter.ReturnIf(BPF_JEQ, option, Fail(EPERM));
+  });
   filter.Return(SECCOMP_RET_ALLOW);
   return filter.Take();
 }

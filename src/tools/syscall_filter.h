@@ -3,8 +3,10 @@
 // Namespaces and the lack of capabilities already hold a program; the filter
 // keeps it away from the parts of the kernel that isolation has failed in
 // before. System calls that make namespaces, mounts, sockets, traces, keys,
-// modules, rings or shared memory outside the limits fail with EPERM; those newer
-// than this list with ENOSYS; another architecture's end the process.
+// modules, rings or shared memory outside the limits fail with EPERM, as do those that
+// set limits or scheduling of another process than the caller, or the sizes of a
+// socket's buffers; those newer than this list fail with ENOSYS; another architecture's
+// end the process.
 //
 // Thread-safety: functions of their arguments.
 #ifndef PACE_TOOLS_SYSCALL_FILTER_H_

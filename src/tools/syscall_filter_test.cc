@@ -32,6 +32,9 @@ uint32_t Evaluate(const std::vector<sock_filter>& filter, const seccomp_data& da
       case BPF_JMP | BPF_K | BPF_JSET:
         jump((word & step.k) != 0);
         break;
+      case BPF_ALU | BPF_AND | BPF_K:
+        word &= step.k;
+        break;
       case BPF_RET | BPF_K:
         return step.k;
       default:
@@ -43,7 +46,7 @@ uint32_t Evaluate(const std::vector<sock_filter>& filter, const seccomp_data& da
   return 0;
 }
 
-uint32_t Verdict(long number, uint64_t argument = 0) {
+uint32_t Verdict(long number, uint64_t argument = 0, uint64_t second = 0, uint64_t third = 0) {
   seccomp_data data{};
   data.nr = static_cast<int>(number);
 #if defined(__x86_64__)
@@ -52,6 +55,8 @@ uint32_t Verdict(long number, uint64_t argument = 0) {
   data.arch = AUDIT_ARCH_AARCH64;
 #endif
   data.args[0] = argument;
+  data.args[1] = second;
+  data.args[2] = third;
   return Evaluate(ProgramSyscallFilter(), data);
 }
 
@@ -82,6 +87,38 @@ TEST(SyscallFilterTest, RefusesCloneWithNamespacesAlone) {
 
 TEST(SyscallFilterTest, TheRuleOfCloneBindsCloneAlone) {
   EXPECT_EQ(Verdict(SYS_read, CLONE_NEWUSER), SECCOMP_RET_ALLOW);
+}
+
+TEST(SyscallFilterTest, ACopyOfMemoryWhoseParentSleepsIsRefused) {
+  EXPECT_EQ(Verdict(SYS_clone, CLONE_VFORK | SIGCHLD), SECCOMP_RET_ERRNO | EPERM);
+  EXPECT_EQ(Verdict(SYS_clone, CLONE_VFORK | CLONE_FS | SIGCHLD), SECCOMP_RET_ERRNO | EPERM);
+  EXPECT_EQ(Verdict(SYS_clone, CLONE_VFORK | CLONE_VM | SIGCHLD), SECCOMP_RET_ALLOW);
+}
+
+TEST(SyscallFilterTest, LimitsAndSchedulingAreTheCallersOwn) {
+  for (const int number : {SYS_prlimit64, SYS_sched_setscheduler, SYS_sched_setparam,
+                           SYS_sched_setattr, SYS_sched_setaffinity}) {
+    EXPECT_EQ(Verdict(number, 0), SECCOMP_RET_ALLOW) << number;
+    EXPECT_EQ(Verdict(number, 1), SECCOMP_RET_ERRNO | EPERM) << number;
+    EXPECT_EQ(Verdict(number, 0xffffffff), SECCOMP_RET_ERRNO | EPERM) << number;
+  }
+  EXPECT_EQ(Verdict(SYS_ioprio_set, 1, 1), SECCOMP_RET_ERRNO | EPERM);
+}
+
+TEST(SyscallFilterTest, PriorityIsSetForTheCallerOrItsGroup) {
+  EXPECT_EQ(Verdict(SYS_setpriority, 0, 0, 5), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(Verdict(SYS_setpriority, 1, 0, 5), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(Verdict(SYS_setpriority, 0, 1, 5), SECCOMP_RET_ERRNO | EPERM);
+  EXPECT_EQ(Verdict(SYS_setpriority, 1, 7, 5), SECCOMP_RET_ERRNO | EPERM);
+  EXPECT_EQ(Verdict(SYS_setpriority, 2, 0, 5), SECCOMP_RET_ERRNO | EPERM) << "all of the user";
+}
+
+TEST(SyscallFilterTest, BuffersOfSocketsKeepTheirSizes) {
+  for (const uint64_t option : {7, 8, 32, 33}) {
+    EXPECT_EQ(Verdict(SYS_setsockopt, 3, 1, option), SECCOMP_RET_ERRNO | EPERM) << option;
+    EXPECT_EQ(Verdict(SYS_setsockopt, 3, 6, option), SECCOMP_RET_ALLOW) << option;
+  }
+  EXPECT_EQ(Verdict(SYS_setsockopt, 3, 1, 2), SECCOMP_RET_ALLOW);
 }
 
 TEST(SyscallFilterTest, UnknownCallsDoNotExist) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,22 @@ inline bool DescendantsSettleAt(int64_t expected) {
   return false;
 }
 
+// Has a program of either kind run in every place: a place keeps a process from its first
+// program of each kind on.
+inline void FillPlaces(Sandbox& sandbox, int64_t num_places) {
+  for (const char* kind : {"", "decimal"}) {
+    std::vector<std::thread> callers;
+    for (int64_t place = 0; place < num_places; ++place) {
+      callers.emplace_back([&sandbox, kind] {
+        const Result<ProgramResult> result =
+            sandbox.Run({.code = std::string("import time  # ") + kind + "\ntime.sleep(0.3)"}, {});
+        EXPECT_TRUE(result.ok()) << result.status().message();
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+  }
+}
+
 inline int64_t NumOpenDescriptors() {
   std::error_code error;
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd", error),
@@ -88,6 +105,7 @@ class SandboxFixture : public ::testing::Test {
     Result<std::unique_ptr<Sandbox>> sandbox = Sandbox::Start(SmallSandbox());
     ASSERT_TRUE(sandbox.ok()) << sandbox.status().message();
     sandbox_ = std::move(sandbox).value();
+    FillPlaces(*sandbox_, SmallSandbox().max_programs);
   }
   static void TearDownTestSuite() { sandbox_.reset(); }
 

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "core/concat.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 #include "tools/syscall_filter.h"
@@ -21,12 +22,12 @@ constexpr const char* kBootstrap =
     "import os; exec(compile(os.pread(4, 1 << 20, 0), '<zygote>', 'exec'))";
 
 std::string SettingsText(const SandboxOptions& options, const std::vector<std::string>& modules,
-                         bool watch_memory) {
+                         bool processor_group) {
   std::string text;
   JsonWriter json(text);
   json.BeginObject();
   json.Put("isolated", options.mode == SandboxMode::kIsolated);
-  json.Put("watch_memory", watch_memory);
+  json.Put("processor_group", processor_group);
   json.Put("tmp_bytes", options.tmp_bytes);
   json.Put("max_file_bytes", options.max_file_bytes);
   json.Put("max_open_files", options.max_open_files);
@@ -45,12 +46,13 @@ std::string SettingsText(const SandboxOptions& options, const std::vector<std::s
 Result<std::unique_ptr<Zygote>> Zygote::Start(const SandboxOptions& options,
                                               const PythonInstallation& python,
                                               const std::vector<std::string>& modules,
-                                              bool watch_memory) {
+                                              bool processor_group) {
   Result<DescriptorPair> command = MakeSocketPair(SOCK_SEQPACKET);
   if (!command.ok()) return command.status();
   const Result<FileDescriptor> source = SealedFile(ZygoteSource());
   if (!source.ok()) return source.status();
-  const Result<FileDescriptor> settings = SealedFile(SettingsText(options, modules, watch_memory));
+  const Result<FileDescriptor> settings =
+      SealedFile(SettingsText(options, modules, processor_group));
   if (!settings.ok()) return settings.status();
 
   IsolatedProcessOptions start;
@@ -101,8 +103,9 @@ bool Zygote::alive() const {
 Status Zygote::Launch(const ProgramDescriptors& program) {
   std::vector<int> descriptors = {program.control, program.request, program.input, program.out,
                                   program.error};
+  if (!program.memberships.empty()) descriptors.push_back(program.memory_events);
   descriptors.insert(descriptors.end(), program.memberships.begin(), program.memberships.end());
-  return SendDescriptors(command_.get(), "run", descriptors);
+  return SendDescriptors(command_.get(), Concat(program.place), descriptors);
 }
 
 }  // namespace pace

@@ -9,6 +9,7 @@
 #ifndef PACE_TOOLS_ZYGOTE_H_
 #define PACE_TOOLS_ZYGOTE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,24 +23,28 @@
 
 namespace pace {
 
-// What a program starts with; all are copied.
+// What a program starts with; all descriptors are copied.
 struct ProgramDescriptors {
+  int64_t place = 0;
   int control = -1;  // the other end hears how it went
   int request = -1;
   int input = -1;
   int out = -1;
   int error = -1;
-  std::vector<int> memberships{};  // of control groups
+  // Of the place's control groups, where there are any.
+  int memory_events = -1;
+  std::vector<int> memberships{};
 };
 
 class Zygote {
  public:
   // Returns when it has imported `modules`; those that are missing are left out.
-  // watch_memory: no control group bounds programs, so their first process does.
+  // processor_group: the places' control groups bound what programs take of the
+  // processor; otherwise their first processes do.
   static Result<std::unique_ptr<Zygote>> Start(const SandboxOptions& options,
                                                const PythonInstallation& python,
                                                const std::vector<std::string>& modules,
-                                               bool watch_memory);
+                                               bool processor_group);
 
   // False once the interpreter is gone: start another.
   bool alive() const;
@@ -61,7 +66,7 @@ class Zygote {
   std::vector<std::string> modules_;
 };
 
-// zygote.py, which travels inside the program.
+// zygote.py and what it needs, which travel inside the program.
 std::string_view ZygoteSource();
 
 }  // namespace pace

@@ -1,16 +1,22 @@
 """The warm interpreter of a sandbox: it forks once per program.
 
 Descriptor 3 is the command socket, 4 this text, 5 its settings as JSON. Every
-message on the socket carries the descriptors of one program: control, request,
-stdin, stdout, stderr, then the membership files of its control groups. The
-child that is cloned for it is the first process of new namespaces: it prepares
-them, gives up every privilege, forks the program and waits for it. This process
-never runs a line of a program, so nothing that one does can reach the next.
-The text of process_memory.py stands before this one.
+message on the socket names a place and carries the descriptors of one program:
+control, request, stdin, stdout, stderr; then, with control groups, the file of
+the place's memory events and the membership files of its groups. The child that
+is cloned for it is the first process of new namespaces: it prepares them, gives
+up every privilege, forks the program and waits for it. This process never runs a
+line of a program, so nothing that one does can reach the next. The texts of
+process_memory.py and program_bounds.py stand before this one.
+
+To enter a control group takes long, and makes all forks of the machine wait; to
+be born in one takes nothing. So each place has a child of this process that has
+entered the place's groups and clones the programs' first processes there.
 
 On control: frames of a length (4 bytes, little endian), a kind and a text.
   p  with the child's pidfd      s  the program starts
   r  its result, as JSON         e  why it could not be started
+After s there is no e: what happens then is the program's end.
 """
 
 import atexit
@@ -21,7 +27,6 @@ import json
 import linecache
 import os
 import resource
-import select
 import signal
 import socket
 import stat
@@ -33,7 +38,6 @@ import time
 import traceback
 import types
 
-_LIBC = ctypes.PyDLL(None, use_errno=True)
 _NEW_USER, _NEW_PID, _NEW_NET, _NEW_MOUNT = 0x10000000, 0x20000000, 0x40000000, 0x00020000
 _NEW_IPC, _NEW_UTS, _NEW_CGROUP = 0x08000000, 0x04000000, 0x02000000
 _NAMESPACES = (_NEW_USER | _NEW_PID | _NEW_NET | _NEW_MOUNT | _NEW_IPC | _NEW_UTS | _NEW_CGROUP)
@@ -41,10 +45,13 @@ _CLONE = {"x86_64": 56, "aarch64": 220}
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _NOSUID, _NODEV, _NOEXEC, _READ_ONLY = 2, 4, 8, 1
 _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_SUBREAPER, _PR_NO_NEW_PRIVS = 4, 22, 36, 38
-_MACHINE = os.uname().machine
+_OPENAT2 = 437
+_BENEATH, _NO_MAGIC_LINKS, _NO_OTHER_MOUNT = 8, 2, 1
+_NUM_STREAMS = 5  # descriptors that every program has
 _MAX_FETCHED = 16 << 20
 _MAX_TRACE = 1000
-_LOOK, _SECOND_LOOK = 0.05, 0.01  # at the memory that a program holds, in seconds
+_MAX_REAPED = 64  # in a row, before the bounds are looked at again
+_LOOK, _LATE = 0.05, 0.15  # at the bounds of a program, in seconds
 
 
 class SetupError(Exception):
@@ -121,10 +128,13 @@ def set_limits(settings):
         set_limit(resource.RLIMIT_NPROC, settings["max_processes"] + 1)
 
 
-def drop_privileges(syscall_filter):
+def drop_privileges():
     header = struct.pack("<Ii", 0x20080522, 0)
     checked("capset", _LIBC.syscall(_CAPSET[_MACHINE], header, bytes(24)))
     prctl("no_new_privs", _PR_NO_NEW_PRIVS, 1)
+
+
+def install_filter(syscall_filter):
     instructions = ctypes.create_string_buffer(syscall_filter, len(syscall_filter))
 
     class Program(ctypes.Structure):
@@ -143,12 +153,23 @@ def put_files(files):
             file.write(bytes.fromhex(content))
 
 
+def open_inside(path):
+    """A file of the working folder: no link leads out of it, so that nothing is read that
+    this process sees and the program does not."""
+    how = struct.pack("<QQQ", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, 0,
+                      _BENEATH | _NO_MAGIC_LINKS | _NO_OTHER_MOUNT)
+    descriptor = _LIBC.syscall(_OPENAT2, ctypes.c_long(-100), os.fsencode(path), how,
+                               ctypes.c_ulong(len(how)))
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), path)
+    return descriptor
+
+
 def fetch_files(paths):
-    """What the program could read itself: this process has its view and no more."""
     fetched, left = {}, _MAX_FETCHED
     for path in paths:
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            descriptor = open_inside(path)
             with open(descriptor, "rb") as file:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     continue
@@ -161,21 +182,72 @@ def fetch_files(paths):
     return fetched
 
 
-def wait_for(program, memory_bytes):
-    """Reaps everything until the program itself is gone; its return code."""
-    watched = os.pidfd_open(program) if memory_bytes else None
-    exceeded = False
-    while True:
-        pause = _SECOND_LOOK if exceeded else _LOOK
-        if watched is not None and not select.select([watched], [], [], pause)[0]:
-            # Twice: between a vfork and its sleep a parent looks like any other.
-            before, exceeded = exceeded, ProcessMemory().exceeds(memory_bytes)
-            if not (before and exceeded):
-                continue
-            os.kill(program, signal.SIGKILL)
-        pid, status = os.waitpid(-1, 0)
+def bounds_of(settings, request, events):
+    """What this process has to look after."""
+    bounds = []
+    has_proc = settings["isolated"] and os.path.exists("/proc/self")
+    if events is not None:
+        bounds.append(GroupMemory(events))
+    elif has_proc:
+        bounds.append(WatchedMemory(request["memory_bytes"], settings["socket_bytes"]))
+    if has_proc and not settings["processor_group"]:
+        bounds.append(SharedProcessor())
+    return bounds
+
+
+def reap(program):
+    """Takes in processes that have ended; the program's return code once it is among them,
+    and whether there may be more."""
+    for _ in range(_MAX_REAPED):
+        pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == program:
-            return os.waitstatus_to_exitcode(status)
+            return os.waitstatus_to_exitcode(status), False
+        if pid == 0:
+            return None, False
+    return None, True
+
+
+def wait_for(program, bounds):
+    """Takes in whatever ends until the program itself does; its return code.
+    REQUIRES: SIGCHLD is blocked."""
+    due, more = time.monotonic() + _LOOK, False
+    while True:
+        pause = 0 if more else max(due - time.monotonic(), 0) if bounds else 3600
+        signal.sigtimedwait([signal.SIGCHLD], pause)
+        code, more = reap(program)
+        if code is not None:
+            return code
+        now = time.monotonic()
+        if bounds and now >= due:
+            if any([bound.look(now > due + _LATE) for bound in bounds]):
+                os.kill(-1, signal.SIGKILL)
+            due = time.monotonic() + _LOOK
+
+
+def end_all(isolated):
+    """Ends what the program left."""
+    if not isolated:
+        kill_descendants()
+        return
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def end_of(program, bounds, settings, request):
+    """How the program ended. What goes wrong here does so because of what it did."""
+    start = time.monotonic()
+    code, files = -signal.SIGKILL, {}
+    try:
+        code = wait_for(program, bounds)
+        duration = time.monotonic() - start
+        end_all(settings["isolated"])
+        files = fetch_files(request["fetch"])
+    except Exception:
+        duration = time.monotonic() - start
+        end_all(settings["isolated"])
+    return {"return_code": code, "time": duration, "files": files}
 
 
 def kill_descendants():
@@ -204,6 +276,43 @@ def remove_tree(folder):
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def prepare(settings, request, user, group):
+    """Everything of the isolation but the filter; the working folder."""
+    if settings["isolated"]:
+        enter_namespaces(settings, user, group)
+        folder = "/tmp"
+    else:
+        prctl("subreaper", _PR_SET_SUBREAPER, 1)
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
+        folder = tempfile.mkdtemp(prefix="pace-sandbox-")
+    os.chdir(folder)
+    # Files are the caller's, so they are bound by /tmp alone.
+    put_files(request["files"])
+    set_limits(settings)
+    if settings["isolated"]:
+        drop_privileges()
+    # Nothing of the program may look into this process.
+    prctl("dumpable", _PR_SET_DUMPABLE, 0)
+    return folder
+
+
+def fork_program(settings, request, descriptors, folder):
+    """The program's process and the gate that it waits at, ready to begin."""
+    gate, other = socket.socketpair()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    program = os.fork()
+    if program == 0:
+        gate.close()
+        be_program(settings, request, descriptors, folder, other)
+    other.close()
+    said = gate.recv(1000).decode("utf-8", "replace")
+    if said != "ready":
+        raise SetupError(said or "the program's process died")
+    for descriptor in descriptors[1:_NUM_STREAMS]:
+        os.close(descriptor)
+    return program, gate
+
+
 def be_first(settings, descriptors, user, group):
     control = socket.socket(fileno=descriptors[0])
     folder = None
@@ -212,39 +321,15 @@ def be_first(settings, descriptors, user, group):
         own = os.pidfd_open(os.getpid())
         send_frame(control, b"p", "", [own])
         os.close(own)
-        for membership in descriptors[5:]:
-            os.write(membership, b"0")
-            os.close(membership)
         size = os.fstat(descriptors[1]).st_size
         request = json.loads(os.pread(descriptors[1], size, 0))
-        if settings["isolated"]:
-            enter_namespaces(settings, user, group)
-            folder = "/tmp"
-        else:
-            prctl("subreaper", _PR_SET_SUBREAPER, 1)
-            signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
-            folder = tempfile.mkdtemp(prefix="pace-sandbox-")
-        os.chdir(folder)
-        # Files are the caller's, so they are bound by /tmp alone.
-        put_files(request["files"])
-        set_limits(settings)
-        if settings["isolated"]:
-            drop_privileges(bytes.fromhex(settings["syscall_filter"]))
-        # Nothing of the program may look into this process.
-        prctl("dumpable", _PR_SET_DUMPABLE, 0)
+        folder = prepare(settings, request, user, group)
+        events = descriptors[_NUM_STREAMS] if len(descriptors) > _NUM_STREAMS else None
+        bounds = bounds_of(settings, request, events)
+        program, gate = fork_program(settings, request, descriptors, folder)
         send_frame(control, b"s", "")
-        start = time.monotonic()
-        program = os.fork()
-        if program == 0:
-            be_program(request, descriptors, folder)
-        for descriptor in descriptors[1:5]:
-            os.close(descriptor)
-        watch = settings["watch_memory"] and os.path.exists("/proc/self")
-        code = wait_for(program, request["memory_bytes"] if watch else 0)
-        result = {"return_code": code, "time": time.monotonic() - start,
-                  "files": fetch_files(request["fetch"])}
-        if not settings["isolated"]:
-            kill_descendants()
+        gate.close()
+        result = end_of(program, bounds, settings, request)
         send_frame(control, b"r", json.dumps(result))
     except (OSError, SetupError, ValueError) as error:
         send_frame(control, b"e", str(error))
@@ -297,7 +382,8 @@ def exit_code_of(value):
     if value is None:
         return 0
     if isinstance(value, int):
-        return value & 0xFF
+        # As in C: what does not fit a long is -1.
+        return value & 0xFF if -(1 << 63) <= value < 1 << 63 else 0xFF
     print(value, file=sys.stderr)
     return 1
 
@@ -324,14 +410,34 @@ def finish(step, code):
     return code
 
 
-def be_program(request, descriptors, folder):
+def become_program(settings, descriptors):
+    """What is left of the isolation, in the program's own process."""
+    os.setsid()
+    prctl("dumpable", _PR_SET_DUMPABLE, 1)  # its own /proc/self is its own
+    for number in range(3):
+        os.dup2(descriptors[2 + number], number)
+    try:
+        # Where memory runs out, this process goes before any of ours.
+        write_file("/proc/self/oom_score_adj", "1000")
+    except OSError:
+        pass
+    if settings["isolated"]:
+        install_filter(bytes.fromhex(settings["syscall_filter"]))
+
+
+def be_program(settings, request, descriptors, folder, gate):
     status = 1
     try:
-        os.setsid()
-        prctl("dumpable", _PR_SET_DUMPABLE, 1)  # its own /proc/self is its own
-        for number in range(3):
-            os.dup2(descriptors[2 + number], number)
+        try:
+            become_program(settings, descriptors)
+        except (OSError, SetupError) as error:
+            gate.sendall(str(error).encode())
+            return
+        gate.sendall(b"ready")
+        gate.recv(1)  # its end is the sign to begin
+        gate.detach()
         os.closerange(3, 1 << 16)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         reseed()
         try:
             # Too little even to begin with is the program's error, not ours.
@@ -359,28 +465,97 @@ def clone(flags):
                                  None, None, None, None))
 
 
+def launch(settings, descriptors, others):
+    """Starts a program's first process, which closes `others`."""
+    child = clone(_NAMESPACES if settings["isolated"] else 0)
+    if child == 0:
+        for other in others:
+            other.close()
+        be_first(settings, descriptors, os.geteuid(), os.getegid())
+
+
+def be_seat(settings, memberships, requests):
+    """Enters a place's control groups and starts the programs that come."""
+    failure = None
+
+    def start():
+        if failure is not None:
+            raise SetupError(f"control group: {failure}")
+        launch(settings, descriptors, [requests])
+
+    try:
+        for membership in memberships:
+            os.write(membership, b"0")
+            os.close(membership)
+    except OSError as error:
+        failure = error
+    try:
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(requests, 16, 16)
+            if not message:
+                break
+            answer(descriptors, start)
+    finally:
+        os._exit(0)
+
+
+class Seats:
+    """The children that have entered the groups of their places."""
+
+    def __init__(self, settings, command):
+        self.settings = settings
+        self.command = command
+        self.sockets = {}
+
+    def start(self, place, memberships):
+        ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        if os.fork() == 0:
+            for each in (self.command, ours, *self.sockets.values()):
+                each.close()
+            be_seat(self.settings, memberships, theirs)
+        theirs.close()
+        self.sockets[place] = ours
+
+    def launch(self, place, descriptors):
+        streams, memberships = descriptors[:_NUM_STREAMS + 1], descriptors[_NUM_STREAMS + 1:]
+        if place in self.sockets:
+            try:
+                socket.send_fds(self.sockets[place], [b"run"], streams)
+                return
+            except OSError:
+                # It died, as when the kernel ran out of memory for its groups.
+                self.sockets.pop(place).close()
+        self.start(place, memberships)
+        socket.send_fds(self.sockets[place], [b"run"], streams)
+
+
+def answer(descriptors, start):
+    """Starts a program, or says why not; closes its descriptors either way."""
+    try:
+        start()
+    except (OSError, SetupError) as error:
+        with socket.socket(fileno=os.dup(descriptors[0])) as control:
+            send_frame(control, b"e", str(error))
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
 def serve(command, settings):
-    user, group = os.geteuid(), os.getegid()
-    flags = _NAMESPACES if settings["isolated"] else 0
+    seats = Seats(settings, command)
     while True:
         message, descriptors, _, _ = socket.recv_fds(command, 16, 16)
         if not message:
             return
-        try:
-            child = clone(flags)
-            if child == 0:
-                command.close()
-                be_first(settings, descriptors, user, group)
-        except SetupError as error:
-            with socket.socket(fileno=os.dup(descriptors[0])) as control:
-                send_frame(control, b"e", str(error))
-        for descriptor in descriptors:
-            os.close(descriptor)
+        if len(descriptors) > _NUM_STREAMS:
+            answer(descriptors, lambda: seats.launch(message, descriptors))
+        else:
+            answer(descriptors, lambda: launch(settings, descriptors, [command]))
 
 
 def main():
     command = socket.socket(fileno=3)
     settings = json.loads(os.pread(5, os.fstat(5).st_size, 0))
+    settings["socket_bytes"] = bytes_per_socket()
     os.close(4)
     os.close(5)
     loaded = []
