@@ -270,7 +270,7 @@ Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& re
   }
   std::vector<std::optional<Result<ToolReply>>> replies(calls.size());
   ForEachInParallel(calls.size(), settings.tools.max_programs,
-                    [&](size_t i) { replies[i].emplace(desk->Answer(calls[i].second)); });
+                    [&](size_t i) { replies[i].emplace(desk->AnswerOrFail(calls[i].second)); });
   for (size_t i = 0; i < calls.size(); ++i) {
     const MemberId id = calls[i].first;
     if (!replies[i]->ok()) return replies[i]->status();

@@ -41,6 +41,12 @@ Result<RunParts> RunParts::Create(const Settings& settings, const Policy& policy
   return parts;
 }
 
+void RunParts::NoteTools(RunObserver* observer) const {
+  if (desk == nullptr || observer == nullptr) return;
+  const std::string text = desk->Description();
+  if (!text.empty()) observer->OnNote("sandbox: " + text);
+}
+
 Result<RunCheckpoint> RunParts::Describe(PolicyVersion step, PolicyVersion served,
                                          RunWriter* writer) const {
   RunCheckpoint checkpoint;

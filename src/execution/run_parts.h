@@ -48,6 +48,9 @@ struct RunParts {
   static Result<RunParts> Create(const Settings& settings, const Policy& policy, const Clock& clock,
                                  RunWriter* writer, bool saves);
 
+  // Tells the observer, null or not, what holds the programs of tools.
+  void NoteTools(RunObserver* observer) const;
+
   // The part of a checkpoint that does not depend on the driver. `writer` may be
   // null; otherwise its files are flushed and their sizes noted.
   Result<RunCheckpoint> Describe(PolicyVersion step, PolicyVersion served, RunWriter* writer) const;

@@ -57,6 +57,20 @@ Result<ToolReply> ToolDesk::Answer(const ToolCall& call, const Cancellation& can
   return shown.ok() ? Run(*shown, cancellation) : Refused(shown.status().message());
 }
 
+Result<ToolReply> ToolDesk::AnswerOrFail(const ToolCall& call, const Cancellation& cancellation) {
+  Result<ToolReply> reply = Answer(call, cancellation);
+  if (!reply.ok()) return FailLostCall(reply.status());
+  const MutexLock lock(mutex_);
+  num_lost_ = 0;
+  return reply;
+}
+
+Result<ToolReply> ToolDesk::FailLostCall(const Status& why) {
+  const MutexLock lock(mutex_);
+  if (++num_lost_ < kMaxLostCalls) return Refused(why.message());
+  return why.At(Concat("tools: ", num_lost_, " calls in a row could not be run"));
+}
+
 Result<ToolReply> ToolDesk::Run(const std::string& code, const Cancellation& cancellation) {
   if (reuse_) {
     const MutexLock lock(mutex_);

@@ -4,11 +4,11 @@
 //   Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings.tools);
 //   Result<ToolReply> reply = (*desk)->Answer(call);
 //
-// What a call says is always answered, with an error's text if need be; an error Status
-// means that programs cannot be run at all. The texts are those of verl: what the
-// program printed, "no stdout here" where it did not end by itself.
+// What a call says is always answered, with an error's text if need be. The texts are
+// those of verl: what the program printed, "no stdout here" where it did not end by
+// itself.
 //
-// Thread-safety: Answer may be called from any thread.
+// Thread-safety: all but Open may be called from any thread.
 #ifndef PACE_EXECUTION_TOOL_DESK_H_
 #define PACE_EXECUTION_TOOL_DESK_H_
 
@@ -49,7 +49,18 @@ class ToolDesk {
   ToolDesk(std::unique_ptr<ProgramRunner> runner, bool reuse)
       : runner_(std::move(runner)), reuse_(reuse) {}
 
+  // An error: the program could not be run.
   Result<ToolReply> Answer(const ToolCall& call, const Cancellation& cancellation = {});
+
+  // For runs, which one lost call must not end: such a call gets a failed reply. An
+  // error comes with the last of kMaxLostCalls that were lost in a row.
+  Result<ToolReply> AnswerOrFail(const ToolCall& call, const Cancellation& cancellation = {});
+  static constexpr int64_t kMaxLostCalls = 64;
+  // The same for a call that was lost before it got here.
+  Result<ToolReply> FailLostCall(const Status& why);
+
+  // One line about what holds programs, for the log; empty: nothing to say.
+  std::string Description() const { return runner_->Description(); }
 
  private:
   Result<ToolReply> Run(const std::string& code, const Cancellation& cancellation);
@@ -59,6 +70,7 @@ class ToolDesk {
   Mutex mutex_;
   std::map<std::string, ToolReply> known_ PACE_GUARDED_BY(mutex_);  // by program
   int64_t known_bytes_ PACE_GUARDED_BY(mutex_) = 0;
+  int64_t num_lost_ PACE_GUARDED_BY(mutex_) = 0;  // in a row
 };
 
 }  // namespace pace

@@ -88,6 +88,25 @@ TEST_F(ToolDeskTest, ARunnerThatFailsIsAnError) {
   EXPECT_FALSE(desk_.Answer({"code_interpreter", R"({"code": "lost"})"}).ok());
 }
 
+TEST_F(ToolDeskTest, ALostCallIsAFailedReplyAndManyInARowAnError) {
+  const ToolCall lost{"code_interpreter", R"({"code": "lost"})"};
+  const ToolCall fine{"code_interpreter", R"({"code": "a"})"};
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t count = 1; count < ToolDesk::kMaxLostCalls; ++count) {
+      const Result<ToolReply> reply = desk_.AnswerOrFail(lost);
+      ASSERT_TRUE(reply.ok()) << count;
+      EXPECT_TRUE(reply->failed);
+      EXPECT_EQ(reply->text, "Error when executing tool: no sandbox");
+    }
+    if (round == 0) {
+      EXPECT_EQ(desk_.AnswerOrFail(fine)->text, "out\n");
+    }
+  }
+  const Result<ToolReply> last = desk_.AnswerOrFail(lost);
+  ASSERT_FALSE(last.ok());
+  EXPECT_NE(last.status().message().find("64 calls in a row"), std::string::npos);
+}
+
 TEST(ToolDeskReuseTest, AKnownProgramIsNotRunAgainUnlessItWasEnded) {
   std::vector<std::string> asked;
   ToolDesk desk(std::make_unique<FakeRunner>(asked), true);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/start_thread.h"
 
 namespace pace {
 namespace {
@@ -39,9 +40,22 @@ void ToolThreads::Ask(ToolCall call, Done done) {
     needs_thread = static_cast<int64_t>(waiting_.size()) > num_idle_;
     posted_.NotifyOne();
   }
-  if (needs_thread && static_cast<int64_t>(threads_.size()) < max_threads_) {
-    threads_.emplace_back([this] { Loop(); });
+  if (!needs_thread || static_cast<int64_t>(threads_.size()) >= max_threads_) return;
+  Result<std::thread> thread = StartThread([this] { Loop(); });
+  if (thread.ok()) {
+    threads_.push_back(std::move(thread).value());
+  } else if (threads_.empty()) {
+    FailAll(thread.status());
   }
+}
+
+void ToolThreads::FailAll(const Status& why) {
+  std::deque<Question> lost;
+  {
+    const MutexLock lock(mutex_);
+    lost.swap(waiting_);
+  }
+  for (const Question& question : lost) question.done(desk_->FailLostCall(why));
 }
 
 void ToolThreads::Loop() {
@@ -58,7 +72,7 @@ void ToolThreads::Loop() {
       question = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    question.done(desk_->Answer(question.call, {.descriptor = stop_.get()}));
+    question.done(desk_->AnswerOrFail(question.call, {.descriptor = stop_.get()}));
   }
 }
 

@@ -3,8 +3,10 @@
 //   ToolThreads threads(desk, settings.tools.max_programs);
 //   threads.Ask(call, [](Result<ToolReply> reply) { ... });   // on one of the threads
 //
-// Threads are made as calls come, up to the bound; further calls wait. Destroying it
-// cancels the calls under way, which then are answered so, and drops the others.
+// Threads are made as calls come, up to the bound or to what the machine has; further
+// calls wait. Where not one can be made, the caller's own thread gives a call its failed
+// reply. Destroying it cancels the calls under way, which then are answered so, and
+// drops the others.
 // Thread-safety: Ask from one thread; the destructor from that one.
 #ifndef PACE_EXECUTION_TOOL_THREADS_H_
 #define PACE_EXECUTION_TOOL_THREADS_H_
@@ -42,6 +44,7 @@ class ToolThreads {
   };
 
   void Loop() PACE_EXCLUDES(mutex_);
+  void FailAll(const Status& why) PACE_EXCLUDES(mutex_);
 
   const std::shared_ptr<ToolDesk> desk_;
   const int64_t max_threads_;

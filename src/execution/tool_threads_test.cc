@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/test_no_threads.h"
+
 namespace pace {
 namespace {
 
@@ -72,6 +74,35 @@ TEST_F(ToolThreadsTest, EveryCallIsAnsweredOnce) {
   WaitFor(100);
   EXPECT_EQ(num_replies_, 100);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(texts_.count(std::to_string(i)), 1U);
+}
+
+TEST_F(ToolThreadsTest, WithoutAThreadACallFails) {
+  ToolThreads threads(desk_, 4);
+  {
+    const NoNewThreads none;
+    threads.Ask(CallOf("lost"), [this](Result<ToolReply> reply) {
+      ASSERT_TRUE(reply.ok());
+      EXPECT_TRUE(reply->failed);
+      Take(reply);
+    });
+    EXPECT_EQ(num_replies_, 1) << "at once: no thread is there to do it later";
+  }
+  threads.Ask(CallOf("1"), [this](Result<ToolReply> reply) { Take(reply); });
+  WaitFor(2);
+  EXPECT_EQ(texts_.count("1"), 1U);
+}
+
+TEST_F(ToolThreadsTest, WithTooFewThreadsCallsWait) {
+  ToolThreads threads(desk_, 4);
+  threads.Ask(CallOf("0"), [this](Result<ToolReply> reply) { Take(reply); });
+  {
+    const NoNewThreads none;
+    for (int i = 1; i < 20; ++i) {
+      threads.Ask(CallOf(std::to_string(i)), [this](Result<ToolReply> reply) { Take(reply); });
+    }
+  }
+  WaitFor(20);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(texts_.count(std::to_string(i)), 1U);
 }
 
 TEST_F(ToolThreadsTest, CallsThatWaitAreGivenUpAtTheEnd) {

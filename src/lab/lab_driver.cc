@@ -57,6 +57,7 @@ Result<LabResult> LabDriver::Run() {
   if (!parts.ok()) return parts.status();
   parts_ = std::move(parts).value();
   parts_.run->journal().Watch(options_.observer);
+  parts_.NoteTools(options_.observer);
   PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
   while (!stopped_) {
     PACE_RETURN_IF_ERROR(Act());
