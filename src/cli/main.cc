@@ -132,7 +132,7 @@ void AddSandbox(CLI::App& app, SandboxArguments& arguments) {
   sandbox->require_subcommand(1);
   CLI::App* serve = AddCommand(*sandbox, "serve", "The SandboxFusion interface over HTTP",
                                "pace sandbox serve --address 0.0.0.0 --port 8080");
-  serve->add_option("--address", arguments.address, "IPv4 address to listen on")
+  serve->add_option("--address", arguments.address, "IP address to listen on")
       ->capture_default_str();
   serve->add_option("--port", arguments.port, "0 = any that is free")
       ->check(CLI::Range(0, 65535))

@@ -42,9 +42,11 @@ Status Serve(const SandboxArguments& arguments) {
   const Result<std::unique_ptr<HttpServer>> server = StartFusionServer(server_options, **sandbox);
   if (!server.ok()) return server.status();
   std::fprintf(stderr, "pace: sandbox: %s\n", (*sandbox)->Description().c_str());
-  std::fprintf(stderr, "pace: sandbox: POST /run_code at http://%s:%lld, %lld programs at once\n",
-               arguments.address.c_str(), static_cast<long long>((*server)->port()),
-               static_cast<long long>(options.max_programs));
+  const bool version_6 = arguments.address.find(':') != std::string::npos;
+  std::fprintf(
+      stderr, "pace: sandbox: POST /run_code at http://%s%s%s:%lld, %lld programs at once\n",
+      version_6 ? "[" : "", arguments.address.c_str(), version_6 ? "]" : "",
+      static_cast<long long>((*server)->port()), static_cast<long long>(options.max_programs));
   WaitForEnd(signals);
   return Status::Ok();
 }

@@ -37,10 +37,14 @@ class WatchedMemory:
 
     def __init__(self, limit, socket_bytes):
         self.limit = limit
-        self.socket_bytes = socket_bytes
+        try:
+            num_sockets()
+            self.socket_bytes = socket_bytes
+        except (OSError, IndexError, ValueError):
+            self.socket_bytes = 0  # this kernel does not say how many there are
 
     def room(self):
-        return self.limit - num_sockets() * self.socket_bytes
+        return self.limit - (num_sockets() * self.socket_bytes if self.socket_bytes else 0)
 
     def look(self, late):
         # The bound from above is quick, and enough for nearly all.

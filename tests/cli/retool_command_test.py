@@ -6,6 +6,7 @@ import random
 import subprocess
 import tempfile
 import unittest
+import venv
 
 import killed_run
 import pace_process
@@ -19,6 +20,27 @@ SMALL = ["batch.num_groups=4", "batch.group_size=4", "supply.threshold=3",
          "evaluation.num_responses=2", "run.evaluate_every=0", "record.level=full"]
 STEPS = 24
 KILLS = 4
+# What a model might write; which attack comes first depends on the program alone.
+HOSTILE = """
+import builtins, zlib
+ATTACKS = [
+    "resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0)); time.sleep(1)",
+    "os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))",
+    "os.kill(-1, 9); os.abort()",
+    "os.kill(os.getpid(), signal.SIGSTOP)",
+    "os.closerange(0, 4096); os._exit(1)",
+    "held = [bytearray(1 << 26) for each in range(1000)]",
+    "[os.fork() for each in range(1000)]",
+    "sys.exit(10 ** 100)",
+]
+python_compile = builtins.compile
+def hostile_compile(source, filename, *arguments, **options):
+    if filename == "main.py" and source != "print(1)":
+        attack = ATTACKS[zlib.crc32(source.encode()) % len(ATTACKS)]
+        source = "import os, resource, signal, sys, time\\n" + attack + "\\n" + source
+    return python_compile(source, filename, *arguments, **options)
+builtins.compile = hostile_compile
+"""
 
 
 def isolation_is_there():
@@ -114,6 +136,29 @@ class RetoolTest(unittest.TestCase):
         for name in ("trace.jsonl", "events.jsonl"):
             replayed = pace_process.run("replay", run / name)
             self.assertEqual(replayed.returncode, 0, replayed.stderr)
+
+    def hostile_python(self):
+        """An interpreter that puts an attack before every program but the sandbox's first."""
+        home = self.folder / "hostile"
+        if not home.exists():
+            venv.create(home, symlinks=True)
+            site = next(home.glob("lib/python3*/site-packages"))
+            (site / "sitecustomize.py").write_text(HOSTILE)
+        return f"tools.python={home}/bin/python3"
+
+    def test_hostile_programs_fail_and_do_not_end_a_run(self):
+        for driver in ("lab", "runtime"):
+            with self.subTest(driver=driver):
+                run = self.folder / f"hostile-{driver}"
+                done = self.train(self.hostile_python(), "tools.timeout=0.5", "run.num_steps=3",
+                                  "--driver", driver, "--out", run)
+                self.assertIn("sandbox: isolated", done.stderr)
+                rows = pace_process.json_lines((run / "metrics.jsonl").read_text())
+                self.assertEqual(len(rows), 3)
+                lines = pace_process.json_lines((run / "rollouts.jsonl").read_text())
+                calls = sum(line["tool_calls"] for line in lines)
+                self.assertGreater(calls, 10)
+                self.assertEqual(sum(line["tool_failures"] for line in lines), calls)
 
     def test_a_model_without_a_chat_template_is_refused(self):
         done = pace_process.run("train", "tiny", "tools.use=code_interpreter", "--out",
