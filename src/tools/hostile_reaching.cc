@@ -58,9 +58,9 @@ def hoard(take, count=8):
 std::vector<HostileProgram> ReachingPrograms() {
   return {
       {"files of the machine", HostileEnd::kHeld, R"py(
-there = [path for path in ('/etc/shadow', '/etc/hostname', '/etc/ssh', '/root', '/home', '/var',
-                           '/run', '/sys', '/boot', '/mnt', '/srv', '/opt/secret', '/old', '/new')
-         if os.path.lexists(path)]
+there = ['/' + name for name in ('etc/shadow', 'etc/hostname', 'etc/ssh', 'root', 'home', 'var', 'run',
+                                 'sys', 'boot', 'mnt', 'srv', 'opt/secret', 'old', 'new')
+         if os.path.lexists('/' + name)]
 inside = [path for path in there if os.listdir(path)] if there else []
 print('held' if not inside or all(sys.prefix.startswith(path) for path in inside) else inside)
 )py"},

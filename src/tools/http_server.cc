@@ -325,7 +325,6 @@ HttpAnswer HttpServer::Handle(Connection& connection, const HttpMessage& request
   HttpAnswer answer = handler_(request, {.descriptor = socket, .events = 0});
   MutexLock lock(mutex_);
   connection.handling = false;
-  connection.ending = !request.keep_alive;
   if (request.takes_interim) ::epoll_ctl(hangups_.get(), EPOLL_CTL_DEL, socket, nullptr);
   return answer;
 }
@@ -343,6 +342,10 @@ bool HttpServer::ServeOne(Connection& connection, HttpReader& reader) {
   if (!Count(connection, reader.held_bytes() + text.size())) {
     keep_alive = false;
     text = Refusal(503, "too many bytes of answers are under way: try again later");
+  }
+  {
+    MutexLock lock(mutex_);
+    connection.ending = !keep_alive;
   }
   const auto deadline = std::chrono::steady_clock::now() +
                         std::chrono::duration_cast<TimePoint::duration>(options_.patience);

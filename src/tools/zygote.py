@@ -467,11 +467,12 @@ def clone(flags):
 
 def launch(settings, descriptors, others):
     """Starts a program's first process, which closes `others`."""
+    user, group = os.geteuid(), os.getegid()  # the child is nobody until it has mapped them
     child = clone(_NAMESPACES if settings["isolated"] else 0)
     if child == 0:
         for other in others:
             other.close()
-        be_first(settings, descriptors, os.geteuid(), os.getegid())
+        be_first(settings, descriptors, user, group)
 
 
 def be_seat(settings, memberships, requests):
