@@ -17,16 +17,19 @@
 namespace pace {
 namespace {
 
-constexpr int64_t kSchedules = 350;      // of each network and type
+constexpr int64_t kSchedules = 100;  // of each of six kinds of networks
+constexpr int64_t kLongSchedules = 1700;
 constexpr double kWeightScale = 0.3;     // of random weights: far from uniform rows
 constexpr double kMaxDifference = 5e-5;  // of a log-probability, float32
 constexpr double kMeanDifference = 1e-5;
 constexpr double kMeanDifferenceBf16 = 0.05;
 
-// PACE_SCHEDULES overrides how many schedules a test runs.
+// PACE_LONG_TESTS=1 runs 10,200 schedules in all; PACE_SCHEDULES overrides how many
+// a test runs.
 int64_t NumSchedules() {
   const char* const named = std::getenv("PACE_SCHEDULES");
-  return named == nullptr ? kSchedules : std::atoll(named);
+  if (named != nullptr) return std::atoll(named);
+  return std::getenv("PACE_LONG_TESTS") == nullptr ? kSchedules : kLongSchedules;
 }
 
 // Differences of log-probabilities from the slow forward pass.
