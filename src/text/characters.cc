@@ -64,6 +64,21 @@ uint32_t UpperOf(uint32_t code) {
 uint32_t LowerOf(uint32_t code) {
   return static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
 }
+uint32_t TitleOf(uint32_t code) {
+  return static_cast<uint32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(code)));
+}
+
+bool IsCased(uint32_t code) {
+  return Between(CategoryOf(code), UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LT) ||
+         UpperOf(code) != code || LowerOf(code) != code;
+}
+bool IsCaseIgnorable(uint32_t code) {
+  const utf8proc_category_t category = CategoryOf(code);
+  return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME ||
+         category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_LM ||
+         category == UTF8PROC_CATEGORY_SK || code == '\'' || code == '.' || code == ':' ||
+         code == 0xB7 || code == 0x2019;
+}
 
 size_t BeginOfLastCharacter(std::string_view text) {
   size_t at = text.size() - 1;

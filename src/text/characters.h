@@ -25,8 +25,14 @@ bool IsLower(uint32_t code);
 bool IsDecimalDigit(uint32_t code);
 // Whether Python's repr shows the character as it is.
 bool IsPrintable(uint32_t code);
+// The simple mappings, one letter to one; letter_case.h has the full ones of texts.
 uint32_t UpperOf(uint32_t code);
 uint32_t LowerOf(uint32_t code);
+uint32_t TitleOf(uint32_t code);
+// Whether a letter has a case, and whether case looks past a character (marks, formats,
+// modifiers, the signs inside words).
+bool IsCased(uint32_t code);
+bool IsCaseIgnorable(uint32_t code);
 
 // The byte at which the last code point begins.
 // REQUIRES: text is well-formed and not empty

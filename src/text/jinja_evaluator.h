@@ -56,6 +56,11 @@ class Evaluator {
   [[noreturn]] void Fail(const std::string& what) const { throw TemplateError(position_, what); }
   // Counts work done; refuses when there is too much of it.
   void Charge(size_t cost);
+  // The worst case of looking for `what` in `text`.
+  void ChargeSearch(const std::string& text, const std::string& what) {
+    constexpr size_t kBytesPerStep = 16;  // that a comparison of memory takes at once
+    Charge(text.size() + text.size() / kBytesPerStep * what.size());
+  }
   // str(value), as Jinja prints it.
   std::string TextOf(const Value& value);
   Value MakeList(ValueList items, bool is_tuple = false);

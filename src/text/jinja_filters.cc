@@ -7,6 +7,7 @@
 #include "text/characters.h"
 #include "text/jinja_evaluator.h"
 #include "text/jinja_strings.h"
+#include "text/letter_case.h"
 #include "text/python_text.h"
 
 namespace pace::jinja {
@@ -123,7 +124,7 @@ Value SortItems(Evaluator& evaluator, const Value& input, const Arguments& argum
   std::vector<std::pair<Value, Value>> keyed;
   for (Value& item : items) {
     Value key = attribute == nullptr ? item : MemberOf(evaluator, item, *attribute);
-    if (folds && key.is_text()) key = Value(Lower(key.text()));
+    if (folds && key.is_text()) key = Value(PythonLower(key.text()));
     std::pair<Value, Value> entry(std::move(key), std::move(item));
     const auto at = std::upper_bound(keyed.begin(), keyed.end(), entry, before);
     evaluator.Charge(static_cast<size_t>(keyed.end() - at));
@@ -145,7 +146,7 @@ Value DictItems(Evaluator& evaluator, const std::string& name, const Value& inpu
     std::sort(pairs.begin(), pairs.end(), [](const Value& a, const Value& b) {
       const std::string& x = a.list()[0].text();
       const std::string& y = b.list()[0].text();
-      return std::pair(Lower(x), x) < std::pair(Lower(y), y);
+      return std::pair(PythonLower(x), x) < std::pair(PythonLower(y), y);
     });
   }
   return evaluator.MakeList(std::move(pairs));
@@ -294,7 +295,8 @@ Value Evaluator::ApplyFilter(const std::string& name, const Value& input,
   if (name == "trim") {
     return CallMethod(*this, Value(TextOf(input)), "strip", arguments);
   }
-  for (const std::string_view known : {"upper", "lower", "title", "capitalize", "replace"}) {
+  if (name == "title") return Value(JinjaTitle(TextOf(input)));
+  for (const std::string_view known : {"upper", "lower", "capitalize", "replace"}) {
     if (name == known) return CallMethod(*this, Value(TextOf(input)), name, arguments);
   }
   Fail(Concat("the filter '", Printable(name), "' is not supported"));
@@ -328,8 +330,8 @@ bool Evaluator::ApplyTest(const std::string& name, const Value& input, const Arg
     const Value rest = Arithmetic(*this, "%", input, by);
     return rest.Truthy() == (name == "odd");
   }
-  if (name == "lower") return input.is_text() && Lower(input.text()) == input.text();
-  if (name == "upper") return input.is_text() && Upper(input.text()) == input.text();
+  if (name == "lower") return input.is_text() && PythonLower(input.text()) == input.text();
+  if (name == "upper") return input.is_text() && PythonUpper(input.text()) == input.text();
   if (name == "equalto" || name == "eq") return Equal(input, argument());
   if (name == "ne") return !Equal(input, argument());
   if (name == "lt" || name == "lessthan") return Less(input, argument());

@@ -8,6 +8,7 @@
 #include "text/characters.h"
 #include "text/jinja_evaluator.h"
 #include "text/jinja_strings.h"
+#include "text/letter_case.h"
 
 namespace pace::jinja {
 namespace {
@@ -91,6 +92,7 @@ Value Find(Evaluator& evaluator, const std::string& text, const Arguments& argum
            const std::string& method) {
   const std::string& what = NeedText(evaluator, arguments, 0, method);
   if (arguments.positional.size() > 1) evaluator.Fail(Concat(method, " takes one argument here"));
+  evaluator.ChargeSearch(text, what);
   if (method == "count") {
     if (what.empty()) return Value(static_cast<int64_t>(CountCodePoints(text)) + 1);
     int64_t count = 0;
@@ -125,12 +127,14 @@ Value CallText(Evaluator& evaluator, const std::string& text, const std::string&
   const Value* first = arguments.Find(0, "sep");
   const Value* second = arguments.Find(1, "maxsplit");
   if (name == "strip" || name == "lstrip" || name == "rstrip") {
-    return Value(
-        Strip(text, OptionalText(evaluator, first, name), name != "rstrip", name != "lstrip"));
+    const std::optional<std::string> characters = OptionalText(evaluator, first, name);
+    if (characters.has_value()) evaluator.Charge(characters->size());
+    return Value(Strip(text, characters, name != "rstrip", name != "lstrip"));
   }
   if (name == "split" || name == "rsplit") {
     const std::optional<std::string> separator = OptionalText(evaluator, first, name);
     if (separator.has_value() && separator->empty()) evaluator.Fail("empty separator");
+    if (separator.has_value()) evaluator.ChargeSearch(text, *separator);
     if (name == "rsplit" && !separator.has_value() && second != nullptr) {
       evaluator.Fail("rsplit at space with a bound is not supported");
     }
@@ -140,13 +144,14 @@ Value CallText(Evaluator& evaluator, const std::string& text, const std::string&
   if (name == "startswith" || name == "endswith") {
     return Value(Affixed(evaluator, text, arguments, name));
   }
-  if (name == "upper") return Value(Upper(text));
-  if (name == "lower") return Value(Lower(text));
-  if (name == "title") return Value(Title(text));
-  if (name == "capitalize") return Value(Capitalize(text));
+  if (name == "upper") return Value(PythonUpper(text));
+  if (name == "lower") return Value(PythonLower(text));
+  if (name == "title") return Value(PythonTitle(text));
+  if (name == "capitalize") return Value(PythonCapitalize(text));
   if (name == "replace") {
     const std::string& from = NeedText(evaluator, arguments, 0, name);
     const std::string& to = NeedText(evaluator, arguments, 1, name);
+    evaluator.ChargeSearch(text, from);
     evaluator.Charge((text.size() + 1) * (from.empty() ? to.size() : to.size() / from.size() + 1));
     return Value(ReplaceAll(text, from, to, Count(arguments.Find(2, "count"))));
   }

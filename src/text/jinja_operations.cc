@@ -115,7 +115,7 @@ bool Evaluator::Less(const Value& left, const Value& right) {
 bool Evaluator::Contains(const Value& container, const Value& item) {
   if (container.is_text()) {
     if (!item.is_text()) Fail(Concat("'in' a string needs a string, not '", item.TypeName(), "'"));
-    Charge(container.text().size());
+    ChargeSearch(container.text(), item.text());
     return container.text().find(item.text()) != std::string::npos;
   }
   if (container.is_dict()) return item.is_text() && container.dict().Find(item.text()) != nullptr;

@@ -7,31 +7,26 @@
 namespace pace::jinja {
 namespace {
 
-template <typename Change>
-std::string Map(const std::string& text, Change change) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const CodePoint point = ReadCodePoint(text, at);
-    AppendCodePoint(out, change(point.code));
-    at += point.num_bytes;
+size_t SkipSpace(std::string_view text, size_t at) {
+  while (at < text.size() && IsPythonSpace(ReadCodePoint(text, at).code)) {
+    at += ReadCodePoint(text, at).num_bytes;
   }
-  return out;
+  return at;
 }
 
 std::vector<std::string> SplitAtSpace(const std::string& text, int64_t max_splits) {
   std::vector<std::string> parts;
-  std::string rest = Strip(text, std::nullopt, true, false);
-  while (!rest.empty()) {
-    size_t end = 0;
-    while (end < rest.size() && !IsPythonSpace(ReadCodePoint(rest, end).code)) {
-      end += ReadCodePoint(rest, end).num_bytes;
-    }
+  for (size_t at = SkipSpace(text, 0); at < text.size();) {
     if (max_splits >= 0 && static_cast<int64_t>(parts.size()) == max_splits) {
-      parts.push_back(Strip(rest, std::nullopt, false, true));
+      parts.push_back(Strip(text.substr(at), std::nullopt, false, true));
       break;
     }
-    parts.push_back(rest.substr(0, end));
-    rest = Strip(rest.substr(end), std::nullopt, true, false);
+    size_t end = at;
+    while (end < text.size() && !IsPythonSpace(ReadCodePoint(text, end).code)) {
+      end += ReadCodePoint(text, end).num_bytes;
+    }
+    parts.push_back(text.substr(at, end - at));
+    at = SkipSpace(text, end);
   }
   return parts;
 }
@@ -40,15 +35,17 @@ std::vector<std::string> SplitAtSpace(const std::string& text, int64_t max_split
 
 std::string Strip(const std::string& text, const std::optional<std::string>& characters, bool left,
                   bool right) {
+  std::vector<uint32_t> given;
+  for (size_t i = 0; characters.has_value() && i < characters->size();) {
+    const CodePoint point = ReadCodePoint(*characters, i);
+    given.push_back(point.code);
+    i += point.num_bytes;
+  }
+  std::sort(given.begin(), given.end());
   const auto goes = [&](size_t at) {
-    const CodePoint point = ReadCodePoint(text, at);
-    if (!characters.has_value()) return IsPythonSpace(point.code);
-    for (size_t i = 0; i < characters->size();) {
-      const CodePoint candidate = ReadCodePoint(*characters, i);
-      if (candidate.code == point.code) return true;
-      i += candidate.num_bytes;
-    }
-    return false;
+    const uint32_t code = ReadCodePoint(text, at).code;
+    return characters.has_value() ? std::binary_search(given.begin(), given.end(), code)
+                                  : IsPythonSpace(code);
   };
   size_t begin = 0;
   while (left && begin < text.size() && goes(begin)) begin += ReadCodePoint(text, begin).num_bytes;
@@ -127,29 +124,6 @@ std::string ReplaceAll(const std::string& text, const std::string& from, const s
     }
   }
   return out + text.substr(std::min(done, text.size()));
-}
-
-std::string Upper(const std::string& text) {
-  return Map(text, UpperOf);
-}
-std::string Lower(const std::string& text) {
-  return Map(text, LowerOf);
-}
-std::string Capitalize(const std::string& text) {
-  bool first = true;
-  return Map(text, [&](uint32_t code) {
-    const uint32_t out = first ? UpperOf(code) : LowerOf(code);
-    first = false;
-    return out;
-  });
-}
-std::string Title(const std::string& text) {
-  bool inside = false;
-  return Map(text, [&](uint32_t code) {
-    const uint32_t out = inside ? LowerOf(code) : UpperOf(code);
-    inside = IsLetter(code);
-    return out;
-  });
 }
 
 }  // namespace pace::jinja

@@ -21,10 +21,6 @@ std::vector<std::string> SplitLines(const std::string& text);
 // All of them, or the first `max_count` if that is not negative.
 std::string ReplaceAll(const std::string& text, const std::string& from, const std::string& to,
                        int64_t max_count);
-std::string Upper(const std::string& text);
-std::string Lower(const std::string& text);
-std::string Capitalize(const std::string& text);
-std::string Title(const std::string& text);
 
 }  // namespace pace::jinja
 

@@ -37,11 +37,7 @@ void AppendJson(std::string& out, std::string_view text, bool ensure_ascii) {
       out += '\\';
       out += kNames[escape];
     } else if (code < 0x20 || (ensure_ascii && code == 0x7F)) {
-      if (code == 0x7F) {
-        out += '\x7F';
-      } else {
-        AppendHex(out, "\\u", code, 4);
-      }
+      AppendHex(out, "\\u", code, 4);
     } else if (ensure_ascii && code >= 0x10000) {
       AppendHex(out, "\\u", 0xD800 + ((code - 0x10000) >> 10), 4);
       AppendHex(out, "\\u", 0xDC00 + ((code - 0x10000) & 0x3FF), 4);
