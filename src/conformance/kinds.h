@@ -1,11 +1,15 @@
 // The kinds of reference files that pace-conformance checks, one file each.
 //
+//   Tally tally;
+//   const Status status = CheckHermes({.paths = {"hermes_cases.json"}}, tally);
+//
 // A check reads its arguments, compares every case, adds a line per failure and
 // counts. It never stops at the first: one run shows all there is to mend.
 #ifndef PACE_CONFORMANCE_KINDS_H_
 #define PACE_CONFORMANCE_KINDS_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,13 +32,13 @@ struct Tally {
   }
 };
 
-// The arguments behind KIND: files or folders, and options by name.
+// The arguments after KIND: files or folders, and options by name.
 struct KindArguments {
   std::vector<std::string> paths;
-  std::string tokenizer;      // --tokenizer DIR; empty = the file's folder
-  std::string chat_template;  // --template FILE
-  std::string config;         // --config NAME, for models
-  std::string device;         // --device NAME, for models; empty = cpu
+  std::string tokenizer = {};      // --tokenizer DIR; empty = the file's folder
+  std::string chat_template = {};  // --template FILE
+  std::string config = {};         // --config NAME, for models
+  std::string device = {};         // --device NAME, for models; empty = cpu
 };
 
 // An error Status means that the check itself could not run (a file is not
@@ -49,6 +53,17 @@ Status CheckModels(const KindArguments& arguments, Tally& tally);
 Status CheckNumerics(const KindArguments& arguments, Tally& tally);
 Status CheckDapo(const KindArguments& arguments, Tally& tally);
 Status CheckEquivalence(const KindArguments& arguments, Tally& tally);
+
+struct ConformanceKind {
+  const char* name;
+  const char* what;   // what is compared, for --help
+  const char* paths;  // what the paths are
+  Status (*check)(const KindArguments&, Tally&);
+};
+
+// Every kind but `models`, which checks the network of LibTorch where the build has it.
+// golden_test.cc holds each of them against the files of tests/golden.
+std::span<const ConformanceKind> TorchFreeKinds();
 
 }  // namespace pace
 

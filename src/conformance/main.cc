@@ -1,7 +1,9 @@
 // pace-conformance: checks files of reference formats against this build.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "conformance/kinds.h"
 #include "core/concat.h"
@@ -9,32 +11,15 @@
 namespace pace {
 namespace {
 
-using Check = Status (*)(const KindArguments&, Tally&);
+constexpr ConformanceKind kModels = {"models", "Logits, gradients and continuations of checkpoints",
+                                     "Folders of a checkpoint with expected.json", CheckModels};
 
-struct Kind {
-  const char* name;
-  const char* what;
-  const char* paths;
-  Check check;
-};
-
-constexpr Kind kKinds[] = {
-    {"admission", "Verdicts of recorded traces",
-     "X.trace.jsonl files, X.json and "
-     "X.expected.jsonl beside them",
-     CheckAdmission},
-    {"tokenizers", "Encoding, decoding and stream decoding", "cases.json files", CheckTokenizers},
-    {"chat", "Chat templates", "chat_cases.json files", CheckChat},
-    {"hermes", "Tool calls in a model's text", "Case files", CheckHermes},
-    {"truncation", "Tool responses cut to a length", "Case files", CheckTruncation},
-    {"safetensors", "Reading and refusing safetensors files", "Folders", CheckSafetensors},
-    {"models", "Logits, gradients and continuations of checkpoints",
-     "Folders of a checkpoint with expected.json", CheckModels},
-    {"numerics", "Advantages, losses, corrections and optimizer steps",
-     "Case files, each named after its family", CheckNumerics},
-    {"dapo", "Verdicts and scores of DAPO's verifier", "Case files", CheckDapo},
-    {"equivalence", "Answers that say the same", "Case files", CheckEquivalence},
-};
+std::vector<ConformanceKind> AllKinds() {
+  const std::span<const ConformanceKind> torch_free = TorchFreeKinds();
+  std::vector<ConformanceKind> kinds(torch_free.begin(), torch_free.end());
+  kinds.push_back(kModels);
+  return kinds;
+}
 
 int Report(const Status& status, const Tally& tally) {
   for (const std::string& line : tally.notes) std::fprintf(stderr, "%s\n", line.c_str());
@@ -55,8 +40,9 @@ int Main(int argc, char** argv) {
       "Prints a line per failure and last 'N passed, M failed, K skipped'.\n"
       "Exit code: 0, 1 on a failure, 2 when a file cannot be read.\n"
       "Example:\n  pace-conformance tokenizers data/tokenizers/qwen3/cases.json");
+  const std::vector<ConformanceKind> kinds = AllKinds();
   KindArguments arguments;
-  for (const Kind& kind : kKinds) {
+  for (const ConformanceKind& kind : kinds) {
     CLI::App* command = app.add_subcommand(kind.name, kind.what);
     command->footer(Concat("Example:\n  pace-conformance ", kind.name, " PATH"));
     command->add_option("paths", arguments.paths, kind.paths)->required();
@@ -83,7 +69,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  for (const Kind& kind : kKinds) {
+  for (const ConformanceKind& kind : kinds) {
     if (!app.got_subcommand(kind.name)) continue;
     Tally tally;
     const Status status = kind.check(arguments, tally);

@@ -1,23 +1,17 @@
 // `pace-conformance numerics` over the reference data, and that it can fail.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "conformance/kinds.h"
+#include "core/test_data.h"
 
 namespace pace {
 namespace {
 
 constexpr int kNumCases = 346;
-
-std::filesystem::path DataFolder() {
-  const char* const named = std::getenv("PACE_SHARED_DATA");
-  const std::filesystem::path data = named != nullptr ? named : PACE_SOURCE_DIR "/../shared/data";
-  return data / "numerics";
-}
 
 Tally Check(const std::filesystem::path& path) {
   Tally tally;
@@ -50,11 +44,10 @@ std::string VanillaCase(const std::string& loss, const std::string& gradient) {
 }
 
 TEST(NumericsTest, EveryReferenceCasePasses) {
-  if (!std::filesystem::exists(DataFolder())) {
-    GTEST_SKIP() << kNumCases << " cases skipped: no " << DataFolder() << " (set PACE_SHARED_DATA)";
-  }
+  const std::filesystem::path folder = SharedData() / "numerics";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << WithoutData(folder, kNumCases);
   int64_t num_passed = 0;
-  for (const auto& file : std::filesystem::directory_iterator(DataFolder())) {
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
     const Tally tally = Check(file.path());
     for (const std::string& failure : tally.failures) ADD_FAILURE() << failure;
     for (const std::string& note : tally.notes) ADD_FAILURE() << note;
