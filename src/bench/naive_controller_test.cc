@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "bench/python_peer.h"
 #include "control/pace_admission.h"
 #include "control/test_groups.h"
+#include "core/test_data.h"
 
 namespace pace {
 namespace {
@@ -163,11 +163,6 @@ TEST(NaiveControllerTest, AgreesWithPaceAdmissionOnRandomTracesExactly) {
   EXPECT_GT(num_weighted, 200);
 }
 
-fs::path SharedData() {
-  const char* const named = std::getenv("PACE_SHARED_DATA");
-  return named != nullptr ? fs::path(named) : fs::path(PACE_SOURCE_DIR) / ".." / "shared" / "data";
-}
-
 void ExpectNear(const Json& got, const Json& want, const std::string& where) {
   ASSERT_EQ(got.size(), want.size()) << where;
   for (const auto& [key, value] : want.items()) {
@@ -186,8 +181,7 @@ void ExpectNear(const Json& got, const Json& want, const std::string& where) {
 TEST(NaiveControllerTest, AgreesWithTheReferenceTraces) {
   const fs::path directory = SharedData() / "admission";
   if (!fs::is_directory(directory)) {
-    GTEST_SKIP() << "no reference traces at " << directory
-                 << ": name the folder that holds admission/ in PACE_SHARED_DATA";
+    GTEST_SKIP() << WithoutData(directory, 7014);
   }
   int64_t num_lines = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {

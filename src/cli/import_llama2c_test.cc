@@ -2,24 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 
 #include "cli/test_models.h"
 #include "core/random.h"
+#include "core/test_data.h"
 #include "core/utf8.h"
 #include "text/tokenizer.h"
 
 namespace pace {
 namespace {
-
-std::filesystem::path Weights() {
-  const char* const named = std::getenv("PACE_SHARED_DATA");
-  const std::filesystem::path data =
-      named != nullptr ? std::filesystem::path(named)
-                       : std::filesystem::path(PACE_SOURCE_DIR) / ".." / "shared" / "data";
-  return data / "weights";
-}
 
 // llama2.c's encoder, as its source has it: characters or bytes, then the best
 // pair, the first among equals.
@@ -63,9 +55,9 @@ std::vector<TokenId> Llama2cEncode(const Llama2cVocabulary& vocabulary, const st
 class Llama2cTokenizerTest : public testing::Test {
  protected:
   void SetUp() override {
-    const std::filesystem::path path = Weights() / "tok512.bin";
+    const std::filesystem::path path = SharedData() / "weights" / "tok512.bin";
     if (!std::filesystem::exists(path)) {
-      GTEST_SKIP() << "no " << path << ": all of its cases skipped (set PACE_SHARED_DATA)";
+      GTEST_SKIP() << WithoutData(path, 1);
     }
     Result<Llama2cVocabulary> vocabulary = ReadLlama2cVocabulary(path.string());
     ASSERT_TRUE(vocabulary.ok()) << vocabulary.status().message();
@@ -124,8 +116,8 @@ TEST_F(Llama2cTokenizerTest, AVocabularyWithoutBytesIsRefused) {
 
 TEST_F(Llama2cTokenizerTest, TheFolderReadsBackAsTheModel) {
   const std::filesystem::path folder = ScratchFolder();
-  const std::string path = (Weights() / "stories260K.bin").string();
-  const std::string tokenizer = (Weights() / "tok512.bin").string();
+  const std::string path = (SharedData() / "weights" / "stories260K.bin").string();
+  const std::string tokenizer = (SharedData() / "weights" / "tok512.bin").string();
   const Result<ModelSource> source = OpenLlama2c(path, tokenizer);
   ASSERT_TRUE(source.ok()) << source.status().message();
   EXPECT_EQ(source->config.num_parameters(), 260032);

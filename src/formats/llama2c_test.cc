@@ -4,6 +4,7 @@
 #include <iostream>
 #include <map>
 
+#include "core/test_data.h"
 #include "formats/test_files.h"
 
 namespace pace {
@@ -104,7 +105,7 @@ TEST(Llama2cTest, VocabulariesReadToTheEndOfTheFile) {
 TEST(Llama2cTest, Stories260KHoldsTheModelItsNameSays) {
   const std::filesystem::path folder = SharedData() / "weights";
   if (!std::filesystem::exists(folder / "stories260K.bin")) {
-    GTEST_SKIP() << "1 case skipped: no " << folder << " (set PACE_SHARED_DATA)";
+    GTEST_SKIP() << WithoutData(folder, 1);
   }
   const auto model = ReadLlama2cModel((folder / "stories260K.bin").string());
   ASSERT_TRUE(model.ok()) << model.status().message();

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -45,12 +44,6 @@ std::string Raw(T value) {
   std::string bytes(sizeof(T), '\0');
   std::memcpy(bytes.data(), &value, sizeof(T));
   return bytes;
-}
-
-inline std::filesystem::path SharedData() {
-  const char* const named = std::getenv("PACE_SHARED_DATA");
-  if (named != nullptr) return named;
-  return std::filesystem::path(PACE_SOURCE_DIR) / ".." / "shared" / "data";
 }
 
 }  // namespace pace

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <numbers>
 
+#include "core/test_data.h"
 #include "formats/test_files.h"
 #include "model/tiny_configs.h"
 
@@ -264,7 +265,7 @@ TEST(ModelConfigTest, Llama3StretchesLongWavesAlone) {
 
 TEST(ModelConfigTest, ReferenceConfigsAreRead) {
   const std::filesystem::path models = SharedData() / "models";
-  if (!std::filesystem::exists(models)) GTEST_SKIP() << models << " is not there";
+  if (!std::filesystem::exists(models)) GTEST_SKIP() << WithoutData(models, 5);
   int num_read = 0;
   for (const auto& entry : std::filesystem::directory_iterator(models)) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;

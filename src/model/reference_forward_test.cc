@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/test_data.h"
 #include "formats/test_files.h"
 #include "model/tiny_configs.h"
 
@@ -30,7 +31,7 @@ double LargestDifference(const ReferenceResult& ours, const Json& expected) {
 
 TEST(ReferenceForwardTest, AgreesWithTheReferenceData) {
   const std::filesystem::path models = SharedData() / "models";
-  if (!std::filesystem::exists(models)) GTEST_SKIP() << models << " is not there";
+  if (!std::filesystem::exists(models)) GTEST_SKIP() << WithoutData(models, 20);
   int num_cases = 0;
   for (const auto& entry : std::filesystem::directory_iterator(models)) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;

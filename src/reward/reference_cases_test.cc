@@ -1,8 +1,6 @@
 // The reference files of the verifiers, case by case.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -11,6 +9,7 @@
 
 #include "core/concat.h"
 #include "core/json_scanner.h"
+#include "core/test_data.h"
 #include "reward/verifier.h"
 
 namespace pace {
@@ -18,9 +17,7 @@ namespace {
 
 // The text of data/verify/NAME, none where there is no such data.
 std::optional<std::string> ReadReference(const std::string& name) {
-  const char* const named = std::getenv("PACE_SHARED_DATA");
-  const std::filesystem::path folder = named != nullptr ? named : PACE_SOURCE_DIR "/../shared/data";
-  std::ifstream file(folder / "verify" / name, std::ios::binary);
+  std::ifstream file(SharedData() / "verify" / name, std::ios::binary);
   if (!file) return std::nullopt;
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
@@ -44,8 +41,7 @@ size_t ForEachCase(const std::string& text, const Field& field,
 
 TEST(ReferenceCasesTest, DapoIsBitForBitThatOfVerl) {
   const std::optional<std::string> text = ReadReference("dapo_cases.json");
-  if (!text.has_value())
-    GTEST_SKIP() << "700 cases skipped: no dapo_cases.json (set PACE_SHARED_DATA)";
+  if (!text.has_value()) GTEST_SKIP() << WithoutData(SharedData() / "verify", 700);
   std::string solution;
   std::string gold;
   std::optional<std::string> extracted;
@@ -81,9 +77,7 @@ TEST(ReferenceCasesTest, DapoIsBitForBitThatOfVerl) {
 
 TEST(ReferenceCasesTest, EquivalenceAgreesInMoreThanNineOfTen) {
   const std::optional<std::string> text = ReadReference("equivalence_cases.json");
-  if (!text.has_value()) {
-    GTEST_SKIP() << "125 cases skipped: no equivalence_cases.json (set PACE_SHARED_DATA)";
-  }
+  if (!text.has_value()) GTEST_SKIP() << WithoutData(SharedData() / "verify", 125);
   std::string gold;
   std::string response;
   int64_t expected = 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/test_data.h"
 #include "task/test_data.h"
 
 namespace pace {
@@ -88,7 +89,7 @@ TEST(BenchmarkTest, ReferenceFilesLoad) {
       {"gsm8k_train", 7473}, {"hmmt_feb2025", 30}, {"math500", 500}};
   const auto folder = SharedData() / "benchmarks";
   if (!std::filesystem::is_directory(folder)) {
-    GTEST_SKIP() << sizes.size() << " files skipped: no " << folder << " (set PACE_SHARED_DATA)";
+    GTEST_SKIP() << WithoutData(folder, static_cast<int64_t>(sizes.size()));
   }
   size_t num_files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

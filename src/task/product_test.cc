@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/concat.h"
+#include "core/test_data.h"
 #include "task/code_interpreter.h"
 #include "task/prompt_renderer.h"
 #include "task/synthetic_source.h"
@@ -109,7 +110,7 @@ TEST(ToolTokenizerTest, AReplyReadsOnFromTheEndToken) {
 // The templates of released models, where the reference data is there.
 TEST(CodeInterpreterTest, TheReferencePromptRendersToTheByte) {
   const std::string folder = (SharedData() / "tokenizers" / "qwen3_instruct_2507").string();
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << WithoutData(folder, 1);
   // The two releases share a tokenizer.
   Result<Tokenizer> tokenizer = Tokenizer::Load((SharedData() / "tokenizers" / "qwen3").string());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/test_data.h"
 #include "task/character_tokenizer.h"
 #include "task/test_data.h"
 
@@ -159,7 +160,7 @@ TEST(EncodeSftTest, LossBeginsBehindThePromptAndEndsWithTheEnd) {
 TEST(PromptRendererTest, RendersForQwen3) {
   const auto folder = SharedData() / "tokenizers" / "qwen3";
   if (!std::filesystem::exists(folder / "tokenizer.json")) {
-    GTEST_SKIP() << "1 case skipped: no " << folder << " (set PACE_SHARED_DATA)";
+    GTEST_SKIP() << WithoutData(folder, 1);
   }
   const auto tokenizer = Tokenizer::Load(folder.string());
   const auto chat = ChatTemplate::Load(folder.string());

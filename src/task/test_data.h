@@ -1,22 +1,15 @@
-// Where the tests of this folder find and put files.
+// Where the tests of this folder put files.
 #ifndef PACE_TASK_TEST_DATA_H_
 #define PACE_TASK_TEST_DATA_H_
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 
 namespace pace {
-
-inline std::filesystem::path SharedData() {
-  const char* const named = std::getenv("PACE_SHARED_DATA");
-  if (named != nullptr) return named;
-  return std::filesystem::path(PACE_SOURCE_DIR) / ".." / "shared" / "data";
-}
 
 // A file in a folder of the running test's own.
 inline std::string WriteScratchFile(const std::string& name, std::string_view bytes) {

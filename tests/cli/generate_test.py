@@ -7,9 +7,10 @@ import tempfile
 import unittest
 
 import pace_process
+import shared_data
 import stories
 
-MODELS = pace_process.SHARED / "models"
+MODELS = shared_data.FOLDER / "models"
 PROMPTS = ["Once upon a time", "Lily and Tom", "", "The cat's \u00e9clair \U0001f600"]
 
 
@@ -152,7 +153,7 @@ class StoriesTest(GenerateTest):
             self.assertEqual(process.wait(timeout=pace_process.PATIENCE), 0)
 
 
-@unittest.skipUnless(MODELS.is_dir(), f"NOT CHECKED: no {MODELS} (set PACE_SHARED_DATA)")
+@shared_data.needs(MODELS, 20)
 class ReferenceModelsTest(GenerateTest):
     def test_greedy_is_what_transformers_generated(self):
         folders = sorted(path.parent for path in MODELS.glob("*/config.json"))

@@ -15,9 +15,10 @@ import tempfile
 import unittest
 
 import pace_process
+import shared_data
 import stories
 
-TOKENIZERS = pace_process.SHARED / "tokenizers"
+TOKENIZERS = shared_data.FOLDER / "tokenizers"
 SMOLLM2 = os.environ.get("PACE_SMOLLM2_GGUF", "")
 
 
@@ -177,9 +178,9 @@ class StoriesTest(ConvertTest):
                     "no/such/file")
 
     def test_llama2c_takes_llama_alone(self):
-        model = pace_process.SHARED / "models" / "qwen3_headdim_tied"
-        if not model.is_dir():
-            self.skipTest(f"NOT CHECKED: no {model}")
+        model = shared_data.FOLDER / "models" / "qwen3_headdim_tied"
+        if reason := shared_data.missing(1, model):
+            self.skipTest(reason)
         self.refuse(pace_process.run("export", "--model", model, "--to", self.folder / "x",
                                      "--format", "llama2c"), "qwen3", "llama alone")
 
@@ -208,7 +209,7 @@ class StoriesTest(ConvertTest):
         self.assertEqual(numpy.float32(fields["llama.rope.freq_base"].contents()), 10000)
 
 
-@unittest.skipUnless(TOKENIZERS.is_dir(), f"NOT CHECKED: no {TOKENIZERS} (set PACE_SHARED_DATA)")
+@shared_data.needs(TOKENIZERS, 1)
 class ByteLevelTest(ConvertTest):
     def write_model(self, vocab_size):
         """A Qwen3 of one narrow layer, around a real vocabulary."""

@@ -4,10 +4,13 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 SOURCE = pathlib.Path(os.environ.get("PACE_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 BINARY = pathlib.Path(os.environ.get("PACE_BINARY_DIR", SOURCE / "build")) / "pace"
-SHARED = pathlib.Path(os.environ.get("PACE_SHARED_DATA", SOURCE / ".." / "shared" / "data"))
+
+# What the tests of all folders share.
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
 
 # Seconds for one command: a guard against a hang, never a judgement of speed.
 PATIENCE = 1500

@@ -4,8 +4,9 @@ import json
 import unittest
 
 import pace_process
+import shared_data
 
-FOLDER = pace_process.SHARED / "admission"
+FOLDER = shared_data.FOLDER / "admission"
 TOLERANCE = 1e-12
 
 
@@ -18,11 +19,10 @@ def same(ours, theirs):
 
 
 class ReplayReferenceTest(unittest.TestCase):
+    @shared_data.needs(FOLDER, 7014)
     def test_every_reference_trace(self):
-        traces = sorted(FOLDER.glob("*.trace.jsonl")) if FOLDER.is_dir() else []
-        if not traces:
-            self.skipTest(f"no reference traces in {FOLDER}: all of them skipped "
-                          "(set PACE_SHARED_DATA)")
+        traces = sorted(FOLDER.glob("*.trace.jsonl"))
+        self.assertTrue(traces)
         num_lines = 0
         for trace in traces:
             name = trace.name.removesuffix(".trace.jsonl")

@@ -6,9 +6,10 @@ import tempfile
 import unittest
 
 import pace_process
+import shared_data
 import stories
 
-MODELS = pace_process.SHARED / "models"
+MODELS = shared_data.FOLDER / "models"
 
 
 def score(model, lines, *arguments):
@@ -88,7 +89,7 @@ class StoriesTest(ScoreTest):
             self.assertEqual(process.wait(timeout=pace_process.PATIENCE), 0)
 
 
-@unittest.skipUnless(MODELS.is_dir(), f"NOT CHECKED: no {MODELS} (set PACE_SHARED_DATA)")
+@shared_data.needs(MODELS, 20)
 class ReferenceModelsTest(ScoreTest):
     def test_scores_are_what_transformers_computed(self):
         for path in sorted(MODELS.glob("*/config.json")):

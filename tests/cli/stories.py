@@ -9,8 +9,9 @@ import pathlib
 import struct
 
 import pace_process
+import shared_data
 
-WEIGHTS = pace_process.SHARED / "weights"
+WEIGHTS = shared_data.FOLDER / "weights"
 MODEL = WEIGHTS / "stories260K.bin"
 TOKENIZER = WEIGHTS / "tok512.bin"
 BOS, EOS, SPACE_AND_BYTES = 1, 2, 3
@@ -18,8 +19,7 @@ BOS, EOS, SPACE_AND_BYTES = 1, 2, 3
 
 def missing():
     """Why the tests that need the files cannot run, or nothing."""
-    absent = [str(path) for path in (MODEL, TOKENIZER) if not path.is_file()]
-    return f"NOT CHECKED: no {' and '.join(absent)} (set PACE_SHARED_DATA)" if absent else ""
+    return shared_data.missing(1, MODEL, TOKENIZER)
 
 
 def import_into(folder):

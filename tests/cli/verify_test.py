@@ -5,8 +5,9 @@ import subprocess
 import unittest
 
 import pace_process
+import shared_data
 
-VERIFY = pace_process.SHARED / "verify"
+VERIFY = shared_data.FOLDER / "verify"
 
 
 def verify(lines, *arguments):
@@ -108,7 +109,7 @@ class VerifyTest(VerdictsTest):
             self.assertEqual(process.wait(timeout=pace_process.PATIENCE), 0)
 
 
-@unittest.skipUnless(VERIFY.is_dir(), f"NOT CHECKED: no {VERIFY} (set PACE_SHARED_DATA)")
+@shared_data.needs(VERIFY, 825)
 class ReferenceCasesTest(VerdictsTest):
     def test_dapo_is_that_of_verl_to_the_bit(self):
         cases = json.loads((VERIFY / "dapo_cases.json").read_text())

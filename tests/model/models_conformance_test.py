@@ -10,7 +10,11 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ.get("PACE_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 BUILD = pathlib.Path(os.environ.get("PACE_BINARY_DIR", SOURCE / "build"))
-SHARED = pathlib.Path(os.environ.get("PACE_SHARED_DATA", SOURCE / ".." / "shared" / "data"))
+sys.path.append(str(pathlib.Path(__file__).parents[1]))
+
+import shared_data  # noqa: E402
+
+MODELS = shared_data.FOLDER / "models"
 
 
 def run(*arguments):
@@ -22,10 +26,8 @@ def run(*arguments):
 
 class ModelsConformanceTest(unittest.TestCase):
     def folders(self, config):
-        folders = sorted(path.parent for path in (SHARED / "models").glob(f"*/{config}"))
-        if not folders:
-            self.skipTest(f"no checkpoints in {SHARED / 'models'}: all of them skipped "
-                          "(set PACE_SHARED_DATA)")
+        folders = sorted(path.parent for path in MODELS.glob(f"*/{config}"))
+        self.assertTrue(folders)
         return folders
 
     def assert_passes(self, *arguments):
@@ -35,9 +37,11 @@ class ModelsConformanceTest(unittest.TestCase):
         self.assertIsNotNone(counts, done.stdout)
         self.assertGreater(int(counts.group(1)), 50)
 
+    @shared_data.needs(MODELS, 20)
     def test_reference_checkpoints_agree(self):
         self.assert_passes(*self.folders("config.json"))
 
+    @shared_data.needs(MODELS, 4)
     def test_reference_checkpoints_agree_in_the_layout_of_version_5(self):
         self.assert_passes(*self.folders("config_v5.json"), "--config", "config_v5.json")
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/random.h"
+#include "core/test_data.h"
 #include "formats/test_files.h"
 #include "model/cpu/decoder_driver.h"
 #include "model/cpu/random_floats.h"
@@ -47,7 +48,7 @@ TEST(CpuDecoderTest, AgreesWithTheSlowForwardPass) {
 
 TEST(CpuDecoderTest, AgreesWithTheReferenceData) {
   const std::filesystem::path models = SharedData() / "models";
-  if (!std::filesystem::exists(models)) GTEST_SKIP() << models << " is not there";
+  if (!std::filesystem::exists(models)) GTEST_SKIP() << WithoutData(models, 20);
   int num_cases = 0;
   for (const auto& entry : std::filesystem::directory_iterator(models)) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;
