@@ -16,7 +16,7 @@ namespace pace {
 std::string PythonUpper(std::string_view text);
 std::string PythonLower(std::string_view text);
 std::string PythonCapitalize(std::string_view text);
-// A capital after every character without case.
+// A capital after every character without case; modifier letters count as such.
 std::string PythonTitle(std::string_view text);
 
 // Jinja's filter `title`: a capital after space, "-" and opening brackets alone.
