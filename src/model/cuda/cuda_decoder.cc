@@ -108,6 +108,9 @@ class CudaDecoder : public Decoder {
   DeviceMemory weights_;
   NetworkWeights<CudaOps> network_;
   bool is_installed_ = false;
+  // Of the last Install: until one succeeds no pass runs, since it would sample from weights
+  // of another version than the caller counts.
+  Status installed_;
   DeviceMemory copies_;
   std::unique_ptr<PassRunner> runner_;
   Begun begun_;
@@ -210,7 +213,7 @@ void CudaDecoder::Install(std::shared_ptr<const DecoderWeights> weights) {
   }
   // The source may go when this returns.
   if (error == cudaSuccess) error = cudaStreamSynchronize(stream_);
-  if (status_.ok()) status_ = ToStatus(error, "weights");
+  installed_ = ToStatus(error, "weights");
   is_installed_ = true;
 }
 
@@ -244,6 +247,7 @@ Result<PassResult> CudaDecoder::Run(const Pass& pass) {
   PACE_CHECK(is_installed_, "Install first");
   CheckPass(pass, config_, num_blocks_);
   if (pass.tokens.empty()) return PassResult{};
+  PACE_RETURN_IF_ERROR(installed_);
   PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
   const Begun begun = std::exchange(begun_, {});
   const std::vector<int32_t> found = begun.pass.Find(pass);
@@ -279,6 +283,7 @@ void CudaDecoder::Settle() {
 
 Result<std::vector<float>> CudaDecoder::RunKept(std::span<const ScoreRequest> scores) {
   PACE_CHECK(is_installed_ && states_.at() != nullptr, "states that were kept");
+  PACE_RETURN_IF_ERROR(installed_);
   PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
   CheckKept(scores, config_, num_blocks_);
   std::vector<float> logprobs;
