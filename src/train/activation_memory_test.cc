@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include "core/random.h"
+#include "model/cpu/isa.h"
 #include "model/tiny_configs.h"
 #include "train/trainer.h"
 
@@ -94,7 +96,16 @@ int64_t PeakOf(const Case& given) {
   return memory->peak();
 }
 
-class ActivationMemoryTest : public testing::TestWithParam<bool> {};
+class ActivationMemoryTest : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    // LibTorch then multiplies element by element, a hundred times slower.
+    const bool emulated = BestIsa() == Isa::kPortable || BestIsa() == Isa::kNeon;
+    if (GetParam() && emulated && std::getenv("PACE_LONG_TESTS") == nullptr) {
+      GTEST_SKIP() << "bf16 products take minutes on this processor; PACE_LONG_TESTS=1 runs them";
+    }
+  }
+};
 
 std::string NameOf(const testing::TestParamInfo<bool>& info) {
   return info.param ? "bf16" : "float32";
