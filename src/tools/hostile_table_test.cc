@@ -15,6 +15,13 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
+// Most of what holds does not depend on control groups: it is tried with them where they
+// are to be had, and twice where the environment asks for it.
+bool Tries(bool control_groups) {
+  static const bool there = ControlGroups::Make(1, 8) != nullptr;
+  return control_groups == there || std::getenv("PACE_LONG_TESTS") != nullptr;
+}
+
 SandboxOptions HostileSandbox(bool control_groups) {
   SandboxOptions options;
   options.control_groups = control_groups;
@@ -25,17 +32,17 @@ SandboxOptions HostileSandbox(bool control_groups) {
   options.max_file_bytes = 4 * kMiB;
   options.max_processes = 40;
   options.max_output_bytes = kMiB / 4;
-  options.warm_modules = {"decimal", "fractions", "sympy"};
+  options.warm_modules = {"decimal", "fractions"};
+  // To import it takes long, and what is spoilt of it does not depend on control groups.
+  if (Tries(control_groups)) options.warm_modules.push_back("sympy");
   return options;
 }
 
 // What it sees does not depend on who ran before it.
 constexpr const char* kNeighbour = R"py(
 import builtins, decimal, fractions, json, math, os, re, random, signal, sys
-try:
-    import sympy
-    right = sympy.Integer(2) + sympy.Integer(3) == 5
-except ImportError: right = True
+sympy = sys.modules.get('sympy')
+right = sympy is None or sympy.Integer(2) + sympy.Integer(3) == 5
 right = right and sum(range(1000)) == 499500 and 3 + 4 == 7 and len('abc') == 3
 right = right and json.dumps([7]) == '[7]' and str(decimal.Decimal(1) / 8) == '0.125'
 right = right and not any(hasattr(module, 'left') for module in (builtins, decimal, json, os, sys))
@@ -45,13 +52,6 @@ right = right and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and os.getp
 right = right and os.umask(0o022) == 0o022 and '/tmp/evil' not in sys.path
 print('right' if right else 'WRONG')
 )py";
-
-// Most of what holds does not depend on control groups: it is tried with them where they
-// are to be had, and twice where the environment asks for it.
-bool Tries(bool control_groups) {
-  static const bool there = ControlGroups::Make(1, 8) != nullptr;
-  return control_groups == there || std::getenv("PACE_LONG_TESTS") != nullptr;
-}
 
 class HostileTableTest : public testing::TestWithParam<bool> {
  protected:

@@ -114,7 +114,7 @@ TEST(SyscallFilterTest, PriorityIsSetForTheCallerOrItsGroup) {
 }
 
 TEST(SyscallFilterTest, BuffersOfSocketsKeepTheirSizes) {
-  for (const uint64_t option : {7, 8, 32, 33}) {
+  for (const uint64_t option : {7U, 8U, 32U, 33U}) {
     EXPECT_EQ(Verdict(SYS_setsockopt, 3, 1, option), SECCOMP_RET_ERRNO | EPERM) << option;
     EXPECT_EQ(Verdict(SYS_setsockopt, 3, 6, option), SECCOMP_RET_ALLOW) << option;
   }
