@@ -15,7 +15,8 @@ class StoppedClock final : public Clock {
 
 std::unique_ptr<TrainingRun> MakeRun(const Settings& settings, const Policy& policy,
                                      const Clock& clock) {
-  Result<std::unique_ptr<TrainingRun>> run = TrainingRun::Create(settings, policy, clock, nullptr);
+  Result<std::unique_ptr<TrainingRun>> run =
+      TrainingRun::Create(settings, policy, clock, nullptr, /*saves=*/false);
   EXPECT_TRUE(run.ok()) << run.status().message();
   return std::move(run).value();
 }

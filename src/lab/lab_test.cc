@@ -172,7 +172,9 @@ TEST(LabTest, AStopLeavesNoTraceInTheRunThatGoesOn) {
     ASSERT_EQ(found->has_value(), last > 1);
     const int64_t from = last / 2 * 2;
     LoadedCheckpoint* const loaded = found->has_value() ? &**found : nullptr;
-    if (loaded != nullptr) EXPECT_EQ(loaded->run.step, PolicyVersion(from));
+    if (loaded != nullptr) {
+      EXPECT_EQ(loaded->run.step, PolicyVersion(from));
+    }
     const LabResult rest =
         RunOk(settings, {.checkpoints = folder, .resume = loaded != nullptr, .loaded = loaded});
     EXPECT_TRUE(SameWeights(whole.weights, rest.weights)) << last;

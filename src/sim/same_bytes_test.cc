@@ -8,7 +8,7 @@
 
 #include "config/settings.h"
 #include "record/run_writer.h"
-#include "record/tensorboard_writer.h"
+#include "record/crc32c.h"
 #include "sim/simulation.h"
 
 namespace pace {

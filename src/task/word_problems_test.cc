@@ -8,7 +8,9 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <string>
 #include <unordered_set>
+#include <variant>
 
 #include "task/benchmark.h"
 #include "task/prompt_renderer.h"
@@ -392,7 +394,8 @@ TEST(WordProblemsTest, PromptsGoThroughBothTemplates) {
   const auto& held_out = benchmarks->at(0).problems;
   ASSERT_EQ(held_out.size(), 3U);
   EXPECT_TRUE(std::get<std::string>(held_out[2].prompt).starts_with("Solve: "));
-  EXPECT_TRUE(MakeSftSource(options, 1)->At(0).prompt.ends_with("the number."));
+  const Prompt prompt = MakeSftSource(options, 1)->At(0).prompt;
+  EXPECT_TRUE(std::get<std::string>(prompt).ends_with("the number."));
 }
 
 }  // namespace
