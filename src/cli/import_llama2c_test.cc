@@ -130,7 +130,7 @@ TEST_F(Llama2cTokenizerTest, TheFolderReadsBackAsTheModel) {
   EXPECT_EQ(ModelConfigJson(back->config), ModelConfigJson(source->config));
   // The first source hands its tensors out once.
   ExpectSameTensors(*OpenLlama2c(path, tokenizer), *back);
-  EXPECT_EQ(back->texts.size(), 3u);
+  EXPECT_EQ(back->texts.size(), 4u);  // tokenizer, its config, generation_config, config
   EXPECT_TRUE(Tokenizer::Load((folder / "model").string()).ok());
 }
 

@@ -101,10 +101,12 @@ TEST(InitialKlTest, AStepThatFailsLeavesTheCoefficient) {
   TrainerOptions options = Plain();
   options.kl.reward_coefficient = 0.1;
   options.kl.controller = {.target = 1e-6, .horizon = 24};
-  options.advantage = "remax";  // which these sequences have no baseline for
+  options.advantage = "remax";
   const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
   const double before = trainer->State().kl_coefficient;
-  EXPECT_FALSE(trainer->Step(PolicyVersion(0), Batch()).ok());
+  std::vector<TrainSequence> sequences = Batch();
+  sequences.back().baseline.reset();  // which remax needs
+  EXPECT_FALSE(trainer->Step(PolicyVersion(0), sequences).ok());
   EXPECT_EQ(trainer->State().kl_coefficient, before);
 }
 
