@@ -25,19 +25,17 @@ std::string EndOf(const Trajectory& trajectory, const Tokenizer& tokenizer) {
 ResponseRecord ResponseRecorder::Describe(const ResponseHead& head, const GroupSummary& group,
                                           const Decision& decision,
                                           const GroupTrajectories& payload) const {
-  const auto member = static_cast<size_t>(head.member);
-  const Trajectory& trajectory = *payload.members[member];
+  const Trajectory& trajectory = *payload.members[static_cast<size_t>(head.member)];
   ResponseRecord record = TranscriptOf(curriculum_.ProblemAt(payload.prompt), payload.prompt_tokens,
                                        trajectory.response, curriculum_.tokenizer());
   record.head = head;
   record.problem = payload.prompt.value();
   record.admitted = decision.verdict == Verdict::kAdmit;
   record.correct = trajectory.correct;
-  record.waiting = decision.waiting;
-  record.generation = decision.generation;
-  const MemberSummary& summary = group.members[member];
-  record.lag =
-      summary.generation + static_cast<double>(Lag(summary.completed, PolicyVersion(head.step)));
+  record.waiting = group.Waiting(PolicyVersion(head.step));
+  record.generation = group.generation;
+  record.lag = GenerationStaleness(trajectory.Segments(), trajectory.completed) +
+               static_cast<double>(Lag(trajectory.completed, PolicyVersion(head.step)));
   record.finish = FinishReasonName(trajectory.reason);
   return record;
 }

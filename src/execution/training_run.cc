@@ -1,6 +1,7 @@
 #include "execution/training_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "control/admission_policy.h"
@@ -71,7 +72,10 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   event.group = id.group;
   event.member = id.member;
   event.segments = trajectory.Segments();
-  if (settings_.admission.UsesPrefixScores()) event.prefix_score = trajectory.response.prefix_score;
+  // A policy that diverged gives log-probs that are no numbers; that is no score.
+  const std::optional<double> score = trajectory.response.prefix_score;
+  const bool has_score = score.has_value() && std::isfinite(*score);
+  if (settings_.admission.UsesPrefixScores() && has_score) event.prefix_score = score;
   event.num_bytes = trajectory.num_bytes();
   journal_.totals().num_tokens_generated += trajectory.response.num_policy_tokens();
   journal_.totals().num_interrupted += trajectory.response.num_interrupts > 0 ? 1 : 0;
