@@ -138,7 +138,22 @@ RandomTrace MakeTrace(uint64_t seed) {
   return trace;
 }
 
-TEST(NaiveControllerTest, AgreesWithPaceAdmissionOnRandomTracesExactly) {
+// The same, but for the last bits of numbers: Python's powers are the C library's.
+testing::AssertionResult SameLine(const Json& peer, const Json& ours) {
+  if (peer.size() != ours.size()) return testing::AssertionFailure() << peer << " and " << ours;
+  for (const auto& [key, value] : ours.items()) {
+    if (!peer.contains(key)) return testing::AssertionFailure() << peer << " has no " << key;
+    const Json& other = peer[key];
+    const bool same = value.is_number_float() && other.is_number()
+                          ? std::abs(other.get<double>() - value.get<double>()) <=
+                                1e-15 * std::abs(value.get<double>())
+                          : other == value;
+    if (!same) return testing::AssertionFailure() << key << ": " << peer << " and " << ours;
+  }
+  return testing::AssertionSuccess();
+}
+
+TEST(NaiveControllerTest, AgreesWithPaceAdmissionOnRandomTraces) {
   const fs::path directory = fs::path(testing::TempDir()) / "naive_controller_test";
   fs::create_directories(directory);
   int64_t num_rejected = 0, num_weighted = 0;
@@ -153,7 +168,7 @@ TEST(NaiveControllerTest, AgreesWithPaceAdmissionOnRandomTracesExactly) {
     const std::vector<Json> verdicts = PeerVerdicts(config_path, trace_path);
     ASSERT_EQ(verdicts.size(), trace.expected.size());
     for (size_t i = 0; i < verdicts.size(); ++i) {
-      ASSERT_EQ(verdicts[i], trace.expected[i]) << "seed " << seed << " line " << i + 1;
+      ASSERT_TRUE(SameLine(verdicts[i], trace.expected[i])) << "seed " << seed << " line " << i + 1;
       num_rejected += verdicts[i].value("verdict", "") == "reject";
       num_weighted += verdicts[i].contains("group") && !verdicts[i]["percentile"].is_null();
     }

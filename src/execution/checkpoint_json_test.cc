@@ -81,7 +81,7 @@ TEST(CheckpointJsonTest, KeysThatAreMissingOrGivenTwiceAreRefused) {
   run.calls = {{.id = {GroupId(1), 0}, .made = Seconds(1), .due = Seconds(2)}};
   std::string run_json = RunToJson(run);
   run_json.pop_back();
-  const std::set<std::string> optional = {"greedy_last", "rests", "calls", "metrics.jsonl"};
+  const std::set<std::string> optional = {"busy", "greedy_last", "rests", "calls", "metrics.jsonl"};
   int num_tried = 0;
   for (const std::string& json : {std::string(kGroup), std::string(kInFlight), run_json}) {
     const auto reads = [&](const std::string& text) {

@@ -21,7 +21,7 @@ std::string Bytes(const std::filesystem::path& path) {
   return bytes.str();
 }
 
-// Checksums of the records; tests/cli/same_bytes_test.py has the SHA-256 of whole files.
+// Checksums of the records; tests/cli/simulation_bytes_test.py has the SHA-256 of whole files.
 TEST(SameBytesTest, RecordsOfThePublishedSetupAreTheSameOnEveryProcessor) {
   const Result<Settings> settings = LoadSettings("math-4b", {"run.num_steps=40"});
   ASSERT_TRUE(settings.ok()) << settings.status().message();
