@@ -107,6 +107,10 @@ Result<ResumePlan> PlanResume(const std::string& directory,
     PACE_RETURN_IF_ERROR(ApplyYaml(saved, run.settings, place));
     PACE_RETURN_IF_ERROR(CheckResumedSettings(saved, plan.settings, place));
   }
+  if (plan.driver == "lab" && run.coordinator.stop_requested) {
+    plan.notes.push_back(Concat(checkpoint.folder, ": a stop asked for it, so the records from ",
+                                "here on differ from those of a run never stopped"));
+  }
   if (plan.settings.run.num_steps < run.step.step()) {
     return InvalidArgument("run.num_steps = ", plan.settings.run.num_steps, ": ", checkpoint.folder,
                            " has done more");
