@@ -153,8 +153,8 @@ class StoriesTest(GenerateTest):
             self.assertEqual(process.wait(timeout=pace_process.PATIENCE), 0)
 
 
-@shared_data.needs(MODELS, 20)
 class ReferenceModelsTest(GenerateTest):
+    @shared_data.needs(MODELS, 20)
     def test_greedy_is_what_transformers_generated(self):
         folders = sorted(path.parent for path in MODELS.glob("*/config.json"))
         self.assertTrue(folders)
@@ -173,10 +173,12 @@ class ReferenceModelsTest(GenerateTest):
                                    "--greedy", "--ignore-eos", "--max-tokens", num_tokens)
             yield num_tokens, list(zip(chosen, answers, strict=True))
 
+    @shared_data.needs(MODELS, 1)
     def test_text_needs_a_tokenizer(self):
         folder = next(MODELS.glob("*/config.json")).parent
         self.refuse(generate(folder, [{"text": "a"}]), "stdin:1", "tokenizer.json")
 
+    @shared_data.needs(MODELS, 1)
     def test_a_folder_that_is_no_model_is_refused(self):
         self.refuse(generate("no/such/folder", []), "no/such/folder")
 

@@ -109,8 +109,8 @@ class VerifyTest(VerdictsTest):
             self.assertEqual(process.wait(timeout=pace_process.PATIENCE), 0)
 
 
-@shared_data.needs(VERIFY, 825)
 class ReferenceCasesTest(VerdictsTest):
+    @shared_data.needs(VERIFY, 700)
     def test_dapo_is_that_of_verl_to_the_bit(self):
         cases = json.loads((VERIFY / "dapo_cases.json").read_text())
         for strict, mode in ((False, "dapo"), (True, "dapo-strict")):
@@ -121,6 +121,7 @@ class ReferenceCasesTest(VerdictsTest):
                 self.assertEqual((line["correct"], line["score"], line["extracted"]),
                                  (case["acc"], case["score"], case["pred"]))
 
+    @shared_data.needs(VERIFY, 125)
     def test_equivalence_agrees_in_nine_of_ten(self):
         cases = json.loads((VERIFY / "equivalence_cases.json").read_text())
         seen = self.verdicts([{"response": case["pred"], "answer": case["gold"]}

@@ -67,23 +67,26 @@ class ConformanceTest(unittest.TestCase):
         self.assertGreater(passed, 0)
 
 
-@shared_data.needs(FOLDER, 1641)
 class ReferenceTest(ConformanceTest):
+    @shared_data.needs(FOLDER, 1212)
     def test_tokenizers(self):
         for path in sorted(FOLDER.glob("*/cases.json")):
             with self.subTest(path=path):
                 self.check("tokenizers", path)
 
+    @shared_data.needs(FOLDER, 244)
     def test_chat(self):
         for path in sorted(FOLDER.glob("*/chat_cases.json")):
             own = (path.parent / "tokenizer.json").exists()
             with self.subTest(path=path):
                 self.check("chat", path, *([] if own else ["--tokenizer", FOLDER / "qwen3"]))
 
+    @shared_data.needs(FOLDER, 185)
     def test_tool_text(self):
         self.check("hermes", FOLDER / "hermes_cases.json")
         self.check("truncation", FOLDER / "truncation_cases.json")
 
+    @shared_data.needs(FOLDER, 1)
     def test_tool_prompt(self):
         text = rendered_prompt()
         self.assertEqual(len(text.encode()), NUM_BYTES)
