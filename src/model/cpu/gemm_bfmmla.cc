@@ -98,7 +98,7 @@ void MultiplyHalf(const GemmTask& task, int64_t row, int64_t panel, int64_t half
   tile.Store(to, half * kLanes);
 }
 
-// Up to 2 P rows; the last pair's second row may be one that nobody asked for.
+// Up to 2 P rows; the last pair may read a row beyond them, as GemmTask permits.
 template <int P>
 void RunPairs(const GemmTask& task, int64_t row, int64_t num_rows, int64_t panel) {
   float sums[2 * P][kPanelWidth];

@@ -68,9 +68,13 @@ struct Ahead {
   }
 };
 
+struct NothingAhead {
+  void Fetch() const {}
+};
+
 // Outputs [4 first, 4 (first + Q)) of a panel w.
-template <int R, int Q>
-void MultiplyPart(const Inputs& from, const float* w, int first, Ahead& ahead,
+template <int R, int Q, typename Next>
+void MultiplyPart(const Inputs& from, const float* w, int first, Next& ahead,
                   float (&out)[R][kPanelWidth]) {
   const auto [x, stride, depth] = from;
   Tile<R, Q> tile;
@@ -99,8 +103,8 @@ void MultiplyPart(const Inputs& from, const float* w, int first, Ahead& ahead,
   }
 }
 
-template <int R>
-void MultiplyRows(const Inputs& from, const float* w, Ahead ahead, float (&out)[R][kPanelWidth]) {
+template <int R, typename Next>
+void MultiplyRows(const Inputs& from, const float* w, Next ahead, float (&out)[R][kPanelWidth]) {
   // Few rows leave registers for a whole panel.
   constexpr int kQuads = R <= 3 ? kPanelQuads : kPanelQuads / 2;
   for (int q = 0; q < kPanelQuads; q += kQuads) MultiplyPart<R, kQuads>(from, w, q, ahead, out);
@@ -223,7 +227,8 @@ struct StepWeights {
 
 // Sums of some rows of a panel, to which weights are added step by step.
 struct ManyRowsBf16 {
-  static constexpr int64_t kMostRows = 32;
+  static constexpr int kTileRows = 4;
+  static constexpr int64_t kMostRows = 8 * kTileRows;
   float sums[kMostRows][kPanelWidth];
   StepWeights weights;
 
@@ -234,8 +239,8 @@ struct ManyRowsBf16 {
     constexpr int64_t kStride = sizeof(Pairs) / sizeof(float);
     float evens[R][kPanelWidth];
     float odds[R][kPanelWidth];
-    MultiplyRows({inputs[0].even, kStride, kStepPairs}, weights.even[0], {}, evens);
-    MultiplyRows({inputs[0].odd, kStride, kStepPairs}, weights.odd[0], {}, odds);
+    MultiplyRows({inputs[0].even, kStride, kStepPairs}, weights.even[0], NothingAhead(), evens);
+    MultiplyRows({inputs[0].odd, kStride, kStepPairs}, weights.odd[0], NothingAhead(), odds);
     for (int r = 0; r < R; ++r) {
       for (int i = 0; i < kPanelWidth; i += kQuad) {
         const float32x4_t both = vaddq_f32(vld1q_f32(&evens[r][i]), vld1q_f32(&odds[r][i]));
@@ -248,10 +253,14 @@ struct ManyRowsBf16 {
     const uint16_t* x = static_cast<const uint16_t*>(task.x) + row * task.x_stride;
     const uint16_t* w =
         static_cast<const uint16_t*>(task.panels) + panel * task.depth * kPanelWidth;
-    for (int64_t r = 0; r < num_rows; ++r) std::fill_n(sums[r], kPanelWidth, 0.0F);
+    // Whole tiles: GemmTask permits to read the rows that the last one adds.
+    const int64_t whole = (num_rows + kTileRows - 1) / kTileRows * kTileRows;
+    for (int64_t r = 0; r < whole; ++r) std::fill_n(sums[r], kPanelWidth, 0.0F);
     for (int64_t k = 0; k < task.depth; k += kDepthStep, w += 2 * kHalfStep, x += kDepthStep) {
       weights.Load(w);
-      for (int64_t r = 0; r < num_rows; r += 4) Add<4>(task, x + r * task.x_stride, sums + r);
+      for (int64_t r = 0; r < whole; r += kTileRows) {
+        Add<kTileRows>(task, x + r * task.x_stride, sums + r);
+      }
     }
     FinishNeonRows(task, row, num_rows, panel, sums);
   }
