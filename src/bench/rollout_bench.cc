@@ -13,6 +13,7 @@
 #include "bench/rollout_loop.h"
 #include "bench/transformers_peer.h"
 #include "core/random.h"
+#include "model/cpu/isa.h"
 
 namespace pace {
 namespace {
@@ -22,8 +23,18 @@ constexpr int64_t kSyncsPerRound = 3;
 constexpr double kMaxSyncFactor = 1.3;  // sync with scores <= 1 + this * f without
 
 // The limits that this project sets itself, as ratios to the peer.
-double RequiredSpeedup(int64_t batch, Dtype dtype) {
-  return dtype == Dtype::kF32 && batch > 8 ? 2 : 3;
+// bf16 has one where the machine has instructions for it.
+std::optional<double> RequiredSpeedup(int64_t batch, Dtype dtype) {
+  if (dtype == Dtype::kBF16) {
+    return HasBf16Products(BestIsa()) ? std::optional<double>(3) : std::nullopt;
+  }
+  if (batch == 1) return 4;
+  return batch <= 8 ? 3 : 2;
+}
+
+// What the peer computes in beside ours in `dtype`.
+Dtype PeerDtype(Dtype dtype) {
+  return TorchHasBf16Products() ? dtype : Dtype::kF32;
 }
 
 std::string_view Label(Dtype dtype) {
@@ -97,6 +108,8 @@ class RolloutBench {
         "rollout", Measurements(), [&](JsonWriter& json) { WriteSettings(json); },
         [&](JsonWriter& json) {
           json.Put("peer", peer_.ok() ? (*peer_)->version() : peer_.status().message());
+          json.Put("isa", IsaName(BestIsa()));
+          json.Put("peer_of_bf16", Label(PeerDtype(Dtype::kBF16)));
           json.Key("greedy_tokens_equal_to_the_peer");
           json.BeginObject();
           for (const Row& row : rows_) json.Put(row.ours.name, row.equal_share);
@@ -139,7 +152,8 @@ class RolloutBench {
       if (!ours.ok()) return ours.status();
       if (count) row.ours.repetitions.push_back(rate(*ours));
       if (!peer_.ok()) continue;
-      Result<Generation> theirs = (*peer_)->Generate(prompts, options_.new_tokens, row.dtype);
+      Result<Generation> theirs =
+          (*peer_)->Generate(prompts, options_.new_tokens, PeerDtype(row.dtype));
       if (!theirs.ok()) return theirs.status();
       if (count) row.theirs.repetitions.push_back(rate(*theirs));
       row.equal_share = EqualShare(ours->ids, theirs->ids);
@@ -180,7 +194,7 @@ class RolloutBench {
   Status MeasureLimit() {
     if (!peer_.ok()) return Status::Ok();
     for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
-      const Result<double> limit = (*peer_)->GemmGigaflops(dtype);
+      const Result<double> limit = (*peer_)->GemmGigaflops(PeerDtype(dtype));
       if (!limit.ok()) return limit.status();
       gemm_[dtype].repetitions.push_back(*limit);
     }
@@ -193,9 +207,9 @@ class RolloutBench {
       all.push_back(row.ours);
       if (!peer_.ok()) continue;
       all.push_back(row.theirs);
-      all.push_back(RatioOf(row.ours, row.theirs, row.ours.name + "_times_transformers",
-                            RequiredSpeedup(row.batch, row.dtype)));
+      all.push_back(RatioOf(row.ours, row.theirs, row.ours.name + "_times_transformers", 0));
       all.back().limit_kind = Limit::kAtLeast;
+      all.back().limit = RequiredSpeedup(row.batch, row.dtype);
       all.push_back(ShareOfLimit(row));
     }
     all.push_back(sync_);

@@ -23,7 +23,7 @@ namespace {
 // The limits that this project sets itself, against the peer in float32.
 // bf16 has one where the machine has tiles for it.
 std::optional<double> RequiredSpeedup(Dtype dtype) {
-  if (dtype == Dtype::kF32) return 1.3;
+  if (dtype == Dtype::kF32) return 1.5;
   return BestIsa() == Isa::kAmx ? std::optional<double>(2) : std::nullopt;
 }
 constexpr double kMaxMemory = 1;
@@ -102,7 +102,9 @@ class Lane {
       const Result<TrainStep> step = loops_[dtype]->Step(sequences, measure_memory);
       if (!step.ok()) return step.status();
       side.Add(*step, num_tokens, count);
-      if (count) gemm_[dtype].repetitions.push_back(GemmGigaflops(dtype, num_threads_));
+      if (count)
+        gemm_[dtype].repetitions.push_back(
+            GemmGigaflops(TorchHasBf16Products() ? dtype : Dtype::kF32, num_threads_));
     }
     if (!peer_.ok()) return Status::Ok();
     for (auto& [order, side] : theirs_) {

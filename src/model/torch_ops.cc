@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "model/cpu/isa.h"
 #include "model/recompute.h"
 #include "model/row_functions.h"
 
@@ -24,12 +25,26 @@ CudaProduct ProductOf(const TorchOps::Matrix& matrix) {
   return product;
 }
 
+// The type that products of x are computed in.
+at::ScalarType ProductType(const at::Tensor& x) {
+  const bool in_floats =
+      x.device().is_cpu() && x.scalar_type() == at::kBFloat16 && !TorchHasBf16Products();
+  return in_floats ? at::kFloat : x.scalar_type();
+}
+
+// x weight^T + bias, all of the type of x; the bias may be undefined.
+at::Tensor Product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const at::ScalarType type = ProductType(x);
+  const at::Tensor y = bias.defined() ? at::linear(x.to(type), weight.to(type), bias.to(type))
+                                      : at::linear(x.to(type), weight.to(type));
+  return y.to(x.scalar_type());
+}
+
 // Weights may be wider than the computation.
 at::Tensor Apply(const at::Tensor& x, const TorchOps::Projection& linear) {
   if (HasCudaProducts(x)) return CudaLinear(x, ProductOf({linear}));
-  const at::Tensor weight = linear.weight.to(x.scalar_type());
-  return linear.bias.defined() ? at::linear(x, weight, linear.bias.to(x.scalar_type()))
-                               : at::linear(x, weight);
+  return Product(x, linear.weight.to(x.scalar_type()),
+                 linear.bias.defined() ? linear.bias.to(x.scalar_type()) : at::Tensor());
 }
 
 // All matrices in one product, results side by side.
@@ -43,8 +58,7 @@ at::Tensor ApplyStacked(const at::Tensor& x, const TorchOps::Matrix& matrix) {
     if (linear.bias.defined()) biases.push_back(linear.bias.to(x.scalar_type()));
   }
   PACE_CHECK(biases.empty() || biases.size() == weights.size(), "some have a bias, some do not");
-  const at::Tensor weight = at::cat(weights);
-  return biases.empty() ? at::linear(x, weight) : at::linear(x, weight, at::cat(biases));
+  return Product(x, at::cat(weights), biases.empty() ? at::Tensor() : at::cat(biases));
 }
 
 // silu(gate) * up.
@@ -143,9 +157,14 @@ void TorchOps::AddLinear(Rows& x, const Rows& y, const Matrix& matrix) const {
     return;
   }
   const Projection& linear = matrix.front();
-  x.parts.front() = linear.bias.defined()
-                        ? Only(x) + Apply(Only(y), linear)
-                        : at::addmm(Only(x), Only(y), linear.weight.to(Only(y).scalar_type()).t());
+  if (linear.bias.defined()) {
+    x.parts.front() = Only(x) + Apply(Only(y), linear);
+    return;
+  }
+  const at::ScalarType type = ProductType(Only(y));
+  const at::Tensor weight = linear.weight.to(Only(y).scalar_type()).to(type);
+  x.parts.front() =
+      at::addmm(Only(x).to(type), Only(y).to(type), weight.t()).to(Only(x).scalar_type());
 }
 
 at::Tensor TorchOps::Rotated(const at::Tensor& x, const Vector* norm) const {

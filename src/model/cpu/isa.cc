@@ -109,6 +109,14 @@ bool HasBf16Products(Isa isa) {
   return isa == Isa::kAmx || isa == Isa::kNeonBf16;
 }
 
+bool TorchHasBf16Products() {
+#if defined(__aarch64__)
+  return HasBf16Products(BestIsa());
+#else
+  return true;
+#endif
+}
+
 const Kernels& KernelsOf(Isa isa) {
   PACE_CHECK(HasIsa(isa), "this machine has no ", IsaName(isa));
 #if defined(__x86_64__)

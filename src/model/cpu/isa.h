@@ -37,6 +37,9 @@ std::string_view IsaName(Isa isa);
 
 // Whether bf16 products have instructions of their own, faster than float32.
 bool HasBf16Products(Isa isa);
+// Whether LibTorch's bf16 products on this processor are worth using: on AArch64
+// without instructions for them they take a hundred times as long as float32.
+bool TorchHasBf16Products();
 
 // REQUIRES: one of IsaLevels()
 const Kernels& KernelsOf(Isa isa);
