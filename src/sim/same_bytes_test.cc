@@ -34,7 +34,7 @@ TEST(SameBytesTest, RecordsOfThePublishedSetupAreTheSameOnEveryProcessor) {
   options.writer = writer->get();
   ASSERT_TRUE(RunSimulation(*settings, options).ok());
   ASSERT_TRUE((*writer)->Finish().ok());
-  EXPECT_EQ(Crc32c(Bytes(folder / "metrics.jsonl")), 351477763U);
+  EXPECT_EQ(Crc32c(Bytes(folder / "metrics.jsonl")), 2297280711U);
   EXPECT_EQ(Crc32c(Bytes(folder / "decisions.jsonl")), 603177902U);
   EXPECT_EQ(Crc32c(Bytes(folder / "trace.jsonl")), 1590204752U);
   EXPECT_EQ(Crc32c(Bytes(folder / "events.jsonl")), 1965113756U);

@@ -13,9 +13,9 @@ import unittest
 import pace_process
 
 EXPECTED = {
-    "metrics.jsonl": "",
-    "decisions.jsonl": "",
-    "trace.jsonl": "",
+    "metrics.jsonl": "b58adec1b9dc7756662394d4cec663e6d17470f58e469bbe696a88bfee7d95b8",
+    "decisions.jsonl": "0276f431ee3deae2affd43ad912a05c1db2c9881e244c9d5e36d1abc7d6b4cb7",
+    "trace.jsonl": "447f5e918012fd96295569a115bd3bdd77ec723246a40d7c1d5abf75021b781e",
 }
 
 
