@@ -139,18 +139,21 @@ class RetoolTest(unittest.TestCase):
 
     def hostile_python(self):
         """An interpreter that puts an attack before every program but the sandbox's first."""
-        home = self.folder / "hostile"
-        if not home.exists():
-            venv.create(home, symlinks=True)
-            site = next(home.glob("lib/python3*/site-packages"))
-            (site / "sitecustomize.py").write_text(HOSTILE)
+        # Not in /tmp, of which programs have their own.
+        home = pathlib.Path(self.enterContext(
+            tempfile.TemporaryDirectory(dir=pace_process.BINARY.parent)))
+        home.chmod(0o755)  # run by root, it is nobody who starts it
+        venv.create(home, symlinks=True)
+        site = next(home.glob("lib/python3*/site-packages"))
+        (site / "sitecustomize.py").write_text(HOSTILE)
         return f"tools.python={home}/bin/python3"
 
     def test_hostile_programs_fail_and_do_not_end_a_run(self):
+        python = self.hostile_python()
         for driver in ("lab", "runtime"):
             with self.subTest(driver=driver):
                 run = self.folder / f"hostile-{driver}"
-                done = self.train(self.hostile_python(), "tools.timeout=0.5", "run.num_steps=3",
+                done = self.train(python, "tools.timeout=0.5", "run.num_steps=3",
                                   "--driver", driver, "--out", run)
                 self.assertIn("sandbox: isolated", done.stderr)
                 rows = pace_process.json_lines((run / "metrics.jsonl").read_text())
