@@ -39,6 +39,7 @@ enum class LiveEnd { kNone, kFinished, kStopped, kFailed };
 struct LiveStatus {
   std::string run = {};
   std::string method = {};
+  bool filters = true;     // whether the budget means anything
   int64_t step = 0;        // steps finished
   int64_t num_steps = 0;   // 0 = not known
   int64_t first_step = 0;  // where this process began; a resumed run began later

@@ -284,6 +284,13 @@ TEST(LiveViewTest, OnATerminalTheLastStatusStandsAloneAndNotesAboveIt) {
   EXPECT_EQ(screen.Text(), "checkpoint 50 written\n" + RenderLiveView(status, 79));
 }
 
+TEST(RenderLiveViewTest, AMethodThatRejectsNothingHasNoBudget) {
+  LiveStatus status = SomeStatus();
+  status.filters = false;
+  EXPECT_EQ(RenderLiveView(status, 72).find("budget"), std::string::npos);
+  EXPECT_EQ(RenderLiveLine(status).find("budget"), std::string::npos);
+}
+
 TEST(RenderLiveViewTest, TheEndIsNamed) {
   LiveStatus status = SomeStatus();
   status.waits_for = "something";

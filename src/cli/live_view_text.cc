@@ -127,6 +127,11 @@ std::optional<double> RejectedShare(const MetricsRow& row) {
   return *rejected / *offered;
 }
 
+// Methods that only observe compute one as well.
+std::optional<double> Budget(const LiveStatus& status) {
+  return status.filters ? Find(status.row, "admission/budget") : std::nullopt;
+}
+
 std::optional<double> Occupancy(const LiveStatus& status) {
   if (status.occupancy.has_value()) return static_cast<double>(*status.occupancy);
   return Find(status.row, "pool/occupancy");
@@ -333,7 +338,7 @@ std::string RenderLiveView(const LiveStatus& status, int width, const LiveLook& 
   out += PairLine("pool",
                   {{"", Shown(Occupancy(status), [](double n) { return Short(n) + " groups"; })},
                    {"rejected", Shown(RejectedShare(row), Percent)},
-                   {"budget", Shown(Find(row, "admission/budget"), Percent)}},
+                   {"budget", Shown(Budget(status), Percent)}},
                   width, look);
   out += PairLine(
       "rollout",
@@ -366,7 +371,7 @@ std::string RenderLiveLine(const LiveStatus& status) {
   add("generation ", Number("%.2f", Find(row, "staleness/generation/mean")));
   add("pool ", Shown(Occupancy(status), Short));
   add("rejected ", Shown(RejectedShare(row), Percent));
-  add("budget ", Shown(Find(row, "admission/budget"), Percent));
+  add("budget ", Shown(Budget(status), Percent));
   add("", Shown(TokensPerSecond(status), [](double n) { return Short(n) + " tokens/s"; }));
   if (const std::optional<Seconds> left = TimeLeft(status); left.has_value()) {
     add("", Duration(*left) + " left");

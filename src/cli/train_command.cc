@@ -141,7 +141,9 @@ Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments, P
   manifest.torch = TORCH_VERSION;
   if (plan.driver != "lab") {
     manifest.start = UnixSeconds();
-    manifest.machine = Concat(CpuModel(), ", ", std::thread::hardware_concurrency(), " cores");
+    const std::string cpu = CpuModel();
+    manifest.machine = Concat(cpu == "unknown" ? "" : Concat(cpu, ", "),
+                              std::thread::hardware_concurrency(), " cores");
   }
   const RecordLevel level = settings.record.Resolve(
       settings.run.num_steps * settings.batch.num_groups * settings.batch.group_size);
@@ -277,7 +279,8 @@ Result<int> RunTrain(const TrainArguments& arguments) {
                title.c_str(), static_cast<long long>(policy->config.num_parameters()),
                plan->directory.c_str());
   const StopSignals signals;
-  TrainView view(plan->directory, title, settings.run.num_steps);
+  TrainView view(plan->directory, title, settings.run.num_steps,
+                 settings.admission.policy != AdmissionKind::kAcceptAll);
   PACE_RETURN_IF_ERROR(WarnOfIgnored(arguments, plan->driver, **writer, view));
   const Result<Outcome> outcome =
       RunDriver(*plan, *policy, writer->get(), arguments.num_threads, view, signals);

@@ -16,8 +16,9 @@ constexpr size_t kMostNameCharacters = 60;
 
 }  // namespace
 
-TrainView::TrainView(std::string run, std::string method, int64_t num_steps)
+TrainView::TrainView(std::string run, std::string method, int64_t num_steps, bool filters)
     : view_(STDERR_FILENO) {
+  status_.filters = filters;
   status_.run = std::move(run);
   status_.method = std::move(method);
   status_.num_steps = num_steps;

@@ -15,7 +15,8 @@ namespace pace {
 
 class TrainView final : public RunObserver {
  public:
-  TrainView(std::string run, std::string method, int64_t num_steps);
+  // `filters`: the method rejects groups, and so has a budget to show.
+  TrainView(std::string run, std::string method, int64_t num_steps, bool filters);
 
   void OnStep(int64_t steps_done, const MetricsRow& row) override;
   void OnEvaluation(PolicyVersion version, const std::vector<BenchmarkScore>& scores) override;

@@ -171,20 +171,18 @@ Status LabDriver::FinishStep() {
   if (options_.observer != nullptr) {
     options_.observer->OnStep(version.step(), parts_.run->journal().last_row());
   }
+  if (!stop_asked_ && options_.stop && options_.stop()) {
+    stop_asked_ = true;
+    // A checkpoint that is due is taken first, as in a run that nobody stops, so that the
+    // stop leaves no trace. Otherwise the stop comes before the next step can begin.
+    const int64_t every = settings_.run.checkpoint_every;
+    stop_after_save_ = every > 0 && version.step() % every == 0;
+    if (!stop_after_save_) PACE_RETURN_IF_ERROR(Handle(StopRequested{}));
+  }
   finishing_step_ = true;
   const Status status = Handle(StepFinished{batch.step});
   finishing_step_ = false;
-  PACE_RETURN_IF_ERROR(status);
-  if (!stop_asked_ && options_.stop && options_.stop()) {
-    stop_asked_ = true;
-    // A run that nobody stops takes this checkpoint too, so the stop leaves no trace.
-    if (checkpoint_.has_value()) {
-      stop_after_save_ = true;
-      return Status::Ok();
-    }
-    return Handle(StopRequested{});
-  }
-  return Status::Ok();
+  return status;
 }
 
 Status LabDriver::Handle(const Event& event) {

@@ -107,7 +107,9 @@ void Recorder::Summarise(Seconds now, SimResult& result) {
   totals.time_per_trained_prompt =
       totals.mean_step / static_cast<double>(settings_.batch.num_groups);
   totals.rejected_share = offered > 0 ? rejected / offered : 0;
-  if (!rows_.empty() && Find(rows_.back(), "admission/budget").has_value()) {
+  // Policies that only observe plan nothing.
+  const bool filters = settings_.admission.policy != AdmissionKind::kAcceptAll;
+  if (filters && !rows_.empty() && Find(rows_.back(), "admission/budget").has_value()) {
     totals.mean_budget = budget;
   }
   Seconds train{0};
