@@ -283,8 +283,10 @@ void ResponsePicker::Add(ResponseRecord record) {
 
 std::vector<ResponseRecord> ResponsePicker::Take() {
   std::vector<ResponseRecord> out;
-  for (auto& [slot, record] : roles_) {
-    const auto same = [&, &record = record](const ResponseRecord& other) {
+  for (auto& entry : roles_) {
+    const auto& slot = entry.first;
+    ResponseRecord& record = entry.second;
+    const auto same = [&record](const ResponseRecord& other) {
       return other.head.step == record.head.step && other.head.group == record.head.group &&
              other.head.member == record.head.member;
     };
