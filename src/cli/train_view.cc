@@ -54,6 +54,7 @@ void TrainView::OnEvaluation(PolicyVersion version, const std::vector<BenchmarkS
   }
   status_.accuracy->now = scores.front().mean;
   status_.accuracy->version = version.step();
+  Show();
 }
 
 void TrainView::OnCheckpoint(const std::string& folder) {
