@@ -3,9 +3,9 @@
 //
 // Two tasks: the default one, and a network of Qwen3-0.6B's shape whose responses have
 // prescribed lengths (generation.mean_tokens) with an exponential tail up to a budget
-// of 2,048 tokens, the same for every method. Whole runs, method after method, again and again: PACE's step over
-// Async's, how much faster Async is than Sync, and how much of PACE's rescoring the
-// trainer waits for.
+// of 2,048 tokens, the same for every method. Whole runs, method after method, again and again:
+// PACE's step over Async's, how much faster Async is than Sync, and how much of PACE's rescoring
+// the trainer waits for.
 //
 // Thread-safety: none; wants the GPU to itself.
 #ifndef PACE_BENCH_GPU_METHOD_BENCH_H_

@@ -60,8 +60,8 @@ struct RolloutStats {
   int64_t num_rebuilt_rows = 0;
   int64_t num_scored_rows = 0;
   int64_t num_preemptions = 0;
-  std::chrono::duration<double> busy_time{0};     // in passes
-  std::chrono::duration<double> score_time{0};    // of busy_time, in scores from kept states
+  std::chrono::duration<double> busy_time{0};   // in passes
+  std::chrono::duration<double> score_time{0};  // of busy_time, in scores from kept states
 };
 
 class RolloutEngine {

@@ -28,12 +28,12 @@ class FakeWorld final : public ScheduleWorld {
 
   const ModelConfig& config() const override { return config_; }
   std::unique_ptr<Decoder> MakeDecoder(int64_t num_blocks, SyncMode mode) override {
-    auto decoder = std::make_unique<FakeDecoder>(
-        FakeDecoder::Options{.vocab_size = kVocabulary,
-                             .max_positions = config_.max_positions,
-                             .num_blocks = num_blocks,
-                             .check_weights = mode != SyncMode::kKeep,
-                             .runs_ahead = num_blocks % 2 == 0});
+    auto decoder =
+        std::make_unique<FakeDecoder>(FakeDecoder::Options{.vocab_size = kVocabulary,
+                                                           .max_positions = config_.max_positions,
+                                                           .num_blocks = num_blocks,
+                                                           .check_weights = mode != SyncMode::kKeep,
+                                                           .runs_ahead = num_blocks % 2 == 0});
     newest_ = decoder.get();
     return decoder;
   }

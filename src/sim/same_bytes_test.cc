@@ -7,8 +7,8 @@
 #include <string>
 
 #include "config/settings.h"
-#include "record/run_writer.h"
 #include "record/crc32c.h"
+#include "record/run_writer.h"
 #include "sim/simulation.h"
 
 namespace pace {
