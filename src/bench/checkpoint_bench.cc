@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -56,6 +57,13 @@ std::vector<GroupTrajectories> MakeGroups(const CheckpointBenchOptions& options)
 double DataBytes(const CheckpointBenchOptions& options) {
   return static_cast<double>(options.num_responses) * static_cast<double>(options.num_tokens) *
          static_cast<double>(sizeof(TokenRecord));
+}
+
+// Of this process so far: on a busy machine a rate says less than what it cost.
+double CpuSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 Status Failed(const std::string& path) {
@@ -128,36 +136,38 @@ Status RunOnce(const CheckpointBenchOptions& options, const std::string& folder,
   const std::string ours = folder + "/groups.bin";
   const std::string plain = folder + "/plain.bin";
   const double data = DataBytes(options);
-  const WallClock clock;
-  const auto time = [&clock](const std::function<Status()>& work, double num_bytes,
-                             Measurement& rate) -> Status {
-    const Seconds begun = clock.Now();
+  const auto time = [](const std::function<Status()>& work, const FileSum& file,
+                       Measurement& rate) -> Status {
+    const WallClock clock;
+    const double cpu = CpuSeconds();
     PACE_RETURN_IF_ERROR(work());
-    rate.repetitions.push_back(num_bytes / 1e6 / (clock.Now() - begun).count());
+    const double seconds = clock.Now().count();
+    rate.repetitions.push_back(static_cast<double>(file.num_bytes) / 1e6 / seconds);
+    rate.cpu_shares.push_back(std::min(1.0, (CpuSeconds() - cpu) / seconds));
     return Status::Ok();
   };
   FileSum sum;
   {
     const PeakMemory peak;
     const std::vector<GroupTrajectories> groups = MakeGroups(options);
-    const Seconds begun = clock.Now();
-    const Result<FileSum> written = WriteGroups(ours, groups);
-    if (!written.ok()) return written.status();
-    sum = *written;
-    out.write.repetitions.push_back(static_cast<double>(sum.num_bytes) / 1e6 /
-                                    (clock.Now() - begun).count());
+    const auto write = [&]() -> Status {
+      const Result<FileSum> written = WriteGroups(ours, groups);
+      if (written.ok()) sum = *written;
+      return written.status();
+    };
+    PACE_RETURN_IF_ERROR(time(write, sum, out.write));
     if (const auto bytes = peak.Bytes()) {
       out.write_memory.repetitions.push_back(static_cast<double>(*bytes) / data);
     }
   }
-  const auto size = static_cast<double>(sum.num_bytes);
-  out.bytes_per_token = size / (data / static_cast<double>(sizeof(TokenRecord)));
+  out.bytes_per_token =
+      static_cast<double>(sum.num_bytes) / (data / static_cast<double>(sizeof(TokenRecord)));
   PACE_RETURN_IF_ERROR(
-      time([&] { return WritePlainly(plain, sum.num_bytes); }, size, out.plain_write));
-  PACE_RETURN_IF_ERROR(time([&] { return ReadPlainly(plain); }, size, out.plain_read));
+      time([&] { return WritePlainly(plain, sum.num_bytes); }, sum, out.plain_write));
+  PACE_RETURN_IF_ERROR(time([&] { return ReadPlainly(plain); }, sum, out.plain_read));
   const PeakMemory peak;
   std::vector<GroupTrajectories> groups;
-  PACE_RETURN_IF_ERROR(time([&] { return ReadGroups(ours, groups).status(); }, size, out.read));
+  PACE_RETURN_IF_ERROR(time([&] { return ReadGroups(ours, groups).status(); }, sum, out.read));
   if (const auto bytes = peak.Bytes()) {
     out.read_memory.repetitions.push_back(static_cast<double>(*bytes) / data);
   }

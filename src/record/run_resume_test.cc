@@ -302,7 +302,7 @@ TEST(RunResumeTest, ALongRecordIsWrittenInPartsAndReadAsOne) {
   const std::string whole = Fresh("one_part"), parts = Fresh("parts");
   const auto one = Begin(whole);
   const auto several = BeginInParts(parts);
-  for (int64_t step = 0; step < 20; ++step) {
+  for (int64_t step = 0; step < 8; ++step) {
     WriteStep(*one, step);
     WriteStep(*several, step);
   }
@@ -319,26 +319,26 @@ TEST(RunResumeTest, ALongRecordIsWrittenInPartsAndReadAsOne) {
   EXPECT_EQ(joined, FilesOf(whole).at("decisions.jsonl"));
   const Result<RunData> run = ReadRun(parts);
   ASSERT_TRUE(run.ok()) << run.status().message();
-  EXPECT_EQ(run->decisions.size(), 20U);
-  EXPECT_EQ(run->metrics.num_rows(), 20U);
+  EXPECT_EQ(run->decisions.size(), 8U);
+  EXPECT_EQ(run->metrics.num_rows(), 8U);
 }
 
 TEST(RunResumeTest, AKilledRunInPartsGoesOnToTheBytesOfOneThatWasNot) {
   const std::string whole = Fresh("whole_parts"), killed = Fresh("killed_parts");
   const auto through = BeginInParts(whole);
-  for (int64_t step = 0; step < 16; ++step) WriteStep(*through, step);
+  for (int64_t step = 0; step < 8; ++step) WriteStep(*through, step);
   ASSERT_TRUE(through->Finish().ok());
-  for (const int64_t flushed : {0, 1, 4, 11}) {
+  for (const int64_t flushed : {0, 1, 5}) {
     fs::remove_all(killed);
     auto first = BeginInParts(killed);
     for (int64_t step = 0; step < flushed; ++step) WriteStep(*first, step);
     const Result<Sizes> sizes = first->Flush();
     ASSERT_TRUE(sizes.ok()) << sizes.status().message();
-    for (int64_t step = flushed; step < 14; ++step) WriteStep(*first, step);
+    for (int64_t step = flushed; step < 7; ++step) WriteStep(*first, step);
     first.reset();
     auto second = RunWriter::Resume(killed, RecordLevel::kFull, true, *sizes, kSmallPart);
     ASSERT_TRUE(second.ok()) << second.status().message();
-    for (int64_t step = flushed; step < 16; ++step) WriteStep(**second, step);
+    for (int64_t step = flushed; step < 8; ++step) WriteStep(**second, step);
     ASSERT_TRUE((*second)->Finish().ok());
     EXPECT_EQ(FilesOf(killed), FilesOf(whole)) << "flushed before step " << flushed;
   }
