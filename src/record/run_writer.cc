@@ -90,6 +90,13 @@ Status RestateLevel(const std::string& path, const std::string& before, const st
   return Replace(path, text);
 }
 
+Status WriteConfig(const std::string& path, const Settings& settings) {
+  LineFile file;
+  PACE_RETURN_IF_ERROR(file.Open(path, /*must_be_new=*/false));
+  PACE_RETURN_IF_ERROR(file.Text(ToYaml(settings)));
+  return file.Close();
+}
+
 // Names come from settings as well (a benchmark's, say), so they may hold
 // anything; nearly all are plain and written as they are.
 void PutRow(JsonWriter& out, const MetricsRow& row) {
@@ -401,7 +408,7 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& director
   PACE_CHECK(level != RecordLevel::kAuto, "RecordOptions::Resolve says what auto means");
   PACE_RETURN_IF_ERROR(PrepareDirectory(directory));
   // The manifest last: a directory that has one can be resumed.
-  PACE_RETURN_IF_ERROR(RewriteConfig(directory, settings));
+  PACE_RETURN_IF_ERROR(WriteConfig(directory + "/config.yaml", settings));
   PACE_RETURN_IF_ERROR(WriteManifest(directory + "/manifest.json", settings, manifest, level));
   auto writer = std::make_unique<FileRunWriter>(
       directory, WriterOptions{level, manifest.tensorboard, manifest.watchable, manifest.start,
