@@ -18,12 +18,20 @@ def words_in(lists, *functions):
             for call in source_tree.cmake_calls(text, function) for word in call}
 
 
+def lists_of(tree, path):
+    """The CMakeLists.txt that must name a source: of its folder, or of the next one above that
+    has any. With it the name that the source has there."""
+    folder = path.parent
+    while len(folder.parts) > 2 and not (tree / folder / "CMakeLists.txt").is_file():
+        folder = folder.parent
+    return folder / "CMakeLists.txt", path.relative_to(folder).as_posix()
+
+
 def problems_of(tree):
     problems = []
     listed = words_in(tree / "src/CMakeLists.txt", "set", "list")
     joined = words_in(tree / "tests/CMakeLists.txt", "foreach")
     for path in source_tree.files(tree):
-        lists = tree / path.parent / "CMakeLists.txt"
         if path.parts[0] == "src" and path.suffix == ".cc":
             if path.parts[1] not in listed:
                 problems.append(f"{path}: src/CMakeLists.txt does not list {path.parts[1]}")
@@ -31,13 +39,14 @@ def problems_of(tree):
                          if path.name.endswith(ending)]
             # Any other source must be part of some target.
             functions = functions or ["pace_library", "pace_binary", "pace_test", "pace_fuzzer"]
-            if path.name not in words_in(lists, *functions):
-                problems.append(f"{path}: no {' or '.join(functions)} in "
-                                f"{path.parent}/CMakeLists.txt names it")
+            lists, name = lists_of(tree, path)
+            if name not in words_in(tree / lists, *functions):
+                problems.append(f"{path}: no {' or '.join(functions)} in {lists} names it")
         if path.parts[0] == "tests" and path.name.endswith(("_test.py", "_test.cc")):
             function = "pace_test" if path.suffix == ".cc" else "pace_python_test"
-            if path.name not in words_in(lists, function):
-                problems.append(f"{path}: no {function} in {path.parent}/CMakeLists.txt names it")
+            lists = path.parent / "CMakeLists.txt"
+            if path.name not in words_in(tree / lists, function):
+                problems.append(f"{path}: no {function} in {lists} names it")
             if len(path.parts) > 2 and path.parts[1] not in joined:
                 problems.append(f"{path}: tests/CMakeLists.txt does not add {path.parts[1]}")
     return problems
@@ -100,6 +109,14 @@ class RegistrationCheckCanFailTest(unittest.TestCase):
     def test_a_source_outside_every_target_is_found(self):
         self.write("src/core/orphan.cc")
         self.assert_one_problem("src/core/orphan.cc")
+
+    def test_a_folder_without_lists_of_its_own_is_named_above(self):
+        self.write("src/core/deep/b.cc")
+        self.assert_one_problem("src/core/deep/b.cc")
+        self.write("src/core/CMakeLists.txt",
+                   "pace_library(core SRCS a.cc deep/b.cc)\n"
+                   "pace_test(t SRCS a_test.cc)\npace_fuzzer(f SRCS a_fuzz.cc)\n")
+        self.assertEqual(problems_of(self.tree), [])
 
     def test_a_folder_outside_the_build_is_found(self):
         self.write("src/extra/CMakeLists.txt", "pace_library(extra SRCS a.cc)")

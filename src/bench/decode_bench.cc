@@ -14,7 +14,7 @@
 #include "bench/scripts.h"
 #include "bench/step_profile.h"
 #include "core/json_scanner.h"
-#include "model/cuda/cuda_decoder.h"
+#include "model/cuda/decode/cuda_decoder.h"
 
 namespace pace {
 namespace {

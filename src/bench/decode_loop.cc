@@ -5,7 +5,7 @@
 
 #include "core/clock.h"
 #include "core/random.h"
-#include "model/cuda/cuda_decoder.h"
+#include "model/cuda/decode/cuda_decoder.h"
 #include "model/weight_set.h"
 
 namespace pace {

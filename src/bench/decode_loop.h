@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "model/cuda/cuda_decoder.h"
+#include "model/cuda/decode/cuda_decoder.h"
 #include "model/decoder.h"
 #include "model/devices.h"
 

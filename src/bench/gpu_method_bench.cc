@@ -11,8 +11,8 @@
 #include "bench/method_runs.h"
 #include "core/printable.h"
 #include "execution/policy.h"
-#include "model/cuda/cuda_decoder.h"
-#include "model/training_network.h"
+#include "model/cuda/decode/cuda_decoder.h"
+#include "model/torch/training_network.h"
 
 namespace pace {
 namespace {

@@ -15,8 +15,8 @@
 #include "bench/train_batch.h"
 #include "bench/train_loop.h"
 #include "core/json_scanner.h"
-#include "model/cuda/cuda_decoder.h"
-#include "model/cuda/training_functions.h"
+#include "model/cuda/decode/cuda_decoder.h"
+#include "model/cuda/train/training_functions.h"
 
 namespace pace {
 namespace {

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "model/cuda/stopwatch.h"
-#include "model/cuda/training_functions.h"
-#include "model/row_functions.h"
+#include "model/cuda/train/training_functions.h"
+#include "model/torch/row_functions.h"
 #include "train/adamw.h"
 #include "train/token_logprobs.h"
 

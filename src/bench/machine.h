@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/json_writer.h"
-#include "model/cuda/cuda_decoder.h"
+#include "model/cuda/decode/cuda_decoder.h"
 
 namespace pace {
 

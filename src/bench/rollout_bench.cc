@@ -13,7 +13,7 @@
 #include "bench/rollout_loop.h"
 #include "bench/transformers_peer.h"
 #include "core/random.h"
-#include "model/cpu/isa.h"
+#include "model/cpu/kernels/isa.h"
 
 namespace pace {
 namespace {

@@ -17,10 +17,10 @@
 #include "bench/bench_report.h"
 #include "bench/measurement.h"
 #include "core/clock.h"
+#include "core/file_descriptor.h"
 #include "core/sync.h"
-#include "tools/file_descriptor.h"
-#include "tools/python_installation.h"
-#include "tools/sandbox.h"
+#include "sandbox/python_installation.h"
+#include "sandbox/sandbox.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 

@@ -17,7 +17,7 @@
 #include "bench/scripts.h"
 #include "core/clock.h"
 #include "core/json_scanner.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 namespace {

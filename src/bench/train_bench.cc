@@ -15,7 +15,7 @@
 #include "bench/train_batch.h"
 #include "bench/train_loop.h"
 #include "bench/train_peer.h"
-#include "model/cpu/isa.h"
+#include "model/cpu/kernels/isa.h"
 
 namespace pace {
 namespace {

@@ -11,7 +11,7 @@
 #include "bench/peak_memory.h"
 #include "core/clock.h"
 #include "core/random.h"
-#include "model/training_network.h"
+#include "model/torch/training_network.h"
 #include "train/policy_scores.h"
 
 namespace pace {

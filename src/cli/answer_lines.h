@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "cli/line_input.h"
 #include "core/status.h"
+#include "terminal/line_input.h"
 
 namespace pace {
 

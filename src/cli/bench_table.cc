@@ -4,8 +4,8 @@
 #include <limits>
 #include <optional>
 
-#include "cli/text_table.h"
 #include "core/json_scanner.h"
+#include "terminal/text_table.h"
 
 namespace pace {
 namespace {

@@ -10,11 +10,11 @@
 #include <optional>
 #include <utility>
 
-#include "cli/conversation.h"
 #include "cli/interrupt.h"
-#include "cli/line_input.h"
-#include "cli/word_wrap.h"
-#include "text/stream_decoder.h"
+#include "inference/conversation.h"
+#include "terminal/line_input.h"
+#include "terminal/word_wrap.h"
+#include "text/tokenizer/stream_decoder.h"
 
 namespace pace {
 namespace {

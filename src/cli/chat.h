@@ -7,9 +7,9 @@
 
 #include <string>
 
-#include "cli/generation.h"
-#include "cli/ready_model.h"
 #include "core/status.h"
+#include "inference/generation.h"
+#include "inference/ready_model.h"
 
 namespace pace {
 

@@ -7,7 +7,6 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "cli/progress.h"
 #include "compare/built_in_experiments.h"
 #include "compare/claims.h"
 #include "compare/comparison.h"
@@ -17,6 +16,7 @@
 #include "formats/aside_file.h"
 #include "record/build_info.h"
 #include "report/report.h"
+#include "terminal/progress.h"
 
 namespace pace {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "cli/commands.h"
 #include "core/json_writer.h"
-#include "model/cpu/isa.h"
-#include "model/cuda/cuda_decoder.h"
+#include "model/cpu/kernels/isa.h"
+#include "model/cuda/decode/cuda_decoder.h"
 #include "record/build_info.h"
-#include "tools/isolation_probe.h"
+#include "sandbox/isolation_probe.h"
 
 namespace pace {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "cli/commands.h"
 #include "cli/open_policy.h"
-#include "cli/progress.h"
-#include "cli/text_table.h"
 #include "config/settings.h"
 #include "core/json_writer.h"
 #include "execution/evaluator.h"
 #include "formats/aside_file.h"
+#include "terminal/progress.h"
+#include "terminal/text_table.h"
 
 namespace pace {
 namespace {

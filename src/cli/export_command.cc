@@ -2,13 +2,13 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "cli/byte_size.h"
 #include "cli/commands.h"
-#include "cli/export_gguf.h"
-#include "cli/export_llama2c.h"
-#include "cli/model_dtype.h"
-#include "cli/model_source.h"
-#include "cli/progress.h"
+#include "convert/export_gguf.h"
+#include "convert/export_llama2c.h"
+#include "convert/model_source.h"
+#include "inference/model_dtype.h"
+#include "terminal/byte_size.h"
+#include "terminal/progress.h"
 
 namespace pace {
 namespace {

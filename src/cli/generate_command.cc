@@ -7,9 +7,9 @@
 
 #include "cli/chat.h"
 #include "cli/commands.h"
-#include "cli/generate_lines.h"
-#include "cli/generation.h"
 #include "config/task_options.h"
+#include "inference/generate_lines.h"
+#include "inference/generation.h"
 #include "task/prompt_renderer.h"
 
 namespace pace {

@@ -5,11 +5,11 @@
 #include <iterator>
 
 #include "cli/commands.h"
-#include "cli/import_gguf.h"
-#include "cli/import_llama2c.h"
-#include "cli/model_dtype.h"
-#include "cli/progress.h"
-#include "text/tokenizer.h"
+#include "convert/import_gguf.h"
+#include "convert/import_llama2c.h"
+#include "inference/model_dtype.h"
+#include "terminal/progress.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 namespace {

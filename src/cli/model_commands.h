@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/inference_options.h"
+#include "inference/inference_options.h"
 
 namespace pace {
 

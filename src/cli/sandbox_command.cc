@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "tools/fusion_server.h"
-#include "tools/sandbox.h"
+#include "sandbox/fusion/server.h"
+#include "sandbox/sandbox.h"
 
 namespace pace {
 namespace {

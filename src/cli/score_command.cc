@@ -3,10 +3,10 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/line_input.h"
-#include "cli/ready_model.h"
-#include "cli/sequence_scorer.h"
 #include "core/json_writer.h"
+#include "inference/ready_model.h"
+#include "inference/sequence_scorer.h"
+#include "terminal/line_input.h"
 
 namespace pace {
 namespace {

@@ -5,9 +5,7 @@
 #include <optional>
 
 #include "cli/commands.h"
-#include "cli/progress.h"
 #include "cli/run_directory.h"
-#include "cli/text_table.h"
 #include "config/methods.h"
 #include "config/settings.h"
 #include "core/json_writer.h"
@@ -19,6 +17,8 @@
 #include "report/sweep_page.h"
 #include "sim/simulation.h"
 #include "sim/sweep.h"
+#include "terminal/progress.h"
+#include "terminal/text_table.h"
 
 namespace pace {
 namespace {

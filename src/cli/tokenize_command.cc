@@ -3,10 +3,10 @@
 
 #include "cli/answer_lines.h"
 #include "cli/commands.h"
-#include "cli/prompt_line.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
-#include "text/tokenizer.h"
+#include "inference/prompt_line.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 namespace {

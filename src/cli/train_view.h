@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/live_view.h"
 #include "core/clock.h"
 #include "execution/run_observer.h"
+#include "terminal/live_view.h"
 
 namespace pace {
 

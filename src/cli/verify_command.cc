@@ -5,11 +5,11 @@
 
 #include "cli/answer_lines.h"
 #include "cli/commands.h"
-#include "cli/line_input.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 #include "reward/verifier.h"
 #include "task/json_values.h"
+#include "terminal/line_input.h"
 
 namespace pace {
 namespace {

@@ -4,7 +4,7 @@
 #include "conformance/case_file.h"
 #include "conformance/token_ids.h"
 #include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 namespace {

@@ -7,7 +7,7 @@
 #include "conformance/models_kind_checks.h"
 #include "conformance/models_kind_routing.h"
 #include "core/concat.h"
-#include "model/training_network.h"
+#include "model/torch/training_network.h"
 
 namespace pace::models {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "conformance/models_kind_checks.h"
-#include "model/training_network.h"
+#include "model/torch/training_network.h"
 
 namespace pace::models {
 

@@ -1,8 +1,8 @@
 // `tokenizers`: encode, decode and stream decode against cases.json.
 #include "conformance/case_file.h"
 #include "conformance/token_ids.h"
-#include "text/stream_decoder.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/stream_decoder.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "execution/engine_maker.h"
 #include "execution/learner_options.h"
-#include "model/cuda/cuda_decoder.h"
-#include "model/cuda/training_functions.h"
+#include "model/cuda/decode/cuda_decoder.h"
+#include "model/cuda/train/training_functions.h"
 
 namespace pace {
 namespace {

@@ -6,7 +6,7 @@
 #include "config/settings.h"
 #include "core/status.h"
 #include "model/sampling.h"
-#include "model/training_network.h"
+#include "model/torch/training_network.h"
 #include "rollout/engine_core.h"
 #include "train/trainer.h"
 

@@ -17,7 +17,7 @@
 #include "model/model_config.h"
 #include "model/weight_set.h"
 #include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 

@@ -18,7 +18,7 @@
 #include "execution/trajectory.h"
 #include "record/response_record.h"
 #include "record/run_writer.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 

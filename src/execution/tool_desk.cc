@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "sandbox/output_text.h"
+#include "sandbox/tool_runner.h"
 #include "task/code_interpreter.h"
 #include "text/python_text.h"
-#include "tools/output_text.h"
-#include "tools/tool_runner.h"
 
 namespace pace {
 namespace {

@@ -23,8 +23,8 @@
 #include "core/status.h"
 #include "core/sync.h"
 #include "execution/tool_record.h"
+#include "sandbox/program.h"
 #include "text/hermes.h"
-#include "tools/program.h"
 
 namespace pace {
 

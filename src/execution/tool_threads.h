@@ -18,11 +18,11 @@
 #include <thread>
 #include <vector>
 
+#include "core/file_descriptor.h"
 #include "core/status.h"
 #include "core/sync.h"
 #include "execution/tool_desk.h"
 #include "text/hermes.h"
-#include "tools/file_descriptor.h"
 
 namespace pace {
 

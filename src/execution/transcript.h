@@ -12,7 +12,7 @@
 #include "record/response_record.h"
 #include "rollout/request.h"
 #include "task/problem.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/printable.h"
-#include "model/cuda/cuda_decoder.h"
+#include "model/cuda/decode/cuda_decoder.h"
 
 namespace pace {
 

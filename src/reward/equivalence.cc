@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string>
 
-#include "reward/answer_search.h"
-#include "reward/answer_text.h"
 #include "reward/boxed.h"
-#include "reward/math_comparer.h"
-#include "reward/measures.h"
-#include "reward/units.h"
+#include "reward/equivalence/answer_search.h"
+#include "reward/equivalence/answer_text.h"
+#include "reward/equivalence/math_comparer.h"
+#include "reward/equivalence/measures.h"
+#include "reward/equivalence/units.h"
 
 namespace pace {
 namespace {

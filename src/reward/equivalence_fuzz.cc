@@ -3,10 +3,10 @@
 #include <string_view>
 
 #include "core/check.h"
-#include "reward/answer_search.h"
 #include "reward/equivalence.h"
-#include "reward/math_comparer.h"
-#include "reward/math_parser.h"
+#include "reward/equivalence/answer_search.h"
+#include "reward/equivalence/math_comparer.h"
+#include "reward/equivalence/math_parser.h"
 
 namespace pace {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "reward/answer_search.h"
 #include "reward/equivalence.h"
-#include "reward/math_comparer.h"
-#include "reward/math_parser.h"
+#include "reward/equivalence/answer_search.h"
+#include "reward/equivalence/math_comparer.h"
+#include "reward/equivalence/math_parser.h"
 #include "reward/verifier.h"
 
 namespace pace {

@@ -7,10 +7,10 @@
 #include <map>
 #include <utility>
 
-#include "model/cuda/cuda_decoder.h"
+#include "model/cuda/decode/cuda_decoder.h"
 #include "model/devices.h"
 #include "model/tiny_configs.h"
-#include "model/training_network.h"
+#include "model/torch/training_network.h"
 #include "rollout/engine_core.h"
 
 namespace pace {

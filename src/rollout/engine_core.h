@@ -39,7 +39,7 @@
 #include "core/version.h"
 #include "model/decoder.h"
 #include "rollout/request.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 

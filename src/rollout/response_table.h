@@ -18,7 +18,7 @@
 #include "rollout/request.h"
 #include "rollout/scheduler.h"
 #include "rollout/stop_matcher.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 

@@ -20,7 +20,7 @@
 
 #include "core/token_id.h"
 #include "rollout/request.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 

@@ -12,7 +12,7 @@
 
 #include "model/decoder.h"
 #include "model/tiny_configs.h"
-#include "model/training_network.h"
+#include "model/torch/training_network.h"
 #include "model/weight_set.h"
 #include "rollout/engine_core.h"
 

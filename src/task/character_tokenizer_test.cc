@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "task/synthetic_source.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 namespace {

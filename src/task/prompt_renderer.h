@@ -24,7 +24,7 @@
 #include "task/problem.h"
 #include "task/synthetic_source.h"
 #include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 

@@ -4,8 +4,8 @@
 
 #include "core/printable.h"
 #include "core/utf8.h"
-#include "text/jinja_evaluator.h"
-#include "text/jinja_parser.h"
+#include "text/jinja/evaluator.h"
+#include "text/jinja/parser.h"
 #include "text/python_text.h"
 #include "text/read_file.h"
 

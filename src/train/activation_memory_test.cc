@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "core/random.h"
-#include "model/cpu/isa.h"
+#include "model/cpu/kernels/isa.h"
 #include "model/tiny_configs.h"
 #include "train/trainer.h"
 

@@ -2,12 +2,12 @@
 
 #include <cmath>
 
-#include "model/cpu/isa.h"
-#include "model/cpu/kernels.h"
+#include "model/cpu/gradient/training_kernels.h"
+#include "model/cpu/kernels/isa.h"
+#include "model/cpu/kernels/kernels.h"
 #include "model/cpu/packed_matrix.h"
-#include "model/cuda/training_functions.h"
-#include "model/gradient/training_kernels.h"
-#include "model/kernel_data.h"
+#include "model/cuda/train/training_functions.h"
+#include "model/torch/kernel_data.h"
 
 namespace pace {
 namespace {

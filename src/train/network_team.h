@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/training_network.h"
+#include "model/torch/training_network.h"
 #include "train/minibatch.h"
 
 namespace pace {

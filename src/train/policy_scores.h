@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "model/training_network.h"
+#include "model/torch/training_network.h"
 #include "train/minibatch.h"
 
 namespace pace {

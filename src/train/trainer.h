@@ -22,7 +22,7 @@
 
 #include "core/status.h"
 #include "core/version.h"
-#include "model/training_network.h"
+#include "model/torch/training_network.h"
 #include "train/adamw.h"
 #include "train/metric.h"
 #include "train/minibatch.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/cpu/aligned_buffer.h"
-#include "model/cpu/kernels.h"
+#include "model/cpu/kernels/kernels.h"
 #include "model/cpu/kv_cache.h"
 #include "model/cpu/thread_team.h"
 #include "model/decoder.h"

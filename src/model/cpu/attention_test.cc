@@ -9,7 +9,7 @@
 
 #include "formats/half.h"
 #include "model/cpu/activations.h"
-#include "model/cpu/isa.h"
+#include "model/cpu/kernels/isa.h"
 #include "model/cpu/random_floats.h"
 
 namespace pace {

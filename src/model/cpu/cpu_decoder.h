@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/status.h"
-#include "model/cpu/isa.h"
+#include "model/cpu/kernels/isa.h"
 #include "model/decoder.h"
 
 namespace pace {

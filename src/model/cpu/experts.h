@@ -12,7 +12,7 @@
 
 #include "model/cpu/activations.h"
 #include "model/cpu/gemm.h"
-#include "model/cpu/kernels.h"
+#include "model/cpu/kernels/kernels.h"
 #include "model/cpu/thread_team.h"
 #include "model/model_config.h"
 

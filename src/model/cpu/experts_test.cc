@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "model/cpu/isa.h"
+#include "model/cpu/kernels/isa.h"
 #include "model/cpu/random_floats.h"
 
 namespace pace {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "model/cpu/kernels.h"
+#include "model/cpu/kernels/kernels.h"
 #include "model/cpu/packed_matrix.h"
 #include "model/cpu/thread_team.h"
 

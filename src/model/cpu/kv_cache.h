@@ -12,7 +12,7 @@
 
 #include "core/status.h"
 #include "model/cpu/aligned_buffer.h"
-#include "model/cpu/kernels.h"
+#include "model/cpu/kernels/kernels.h"
 #include "model/decoder.h"
 
 namespace pace {

@@ -8,7 +8,7 @@
 
 #include "core/status.h"
 #include "model/cpu/aligned_buffer.h"
-#include "model/cpu/kernels.h"
+#include "model/cpu/kernels/kernels.h"
 
 namespace pace {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "model/cpu/isa.h"
+#include "model/cpu/kernels/isa.h"
 #include "model/cpu/softmax.h"
 #include "model/cpu/truncation.h"
 #include "model/sample_key.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "model/cpu/kernels.h"
+#include "model/cpu/kernels/kernels.h"
 #include "model/sampling.h"
 
 namespace pace {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "model/cpu/isa.h"
+#include "model/cpu/kernels/isa.h"
 #include "model/cpu/naive_sampling.h"
 #include "model/cpu/random_floats.h"
 

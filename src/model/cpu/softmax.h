@@ -10,7 +10,7 @@
 #include <span>
 
 #include "core/token_id.h"
-#include "model/cpu/kernels.h"
+#include "model/cpu/kernels/kernels.h"
 
 namespace pace {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/token_id.h"
-#include "model/cpu/kernels.h"
+#include "model/cpu/kernels/kernels.h"
 #include "model/sampling.h"
 
 namespace pace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "model/cpu/isa.h"
+#include "model/cpu/kernels/isa.h"
 #include "model/cpu/naive_sampling.h"
 #include "model/cpu/random_floats.h"
 #include "model/cpu/softmax.h"

@@ -2,7 +2,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
-#include "model/cuda/cuda_decoder.h"
+#include "model/cuda/decode/cuda_decoder.h"
 #include "model/cuda/device_memory.h"
 
 namespace pace {

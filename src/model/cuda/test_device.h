@@ -13,7 +13,7 @@
 #include "core/random.h"
 #include "formats/half.h"
 #include "model/cuda/cache_layout.h"
-#include "model/cuda/cuda_decoder.h"
+#include "model/cuda/decode/cuda_decoder.h"
 #include "model/cuda/device_memory.h"
 
 namespace pace::cuda {

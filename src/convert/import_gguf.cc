@@ -1,0 +1,61 @@
+#include "convert/import_gguf.h"
+
+#include <memory>
+#include <utility>
+
+#include "formats/gguf_import.h"
+
+namespace pace {
+namespace {
+
+// The file, and what reads it: they live as long as the source's function.
+struct OpenFile {
+  GgufFile file;
+  std::vector<const GgufTensor*> tensors;
+  std::optional<GgufImporter> importer;
+};
+
+Status ReadTokenizer(const GgufFile& file, ModelSource& source) {
+  const Result<std::optional<TokenizerSpec>> spec = GgufTokenizer(file);
+  if (!spec.ok()) return spec.status();
+  if (!spec->has_value()) return Status::Ok();
+  if (static_cast<int64_t>((*spec)->tokens.size()) > source.config.vocab_size) {
+    return InvalidArgument(
+        file.path(), ": metadata tokenizer.ggml.tokens: ", (*spec)->tokens.size(),
+        " tokens, but token_embd.weight has ", source.config.vocab_size, " rows");
+  }
+  Result<std::vector<FolderText>> texts = TokenizerFiles(**spec);
+  if (!texts.ok()) return texts.status().At(file.path());
+  source.texts = std::move(texts).value();
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<ModelSource> OpenGguf(const std::string& path, bool own_tokenizer) {
+  Result<GgufFile> file = GgufFile::Open(path);
+  if (!file.ok()) return file.status();
+  Result<ModelConfig> config = GgufModelConfig(*file);
+  if (!config.ok()) return config.status();
+  PACE_RETURN_IF_ERROR(CheckModelConfig(*config).At(path));
+  ModelSource source{
+      .config = std::move(config).value(), .texts = {}, .num_tensors = 0, .tensor = {}};
+  if (!own_tokenizer) PACE_RETURN_IF_ERROR(ReadTokenizer(*file, source));
+
+  const auto open = std::make_shared<OpenFile>(
+      OpenFile{.file = std::move(file).value(), .tensors = {}, .importer = {}});
+  for (const GgufTensor& tensor : open->file.tensors()) {
+    // The config says what it says.
+    if (tensor.name != kRopeFrequencies) open->tensors.push_back(&tensor);
+  }
+  Result<GgufImporter> importer = GgufImporter::Create(open->file);
+  if (!importer.ok()) return importer.status();
+  open->importer = std::move(importer).value();
+  source.num_tensors = static_cast<int64_t>(open->tensors.size());
+  source.tensor = [open](int64_t index) {
+    return open->importer->Import(*open->tensors[static_cast<size_t>(index)]);
+  };
+  return source;
+}
+
+}  // namespace pace

@@ -1,0 +1,252 @@
+// The shape of a model from the metadata of a GGUF file.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "convert/import_gguf.h"
+#include "core/printable.h"
+
+namespace pace {
+namespace {
+
+constexpr int64_t kMaxCount = int64_t{1} << 24;
+
+// Behind the architecture and a dot. What is read, and what says nothing about
+// the computation.
+constexpr auto kKnownKeys = std::to_array<std::string_view>({
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+    "attention.layer_norm_rms_epsilon",
+    "attention.value_length",
+    "block_count",
+    "context_length",
+    "embedding_length",
+    "feed_forward_length",
+    "rope.dimension_count",
+    "rope.freq_base",
+    "rope.scaling.factor",
+    "rope.scaling.finetuned",
+    "rope.scaling.original_context_length",
+    "rope.scaling.type",
+    "tensor_data_layout",
+    "vocab_size",
+});
+
+// The files hold float32; the decimal that was meant is the shortest one.
+double Decimal(double value) {
+  const std::string text = Concat(static_cast<float>(value));
+  double decimal = value;
+  std::from_chars(text.data(), text.data() + text.size(), decimal);
+  return decimal;
+}
+
+bool IsOff(const GgufValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return !*flag;
+  if (const auto* integer = std::get_if<int64_t>(&value)) return *integer == 0;
+  if (const auto* integer = std::get_if<uint64_t>(&value)) return *integer == 0;
+  if (const auto* real = std::get_if<double>(&value)) return *real == 0;
+  if (const auto* text = std::get_if<std::string>(&value)) return text->empty() || *text == "none";
+  return false;
+}
+
+class ConfigReader {
+ public:
+  ConfigReader(const GgufFile& file, std::string architecture)
+      : file_(file), prefix_(std::move(architecture) + ".") {}
+
+  Status Read(ModelConfig& config) {
+    PACE_RETURN_IF_ERROR(CheckKeys());
+    PACE_RETURN_IF_ERROR(ReadCount("block_count", config.num_layers));
+    PACE_RETURN_IF_ERROR(ReadCount("embedding_length", config.hidden_size));
+    PACE_RETURN_IF_ERROR(ReadCount("feed_forward_length", config.intermediate_size));
+    PACE_RETURN_IF_ERROR(ReadCount("context_length", config.max_positions));
+    PACE_RETURN_IF_ERROR(ReadHeads(config));
+    const Result<double> epsilon = file_.Real(prefix_ + "attention.layer_norm_rms_epsilon");
+    if (!epsilon.ok()) return epsilon.status();
+    config.norm_epsilon = Decimal(*epsilon);
+    PACE_RETURN_IF_ERROR(ReadRope(config));
+    PACE_RETURN_IF_ERROR(ReadVocabSize(config));
+    return ReadTokens(config);
+  }
+
+ private:
+  bool Has(std::string_view key) const { return file_.metadata().contains(Concat(prefix_, key)); }
+
+  Status At(std::string_view key, std::string_view value, std::string_view rule) const {
+    return InvalidArgument(file_.path(), ": metadata ", prefix_, key, " = ", value, ": ", rule);
+  }
+
+  Status CheckKeys() const {
+    for (const auto& [key, value] : file_.metadata()) {
+      if (!key.starts_with(prefix_)) continue;
+      const std::string_view rest = std::string_view(key).substr(prefix_.size());
+      const bool known = std::find(kKnownKeys.begin(), kKnownKeys.end(), rest) != kKnownKeys.end();
+      if (known || IsOff(value)) continue;
+      return InvalidArgument(file_.path(), ": metadata ", Printable(key),
+                             ": is not supported (it may change the model)");
+    }
+    return Status::Ok();
+  }
+
+  Status ReadCount(std::string_view key, int64_t& out) const {
+    const Result<int64_t> value = file_.Integer(Concat(prefix_, key));
+    if (!value.ok()) return value.status();
+    if (*value < 1 || *value > kMaxCount) {
+      return At(key, Concat(*value), Concat("must be in 1 .. ", kMaxCount));
+    }
+    out = *value;
+    return Status::Ok();
+  }
+
+  Status ReadHeads(ModelConfig& config) const {
+    PACE_RETURN_IF_ERROR(ReadCount("attention.head_count", config.num_heads));
+    config.num_kv_heads = config.num_heads;
+    if (Has("attention.head_count_kv")) {
+      PACE_RETURN_IF_ERROR(ReadCount("attention.head_count_kv", config.num_kv_heads));
+    }
+    config.head_dim = config.hidden_size / config.num_heads;
+    if (Has("attention.key_length")) {
+      PACE_RETURN_IF_ERROR(ReadCount("attention.key_length", config.head_dim));
+    }
+    // One number for all three.
+    for (const std::string_view key : {"attention.value_length", "rope.dimension_count"}) {
+      int64_t size = config.head_dim;
+      if (Has(key)) PACE_RETURN_IF_ERROR(ReadCount(key, size));
+      if (size != config.head_dim) {
+        return At(key, Concat(size), Concat("must be the heads' size, ", config.head_dim));
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status ReadRope(ModelConfig& config) const {
+    RopeConfig& rope = config.rope;
+    if (Has("rope.freq_base")) {
+      const Result<double> base = file_.Real(prefix_ + "rope.freq_base");
+      if (!base.ok()) return base.status();
+      rope.theta = Decimal(*base);
+    }
+    if (Has("rope.scaling.type")) {
+      const Result<std::string> type = file_.Text(prefix_ + "rope.scaling.type");
+      if (!type.ok()) return type.status();
+      if (*type == "linear") {
+        const Result<double> factor = file_.Real(prefix_ + "rope.scaling.factor");
+        if (!factor.ok()) return factor.status();
+        rope.type = RopeType::kLinear;
+        rope.factor = Decimal(*factor);
+      } else if (*type != "none") {
+        return At("rope.scaling.type", Printable(*type), "must be none or linear");
+      }
+    }
+    const GgufTensor* const factors = file_.Find(kRopeFrequencies);
+    return factors == nullptr ? Status::Ok() : ReadRopeFactors(*factors, config);
+  }
+
+  // What Llama 3's rule divides each frequency by. The rule has four numbers, of
+  // which every model so far shares two, and the largest divisor is the third.
+  Status ReadRopeFactors(const GgufTensor& tensor, ModelConfig& config) const {
+    const Result<std::vector<float>> divisors = Dequantize(tensor);
+    if (!divisors.ok()) return divisors.status().At(file_.path());
+    const auto unknown = [&] {
+      return InvalidArgument(file_.path(), ": tensor ", kRopeFrequencies,
+                             ": must be the frequencies of Llama 3's rule");
+    };
+    const auto num_frequencies = static_cast<size_t>(config.head_dim / 2);
+    if (divisors->size() != num_frequencies || config.rope.type != RopeType::kDefault) {
+      return unknown();
+    }
+    const std::vector<float> plain = RopeFrequencies(config);
+    config.rope.type = RopeType::kLlama3;
+    config.rope.factor = Decimal(*std::max_element(divisors->begin(), divisors->end()));
+    config.rope.low_freq_factor = 1.0;
+    config.rope.high_freq_factor = 4.0;
+    config.rope.original_max_positions = 8192;
+    if (Has("rope.scaling.original_context_length")) {
+      PACE_RETURN_IF_ERROR(
+          ReadCount("rope.scaling.original_context_length", config.rope.original_max_positions));
+    }
+    if (!(config.rope.factor >= 1.0) || !std::isfinite(config.rope.factor)) return unknown();
+    const std::vector<float> stretched = RopeFrequencies(config);
+    for (size_t i = 0; i < num_frequencies; ++i) {
+      const float expected = plain[i] / stretched[i];
+      if (!(std::fabs((*divisors)[i] - expected) <= 1e-4f * expected)) return unknown();
+    }
+    return Status::Ok();
+  }
+
+  Status ReadVocabSize(ModelConfig& config) const {
+    const GgufTensor* const embedding = file_.Find("token_embd.weight");
+    if (embedding == nullptr || embedding->shape.size() != 2) {
+      return NotFound(file_.path(), ": tensor token_embd.weight: must be there, a matrix");
+    }
+    config.vocab_size = embedding->shape[0];
+    int64_t said = config.vocab_size;
+    if (Has("vocab_size")) PACE_RETURN_IF_ERROR(ReadCount("vocab_size", said));
+    if (said != config.vocab_size) {
+      return At("vocab_size", Concat(said),
+                Concat("token_embd.weight has ", config.vocab_size, " rows"));
+    }
+    return Status::Ok();
+  }
+
+  Status ReadToken(std::string_view key, int64_t vocab_size, std::optional<TokenId>& out) const {
+    const std::string full = Concat("tokenizer.ggml.", key);
+    if (!file_.metadata().contains(full)) return Status::Ok();
+    const Result<int64_t> id = file_.Integer(full);
+    if (!id.ok()) return id.status();
+    if (*id < 0 || *id >= vocab_size) {
+      return InvalidArgument(file_.path(), ": metadata ", full, " = ", *id, ": must be in 0 .. ",
+                             vocab_size - 1);
+    }
+    out = static_cast<TokenId>(*id);
+    return Status::Ok();
+  }
+
+  Status ReadTokens(ModelConfig& config) const {
+    PACE_RETURN_IF_ERROR(ReadToken("bos_token_id", config.vocab_size, config.bos));
+    PACE_RETURN_IF_ERROR(ReadToken("padding_token_id", config.vocab_size, config.pad));
+    for (const std::string_view key : {"eos_token_id", "eot_token_id", "eom_token_id"}) {
+      std::optional<TokenId> id;
+      PACE_RETURN_IF_ERROR(ReadToken(key, config.vocab_size, id));
+      const bool is_new =
+          id && std::find(config.eos.begin(), config.eos.end(), *id) == config.eos.end();
+      if (is_new) config.eos.push_back(*id);
+    }
+    return Status::Ok();
+  }
+
+  const GgufFile& file_;
+  const std::string prefix_;
+};
+
+}  // namespace
+
+Result<ModelConfig> GgufModelConfig(const GgufFile& file) {
+  const Result<std::string> architecture = file.Text("general.architecture");
+  if (!architecture.ok()) return architecture.status();
+  ModelConfig config;
+  if (*architecture == "llama") {
+    config.architecture = Architecture::kLlama;
+  } else if (*architecture == "qwen2") {
+    config.architecture = Architecture::kQwen2;
+    config.qkv_bias = true;
+  } else if (*architecture == "qwen3") {
+    config.architecture = Architecture::kQwen3;
+    config.qk_norm = true;
+  } else {
+    return InvalidArgument(file.path(),
+                           ": metadata general.architecture = ", Printable(*architecture),
+                           ": must be llama, qwen2 or qwen3");
+  }
+  PACE_RETURN_IF_ERROR(ConfigReader(file, *architecture).Read(config));
+  config.tied = file.Find("output.weight") == nullptr;
+  if (config.architecture != Architecture::kQwen2) {
+    config.qkv_bias = file.Find("blk.0.attn_q.bias") != nullptr;
+  }
+  return config;
+}
+
+}  // namespace pace

@@ -1,0 +1,109 @@
+#include "convert/model_source.h"
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "formats/aside_file.h"
+#include "formats/aside_folder.h"
+#include "formats/tensor_spool.h"
+#include "model/weight_set.h"
+#include "text/read_file.h"
+
+namespace pace {
+namespace {
+
+// The largest of them are vocabularies.
+constexpr size_t kMaxTextBytes = size_t{256} << 20;
+
+constexpr std::string_view kConfigName = "config.json";
+constexpr auto kTokenizerFiles = std::to_array<std::string_view>(
+    {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+     "chat_template.jinja", "vocab.json", "merges.txt", "tokenizer.model"});
+
+Status ReadIfThere(const std::filesystem::path& folder, std::string_view name,
+                   std::vector<FolderText>& out) {
+  const std::filesystem::path path = folder / name;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return Status::Ok();
+  Result<std::string> text = ReadFile(path.string(), kMaxTextBytes);
+  if (!text.ok()) return text.status();
+  out.push_back({std::string(name), std::move(text).value()});
+  return Status::Ok();
+}
+
+Result<WeightSet> SpoolWeights(const std::string& folder, const ModelSource& source,
+                               const ModelFolderOptions& options) {
+  Result<TensorSpool> spool = TensorSpool::Create(folder);
+  if (!spool.ok()) return spool.status();
+  for (int64_t i = 0; i < source.num_tensors; ++i) {
+    Result<FloatTensor> tensor = source.tensor(i);
+    if (!tensor.ok()) return tensor.status();
+    PACE_RETURN_IF_ERROR(
+        spool->Add(tensor->name, std::move(tensor->shape), tensor->values, options.dtype));
+    options.progress(i + 1, source.num_tensors);
+  }
+  Result<SpooledTensors> tensors = spool->Finish();
+  if (!tensors.ok()) return tensors.status();
+  return WeightSet::Create(source.config, std::move(tensors->views), std::move(tensors->owner));
+}
+
+}  // namespace
+
+Status CheckModelConfig(const ModelConfig& config) {
+  return ParseModelConfig(ModelConfigJson(config)).status();
+}
+
+Status WriteModelFolder(const std::string& target, const ModelSource& source,
+                        const ModelFolderOptions& options) {
+  Result<AsideFolder> folder = AsideFolder::Create(target);
+  if (!folder.ok()) return folder.status();
+  const std::string path = folder->path().string();
+  const Result<WeightSet> weights = SpoolWeights(path, source, options);
+  if (!weights.ok()) return weights.status();
+  PACE_RETURN_IF_ERROR(
+      SaveModel(path, source.config, *weights, options.dtype, options.max_shard_bytes));
+  for (const FolderText& text : source.texts) {
+    const bool is_config = text.name == kConfigName;
+    PACE_RETURN_IF_ERROR(
+        WriteWholeFile((folder->path() / text.name).string(),
+                       is_config ? WithStoredDtype(text.text, options.dtype) : text.text));
+  }
+  return folder->Commit();
+}
+
+Result<ModelSource> OpenModelFolder(const std::string& folder) {
+  const Result<ModelConfig> config = ReadModelConfig(folder);
+  if (!config.ok()) return config.status();
+  Result<WeightSet> loaded = WeightSet::Load(*config, folder);
+  if (!loaded.ok()) return loaded.status();
+  Result<std::vector<FolderText>> texts = ReadTokenizerFiles(folder);
+  if (!texts.ok()) return texts.status();
+  // They may say more than we write: how to sample, for one.
+  PACE_RETURN_IF_ERROR(ReadIfThere(folder, "generation_config.json", *texts));
+  PACE_RETURN_IF_ERROR(ReadIfThere(folder, kConfigName, *texts));
+
+  const auto weights = std::make_shared<const WeightSet>(std::move(loaded).value());
+  auto parameters = std::make_shared<const std::vector<Parameter>>(ParametersOf(*config));
+  ModelSource source{.config = *config,
+                     .texts = std::move(texts).value(),
+                     .num_tensors = static_cast<int64_t>(parameters->size()),
+                     .tensor = {}};
+  source.tensor = [weights, parameters](int64_t index) -> Result<FloatTensor> {
+    const Parameter& parameter = (*parameters)[static_cast<size_t>(index)];
+    return FloatTensor{parameter.name, parameter.shape, weights->Floats(parameter.name)};
+  };
+  return source;
+}
+
+Result<std::vector<FolderText>> ReadTokenizerFiles(const std::string& folder) {
+  std::vector<FolderText> texts;
+  for (const std::string_view name : kTokenizerFiles) {
+    PACE_RETURN_IF_ERROR(ReadIfThere(folder, name, texts));
+  }
+  return texts;
+}
+
+}  // namespace pace

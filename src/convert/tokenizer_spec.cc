@@ -1,0 +1,170 @@
+#include "convert/tokenizer_spec.h"
+
+#include <array>
+#include <string_view>
+
+#include "core/json_writer.h"
+#include "core/utf8.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace pace {
+namespace {
+
+// Appends `"key":` behind a comma where one is due; the key needs no escapes.
+void AppendKey(std::string& out, std::string_view key) {
+  if (out.back() != '{') out += ',';
+  out += Concat("\n  \"", key, "\": ");
+}
+
+void AppendAdded(std::string& out, const std::vector<AddedToken>& added) {
+  out += '[';
+  for (size_t i = 0; i < added.size(); ++i) {
+    const AddedToken& token = added[i];
+    out += i == 0 ? "\n    " : ",\n    ";
+    JsonWriter json(out);
+    json.BeginObject();
+    json.Put("id", token.id);
+    json.Put("content", std::string_view(token.content));
+    json.Put("single_word", token.single_word);
+    json.Put("lstrip", token.lstrip);
+    json.Put("rstrip", token.rstrip);
+    json.Put("normalized", token.normalized);
+    json.Put("special", token.special);
+    json.EndObject();
+  }
+  out += ']';
+}
+
+// One text with its begin and end tokens, and two texts one behind the other.
+std::string PostProcessor(const TokenizerSpec& spec) {
+  if (!spec.add_bos && !spec.add_eos) return "null";
+  std::string tokens;
+  const auto piece = [&](TokenId id) {
+    std::string name;
+    AppendJsonText(name, spec.tokens[static_cast<size_t>(id)]);
+    if (!tokens.empty()) tokens += ", ";
+    tokens += Concat(name, ": {\"id\": ", name, ", \"ids\": [", id, "], \"tokens\": [", name, "]}");
+    return Concat("{\"SpecialToken\": {\"id\": ", name, ", \"type_id\": 0}}");
+  };
+  const std::string begin = spec.add_bos ? piece(*spec.bos) + ", " : "";
+  const std::string end = spec.add_eos ? ", " + piece(*spec.eos) : "";
+  const auto sequence = [&](std::string_view id) {
+    return Concat(begin, "{\"Sequence\": {\"id\": \"", id, "\", \"type_id\": 0}}", end);
+  };
+  return Concat("{\"type\": \"TemplateProcessing\", \"single\": [", sequence("A"), "], \"pair\": [",
+                sequence("A"), ", ", sequence("B"), "], \"special_tokens\": {", tokens, "}}");
+}
+
+void AppendModel(std::string& out, const TokenizerSpec& spec) {
+  const auto truth = [](bool value) { return value ? "true" : "false"; };
+  out += R"({"type": "BPE", "dropout": null, "unk_token": )";
+  if (spec.unk.has_value()) {
+    AppendJsonText(out, spec.tokens[static_cast<size_t>(*spec.unk)]);
+  } else {
+    out += "null";
+  }
+  out += Concat(R"(, "continuing_subword_prefix": null, "end_of_word_suffix": null, "fuse_unk": )",
+                truth(spec.fuse_unk), R"(, "byte_fallback": )", truth(spec.byte_fallback),
+                R"(, "ignore_merges": )", truth(spec.ignore_merges), ",\n    \"vocab\": {");
+  for (size_t id = 0; id < spec.tokens.size(); ++id) {
+    out += id == 0 ? "\n      " : ",\n      ";
+    AppendJsonText(out, spec.tokens[id]);
+    out += Concat(": ", id);
+  }
+  out += "\n    },\n    \"merges\": [";
+  for (size_t rank = 0; rank < spec.merges.size(); ++rank) {
+    out += rank == 0 ? "\n      [" : ",\n      [";
+    AppendJsonText(out, spec.merges[rank].first);
+    out += ", ";
+    AppendJsonText(out, spec.merges[rank].second);
+    out += ']';
+  }
+  out += "\n    ]\n  }";
+}
+
+std::string TokenizerJson(const TokenizerSpec& spec) {
+  std::string out = "{";
+  AppendKey(out, "version");
+  out += "\"1.0\"";
+  AppendKey(out, "truncation");
+  out += "null";
+  AppendKey(out, "padding");
+  out += "null";
+  AppendKey(out, "added_tokens");
+  AppendAdded(out, spec.added);
+  AppendKey(out, "normalizer");
+  out += spec.normalizer;
+  AppendKey(out, "pre_tokenizer");
+  out += spec.pre_tokenizer;
+  AppendKey(out, "post_processor");
+  out += PostProcessor(spec);
+  AppendKey(out, "decoder");
+  out += spec.decoder;
+  AppendKey(out, "model");
+  AppendModel(out, spec);
+  out += "\n}\n";
+  return out;
+}
+
+std::string TokenizerConfigJson(const TokenizerSpec& spec) {
+  std::string out = "{";
+  const auto put = [&](std::string_view key, std::optional<TokenId> id) {
+    if (!id.has_value()) return;
+    AppendKey(out, key);
+    AppendJsonText(out, spec.tokens[static_cast<size_t>(*id)]);
+  };
+  AppendKey(out, "tokenizer_class");
+  out += "\"PreTrainedTokenizerFast\"";
+  AppendKey(out, "clean_up_tokenization_spaces");
+  out += "false";
+  put("bos_token", spec.bos);
+  put("eos_token", spec.eos);
+  put("unk_token", spec.unk);
+  put("pad_token", spec.pad);
+  if (spec.chat_template.has_value()) {
+    AppendKey(out, "chat_template");
+    AppendJsonText(out, *spec.chat_template);
+  }
+  out += "\n}\n";
+  return out;
+}
+
+Status CheckSpec(const TokenizerSpec& spec) {
+  for (size_t id = 0; id < spec.tokens.size(); ++id) {
+    if (!IsWellFormed(spec.tokens[id])) return InvalidArgument("token ", id, ": must be UTF-8");
+  }
+  const std::array<std::pair<std::string_view, std::optional<TokenId>>, 4> specials = {{
+      {"unknown", spec.unk},
+      {"begin", spec.bos},
+      {"end", spec.eos},
+      {"padding", spec.pad},
+  }};
+  for (const auto& [name, id] : specials) {
+    if (id.has_value() && (*id < 0 || static_cast<size_t>(*id) >= spec.tokens.size())) {
+      return InvalidArgument("the ", name, " token = ", *id, ": must be one of the ",
+                             spec.tokens.size(), " tokens");
+    }
+  }
+  if ((spec.add_bos && !spec.bos) || (spec.add_eos && !spec.eos)) {
+    return InvalidArgument("texts are to begin or end with a token that is not named");
+  }
+  if (spec.chat_template.has_value() && !IsWellFormed(*spec.chat_template)) {
+    return InvalidArgument("chat template: must be UTF-8");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::vector<FolderText>> TokenizerFiles(const TokenizerSpec& spec) {
+  PACE_RETURN_IF_ERROR(CheckSpec(spec));
+  std::string json = TokenizerJson(spec);
+  const Result<Tokenizer> tokenizer = Tokenizer::Parse(json);
+  if (!tokenizer.ok()) return tokenizer.status().At("tokenizer");
+  std::vector<FolderText> files;
+  files.push_back({"tokenizer.json", std::move(json)});
+  files.push_back({"tokenizer_config.json", TokenizerConfigJson(spec)});
+  return files;
+}
+
+}  // namespace pace

@@ -1,0 +1,56 @@
+// FileDescriptor owns one descriptor; and the few kinds of them that programs
+// are given. All are closed on exec.
+// Thread-safety: none.
+#ifndef PACE_CORE_FILE_DESCRIPTOR_H_
+#define PACE_CORE_FILE_DESCRIPTOR_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/status.h"
+
+namespace pace {
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int number) : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~FileDescriptor() { Close(); }
+
+  int get() const { return number_; }
+  bool valid() const { return number_ >= 0; }
+  void Close();
+
+ private:
+  int number_ = -1;
+};
+
+// "what: No such file or directory", from errno.
+Status ErrnoStatus(std::string_view what);
+Status ErrnoStatus(std::string_view what, int error);
+
+struct DescriptorPair {
+  FileDescriptor first;
+  FileDescriptor second;
+};
+// first reads what second writes; reading does not block.
+Result<DescriptorPair> MakePipe();
+// `type`: SOCK_STREAM or SOCK_SEQPACKET. Both ends block.
+Result<DescriptorPair> MakeSocketPair(int type);
+
+// A file in memory that holds `content` and can no longer be changed.
+Result<FileDescriptor> SealedFile(std::string_view content);
+
+// Sends `text` and the descriptors, which the receiver gets copies of, at once.
+Status SendDescriptors(int socket, std::string_view text, const std::vector<int>& descriptors);
+
+}  // namespace pace
+
+#endif  // PACE_CORE_FILE_DESCRIPTOR_H_

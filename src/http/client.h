@@ -1,0 +1,37 @@
+// One HTTP request and its answer, over a connection of its own.
+#ifndef PACE_HTTP_CLIENT_H_
+#define PACE_HTTP_CLIENT_H_
+
+#include <string>
+#include <string_view>
+
+#include "core/cancellation.h"
+#include "core/clock.h"
+#include "core/status.h"
+#include "http/message.h"
+
+namespace pace {
+
+struct HttpUrl {
+  std::string host;  // of an IPv6 address without its brackets
+  std::string port = "80";
+  std::string path;  // "" or "/folder", without a slash at its end
+};
+// "http://host:port/folder", "http://[::1]:port"; nothing but http.
+Result<HttpUrl> ReadHttpUrl(std::string_view text);
+
+struct HttpCall {
+  std::string method = "POST";
+  std::string target{};  // behind the URL's path
+  std::string body{};
+};
+
+// The answer, whatever its status. An error: none came before the timeout, or the
+// caller gave up (then the message says "cancelled").
+// Thread-safety: may be called from any thread.
+Result<HttpMessage> CallHttp(const HttpUrl& url, const HttpCall& call, Seconds timeout,
+                             const Cancellation& cancellation);
+
+}  // namespace pace
+
+#endif  // PACE_HTTP_CLIENT_H_

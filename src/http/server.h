@@ -1,0 +1,109 @@
+// HttpServer: a small HTTP/1.1 server, one thread per connection.
+//
+// Strict about what it reads and bounded in everything: connections, sizes of one message
+// and of all together, and the time a peer may take to send a message. What it has no
+// room, thread or memory for gets 503. Requests that web pages send get 403 (CheckSite).
+//
+// A handler learns that its client is gone by the Cancellation it is given. A client that
+// merely says that it will send no more gets its answer: it is sent a "100 Continue",
+// which a client that is gone answers with a reset. Clients of HTTP/1.0, which know no such
+// thing, count as there until they are answered.
+//
+// Thread-safety: the handler is called from many threads; Start, port and the
+// destructor belong to one.
+#ifndef PACE_HTTP_SERVER_H_
+#define PACE_HTTP_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "core/cancellation.h"
+#include "core/clock.h"
+#include "core/file_descriptor.h"
+#include "core/status.h"
+#include "core/sync.h"
+#include "http/message.h"
+
+namespace pace {
+
+struct HttpAnswer {
+  int64_t status = 200;
+  std::string body{};
+};
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1";  // or one of IPv6, without brackets
+  int64_t port = 8080;                // 0: any that is free
+  // As many again may be busy with their last answer.
+  int64_t max_connections = 1024;
+  // Bytes of all requests and answers under way together, beyond the first 64 KiB of each.
+  int64_t max_total_bytes = int64_t{256} << 20;
+  // For a whole message, and between two of them.
+  Seconds patience{60};
+  HttpLimits limits{};
+};
+
+class HttpServer {
+ public:
+  using Handler = std::function<HttpAnswer(const HttpMessage&, const Cancellation&)>;
+
+  static Result<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
+                                                   Handler handler);
+  // Ends every connection, running handlers by way of their Cancellation.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  int64_t port() const { return port_; }
+
+ private:
+  // The thread's own, but for what the server's mutex guards.
+  struct Connection {
+    FileDescriptor socket{};
+    std::thread thread{};
+    // Its last answer is on its way, so it takes nobody's place any more.
+    bool ending = false;
+    bool done = false;
+    // A handler is at work, so nothing else is being sent.
+    bool handling = false;
+    int64_t counted_bytes = 0;
+  };
+
+  HttpServer(const HttpServerOptions& options, Handler handler)
+      : options_(options), handler_(std::move(handler)) {}
+
+  void AcceptAll();
+  void AcceptOne() PACE_EXCLUDES(mutex_);
+  void AskWhoHungUp() PACE_EXCLUDES(mutex_);
+  void Serve(Connection& connection);
+  // False when the connection is to end.
+  bool ServeOne(Connection& connection, HttpReader& reader);
+  bool IsFull() const PACE_REQUIRES(mutex_);
+  bool ReadMessage(Connection& connection, HttpReader& reader);
+  HttpAnswer Handle(Connection& connection, const HttpMessage& request) PACE_EXCLUDES(mutex_);
+  // Says that the connection holds so many bytes; false: there is no room for them.
+  bool Count(Connection& connection, size_t bytes) PACE_EXCLUDES(mutex_);
+  void JoinFinished() PACE_EXCLUDES(mutex_);
+
+  const HttpServerOptions options_;
+  const Handler handler_;
+  FileDescriptor listener_;
+  FileDescriptor stop_;
+  FileDescriptor hangups_;  // an epoll of the clients whose handlers are at work
+  int64_t port_ = 0;
+  bool local_ = false;  // nobody but this machine reaches it
+  std::thread acceptor_;
+
+  Mutex mutex_;
+  std::list<Connection> connections_ PACE_GUARDED_BY(mutex_);
+  int64_t counted_bytes_ PACE_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace pace
+
+#endif  // PACE_HTTP_SERVER_H_

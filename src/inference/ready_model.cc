@@ -1,0 +1,92 @@
+#include "inference/ready_model.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "inference/model_dtype.h"
+#include "model/devices.h"
+#include "model/finite_weights.h"
+#include "model/weight_set.h"
+#include "terminal/byte_size.h"
+
+namespace pace {
+namespace {
+
+constexpr int64_t kDefaultKvBytes = int64_t{1} << 30;
+
+Result<int64_t> NumBlocks(const InferenceArguments& arguments, const ModelConfig& config,
+                          Dtype dtype, int64_t num_sequences) {
+  const int64_t block_bytes = BlockBytes(config, dtype);
+  const int64_t per_sequence = (config.max_positions + kBlockTokens - 1) / kBlockTokens;
+  const int64_t needed = per_sequence * num_sequences;
+  if (arguments.kv_memory.empty()) {
+    return std::clamp<int64_t>(kDefaultKvBytes / block_bytes, 1, needed);
+  }
+  const Result<int64_t> bytes = ParseByteSize("--kv-memory", arguments.kv_memory);
+  if (!bytes.ok()) return bytes.status();
+  if (*bytes < block_bytes) {
+    return InvalidArgument("--kv-memory ", arguments.kv_memory, ": must be at least ", block_bytes,
+                           " bytes, what ", kBlockTokens, " tokens take");
+  }
+  return std::min(*bytes / block_bytes, needed);
+}
+
+}  // namespace
+
+const Result<Tokenizer>& ModelTexts::tokenizer() {
+  if (!tokenizer_.has_value()) tokenizer_ = Tokenizer::Load(folder_);
+  return *tokenizer_;
+}
+
+const Result<ChatTemplate>& ModelTexts::chat_template() {
+  if (!template_.has_value()) template_ = ChatTemplate::Load(folder_);
+  return *template_;
+}
+
+Result<std::vector<TokenId>> ModelTexts::TokensOf(const PromptLine& line) {
+  if (line.ids.has_value()) return *line.ids;
+  if (!tokenizer().ok()) return tokenizer().status();
+  if (line.text.has_value()) return tokenizer()->Encode(*line.text, /*add_special_tokens=*/true);
+  if (!chat_template().ok()) return chat_template().status();
+  ChatInputs inputs;
+  inputs.messages = *line.messages;
+  inputs.tools = line.tools;
+  inputs.add_generation_prompt = true;
+  inputs.extra = variables_;
+  const Result<std::string> rendered = chat_template()->Render(inputs);
+  if (!rendered.ok()) return rendered.status();
+  // The template writes out the tokens that begin a text.
+  return tokenizer()->Encode(*rendered, /*add_special_tokens=*/false);
+}
+
+Result<ReadyModel> LoadReadyModel(const InferenceArguments& arguments, int64_t num_sequences) {
+  const Result<Dtype> dtype = ParseModelDtype(arguments.dtype);
+  if (!dtype.ok() || *dtype == Dtype::kF16) {
+    return InvalidArgument("--dtype ", arguments.dtype, ": must be f32 or bf16");
+  }
+  Result<ModelConfig> config = ReadModelConfig(arguments.model);
+  if (!config.ok()) return config.status();
+  const Result<WeightSet> weights = WeightSet::Load(*config, arguments.model);
+  if (!weights.ok()) return weights.status();
+  PACE_RETURN_IF_ERROR(CheckFinite(*weights).At(arguments.model));
+  const Result<int64_t> num_blocks = NumBlocks(arguments, *config, *dtype, num_sequences);
+  if (!num_blocks.ok()) return num_blocks.status();
+  const int64_t num_cores = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
+  const Result<DeviceKind> device = ParseDevice(arguments.device);
+  if (!device.ok()) return device.status();
+  Result<std::unique_ptr<Decoder>> decoder =
+      CreateDecoder(*device, *config,
+                    {.dtype = *dtype,
+                     .num_blocks = *num_blocks,
+                     .num_threads = arguments.num_threads > 0 ? arguments.num_threads : num_cores});
+  if (!decoder.ok()) return decoder.status();
+  Result<std::shared_ptr<const DecoderWeights>> prepared = (*decoder)->Prepare(*weights);
+  if (!prepared.ok()) return prepared.status();
+  return ReadyModel{.config = std::move(config).value(),
+                    .decoder = std::move(decoder).value(),
+                    .weights = std::move(prepared).value()};
+}
+
+}  // namespace pace

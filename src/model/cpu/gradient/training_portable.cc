@@ -1,0 +1,9 @@
+#include "model/cpu/gradient/training_levels.h"
+#include "model/cpu/gradient/training_table.h"
+#include "model/cpu/kernels/vec_portable.h"
+
+namespace pace {
+
+constinit const TrainingKernels kPortableTraining = TrainingTable<Portable>();
+
+}  // namespace pace

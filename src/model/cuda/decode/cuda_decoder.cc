@@ -1,0 +1,383 @@
+#include "model/cuda/decode/cuda_decoder.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "model/cuda/cache_layout.h"
+#include "model/cuda/decode/cuda_ops.h"
+#include "model/cuda/decode/pass_profile.h"
+#include "model/cuda/decode/pass_runner.h"
+#include "model/cuda/decode/weight_layout.h"
+#include "model/cuda/device_memory.h"
+#include "model/network.h"
+#include "model/pass_ahead.h"
+#include "model/pass_check.h"
+
+namespace pace {
+namespace cuda {
+namespace {
+
+constexpr int kLeastCapability = 90;
+// Kept states that are scored at once.
+constexpr int64_t kKeptAtOnce = 1024;
+
+bool IsNone(int32_t row) {
+  return row < 0;
+}
+
+Status CheckConfig(const ModelConfig& config) {
+  if (config.head_dim > kMaxHeadDim || config.head_dim % 2 != 0) {
+    return InvalidArgument("head_dim = ", config.head_dim, ": must be even and at most ",
+                           kMaxHeadDim, " on a GPU");
+  }
+  if (config.vocab_size > kMaxVocabulary) {
+    return InvalidArgument("vocab_size = ", config.vocab_size, ": must be at most ", kMaxVocabulary,
+                           " on a GPU");
+  }
+  if (!config.moe) return Status::Ok();
+  if (config.moe->num_experts > kMaxExperts || config.moe->num_experts_per_token > kMaxChosen) {
+    return InvalidArgument("num_experts = ", config.moe->num_experts,
+                           ", num_experts_per_tok = ", config.moe->num_experts_per_token,
+                           ": must be at most ", kMaxExperts, " and ", kMaxChosen, " on a GPU");
+  }
+  return Status::Ok();
+}
+
+int64_t CacheBlockBytes(const ModelConfig& config, Element element) {
+  const int padded = PaddedHeadDim(static_cast<int>(config.head_dim));
+  return config.num_kv_heads * 2 * PageElements(padded) * BytesOf(element);
+}
+
+class CudaDecoder : public Decoder {
+ public:
+  static Result<std::unique_ptr<CudaDecoder>> Create(const ModelConfig& config,
+                                                     const DecoderOptions& options);
+  ~CudaDecoder() override {
+    runner_.reset();
+    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
+  }
+
+  const ModelConfig& config() const override { return config_; }
+  int64_t num_blocks() const override { return num_blocks_; }
+  bool deterministic() const override { return false; }
+  bool runs_ahead() const override { return true; }
+
+  Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override;
+  Result<std::shared_ptr<const DecoderWeights>> PrepareRandom(uint64_t seed,
+                                                              double deviation) const;
+  void Install(std::shared_ptr<const DecoderWeights> weights) override;
+  Result<PassResult> Run(const Pass& pass) override;
+  void CopyBlocks(std::span<const BlockCopy> copies) override;
+  Result<std::vector<DecodePart>> Profile(const Pass& pass);
+
+ private:
+  // A pass that nobody has asked for yet.
+  struct Begun {
+    PassAhead pass;
+    std::optional<PassRunner::Ticket> ticket;
+  };
+
+  CudaDecoder(const ModelConfig& config, const DecoderOptions& options)
+      : config_(config),
+        element_(options.dtype == Dtype::kBF16 ? Element::kHalf : Element::kFloat),
+        num_blocks_(options.num_blocks),
+        layout_(config_, element_) {}
+
+  int64_t layer_bytes() const { return (num_blocks_ + 1) * CacheBlockBytes(config_, element_); }
+  Result<std::shared_ptr<CudaWeights>> AllocateWeights() const;
+  Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) override;
+  void Settle() override;
+  Result<PassResult> RunNow(const Pass& pass);
+  // Answers a pass of which `found` was begun before.
+  Result<PassResult> RunRest(const Pass& pass, std::span<const int32_t> found,
+                             PassRunner::Ticket ticket);
+  std::optional<PassRunner::Ticket> Begin(const PassAhead& next, std::span<const int32_t> sources);
+  void DropBegun();
+  void Copy(const std::vector<int32_t>& pairs);
+
+  const ModelConfig config_;
+  const Element element_;
+  const int64_t num_blocks_;
+  const WeightLayout layout_;
+  cudaStream_t stream_ = nullptr;
+  DeviceMemory cache_;
+  DeviceMemory states_;  // by place in the cache
+  DeviceMemory weights_;
+  NetworkWeights<CudaOps> network_;
+  bool is_installed_ = false;
+  // Of the last Install: until one succeeds no pass runs, since it would sample from weights
+  // of another version than the caller counts.
+  Status installed_;
+  DeviceMemory copies_;
+  std::unique_ptr<PassRunner> runner_;
+  Begun begun_;
+  // Of what returns nothing; the next pass reports it.
+  Status status_;
+};
+
+Result<std::unique_ptr<CudaDecoder>> CudaDecoder::Create(const ModelConfig& config,
+                                                         const DecoderOptions& options) {
+  PACE_RETURN_IF_ERROR(options.Validate());
+  PACE_RETURN_IF_ERROR(CheckConfig(config));
+  const Result<CudaDevice> device = FindCudaDevice();
+  if (!device.ok()) return device.status();
+  if (device->capability < kLeastCapability) {
+    return Unavailable("device = cuda: ", device->name, " has compute capability ",
+                       device->capability / 10, ".", device->capability % 10,
+                       ": must be 9.0 or later");
+  }
+  std::unique_ptr<CudaDecoder> decoder(new CudaDecoder(config, options));
+  int least_urgent = 0;
+  int most_urgent = 0;
+  PACE_RETURN_IF_ERROR(
+      ToStatus(cudaDeviceGetStreamPriorityRange(&least_urgent, &most_urgent), "stream"));
+  PACE_RETURN_IF_ERROR(
+      ToStatus(cudaStreamCreateWithPriority(&decoder->stream_, cudaStreamNonBlocking, most_urgent),
+               "stream"));
+  Result<DeviceMemory> weights = DeviceMemory::Allocate(decoder->layout_.num_bytes(), "weights");
+  if (!weights.ok()) return weights.status();
+  decoder->weights_ = std::move(*weights);
+  Result<DeviceMemory> cache =
+      DeviceMemory::Allocate(config.num_layers * decoder->layer_bytes(), "KV cache");
+  if (!cache.ok()) return cache.status();
+  decoder->cache_ = std::move(*cache);
+  if (options.keep_states) {
+    const int64_t state_bytes = StrideOf(config.hidden_size) * BytesOf(decoder->element_);
+    Result<DeviceMemory> states =
+        DeviceMemory::Allocate((decoder->num_blocks_ + 1) * kBlockTokens * state_bytes, "states");
+    if (!states.ok()) return states.status();
+    decoder->states_ = std::move(*states);
+  }
+  decoder->network_ = decoder->layout_.At(decoder->weights_.at());
+  Result<std::unique_ptr<PassRunner>> runner =
+      PassRunner::Create({.config = decoder->config_,
+                          .network = decoder->network_,
+                          .stream = decoder->stream_,
+                          .element = decoder->element_,
+                          // One block beyond those of the caller.
+                          .spare_block = static_cast<BlockId>(options.num_blocks),
+                          .cache = decoder->cache_.at(),
+                          .layer_bytes = decoder->layer_bytes(),
+                          .states = decoder->states_.at()});
+  if (!runner.ok()) return runner.status();
+  decoder->runner_ = std::move(*runner);
+  // Once and for all: workspaces that move take the graphs with them.
+  if (options.keep_states) PACE_RETURN_IF_ERROR(decoder->runner_->Reserve(kKeptAtOnce));
+  return decoder;
+}
+
+Result<std::shared_ptr<CudaWeights>> CudaDecoder::AllocateWeights() const {
+  auto prepared = std::make_shared<CudaWeights>();
+  Result<DeviceMemory> memory = DeviceMemory::Allocate(layout_.num_bytes(), "weights");
+  if (!memory.ok()) return memory.status();
+  prepared->memory = std::move(*memory);
+  return prepared;
+}
+
+Result<std::shared_ptr<const DecoderWeights>> CudaDecoder::Prepare(const WeightSet& weights) const {
+  if (weights.residence() == Residence::kDevice) {
+    auto as_they_are = std::make_shared<CudaWeights>();
+    as_they_are->on_device = weights;
+    return std::shared_ptr<const DecoderWeights>(std::move(as_they_are));
+  }
+  const Result<std::shared_ptr<CudaWeights>> prepared = AllocateWeights();
+  if (!prepared.ok()) return prepared.status();
+  PACE_RETURN_IF_ERROR(layout_.Upload(weights, (*prepared)->memory.at()));
+  return std::shared_ptr<const DecoderWeights>(*prepared);
+}
+
+Result<std::shared_ptr<const DecoderWeights>> CudaDecoder::PrepareRandom(uint64_t seed,
+                                                                         double deviation) const {
+  const Result<std::shared_ptr<CudaWeights>> prepared = AllocateWeights();
+  if (!prepared.ok()) return prepared.status();
+  PACE_RETURN_IF_ERROR(layout_.FillRandom(seed, deviation, (*prepared)->memory.at()));
+  return std::shared_ptr<const DecoderWeights>(*prepared);
+}
+
+void CudaDecoder::Install(std::shared_ptr<const DecoderWeights> weights) {
+  const auto prepared = std::dynamic_pointer_cast<const CudaWeights>(std::move(weights));
+  PACE_CHECK(prepared != nullptr, "weights that a decoder of this config prepared");
+  DropBegun();
+  cudaError_t error = cudaSuccess;
+  if (prepared->on_device.residence() == Residence::kDevice) {
+    layout_.Convert(prepared->on_device, weights_.at(), stream_);
+    error = cudaGetLastError();
+  } else {
+    PACE_CHECK(prepared->memory.num_bytes() == weights_.num_bytes(), "weights of another config");
+    error = cudaMemcpyAsync(weights_.at(), prepared->memory.at(),
+                            static_cast<size_t>(weights_.num_bytes()), cudaMemcpyDeviceToDevice,
+                            stream_);
+  }
+  // The source may go when this returns.
+  if (error == cudaSuccess) error = cudaStreamSynchronize(stream_);
+  installed_ = ToStatus(error, "weights");
+  is_installed_ = true;
+}
+
+Result<PassResult> CudaDecoder::RunNow(const Pass& pass) {
+  const Result<PassRunner::Ticket> ticket = runner_->Start(pass);
+  if (!ticket.ok()) return ticket.status();
+  return runner_->Finish(*ticket);
+}
+
+Result<PassResult> CudaDecoder::RunRest(const Pass& pass, std::span<const int32_t> found,
+                                        PassRunner::Ticket ticket) {
+  const Result<PassResult> ahead = runner_->Finish(ticket);
+  if (!ahead.ok()) return ahead.status();
+  if (std::ranges::all_of(found, IsNone)) return RunNow(pass);
+  const Pass rest = WithoutFound(pass, found);
+  if (rest.tokens.empty()) return JoinFound(pass, found, ahead->samples, {});
+  const Result<PassResult> others = RunNow(rest);
+  if (!others.ok()) return others.status();
+  return JoinFound(pass, found, ahead->samples, *others);
+}
+
+// A device that cannot begin it will say so when it is asked for a pass.
+std::optional<PassRunner::Ticket> CudaDecoder::Begin(const PassAhead& next,
+                                                     std::span<const int32_t> sources) {
+  if (next.empty() || !PassRunner::IsSmall(std::ssize(next.pass().tokens))) return std::nullopt;
+  const Result<PassRunner::Ticket> ticket = runner_->Start(next.pass(), sources);
+  return ticket.ok() ? std::optional(*ticket) : std::nullopt;
+}
+
+Result<PassResult> CudaDecoder::Run(const Pass& pass) {
+  PACE_CHECK(is_installed_, "Install first");
+  CheckPass(pass, config_, num_blocks_);
+  if (pass.tokens.empty()) return PassResult{};
+  PACE_RETURN_IF_ERROR(installed_);
+  PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
+  const Begun begun = std::exchange(begun_, {});
+  const std::vector<int32_t> found = begun.pass.Find(pass);
+  Begun next = {.pass = PassAhead(pass), .ticket = std::nullopt};
+  // Where all of it is under way, its successor is queued before anybody waits.
+  if (begun.ticket && runner_->IsLast(*begun.ticket) && std::ranges::none_of(found, IsNone)) {
+    std::vector<int32_t> sources;
+    for (const int32_t chunk : next.pass.sources()) {
+      sources.push_back(found[static_cast<size_t>(chunk)]);
+    }
+    next.ticket = Begin(next.pass, sources);
+  }
+  Result<PassResult> result = begun.ticket ? RunRest(pass, found, *begun.ticket) : RunNow(pass);
+  if (result.ok()) {
+    next.pass.SetTokens(result->samples, config_.eos);
+    if (!next.ticket) next.ticket = Begin(next.pass, {});
+  }
+  begun_ = std::move(next);
+  if (!result.ok()) DropBegun();
+  return result;
+}
+
+void CudaDecoder::DropBegun() {
+  const Begun begun = std::exchange(begun_, {});
+  if (!begun.ticket) return;
+  const Status status = runner_->Finish(*begun.ticket).status();
+  if (status_.ok()) status_ = status;
+}
+
+void CudaDecoder::Settle() {
+  if (begun_.ticket && status_.ok()) status_ = runner_->Wait(*begun_.ticket);
+}
+
+Result<std::vector<float>> CudaDecoder::RunKept(std::span<const ScoreRequest> scores) {
+  PACE_CHECK(is_installed_ && states_.at() != nullptr, "states that were kept");
+  PACE_RETURN_IF_ERROR(installed_);
+  PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
+  CheckKept(scores, config_, num_blocks_);
+  std::vector<float> logprobs;
+  for (size_t begin = 0; begin < scores.size(); begin += kKeptAtOnce) {
+    const std::span<const ScoreRequest> some =
+        scores.subspan(begin, std::min<size_t>(kKeptAtOnce, scores.size() - begin));
+    const Result<PassRunner::Ticket> ticket = runner_->StartKept(some);
+    if (!ticket.ok()) return ticket.status();
+    const Result<PassResult> result = runner_->Finish(*ticket);
+    if (!result.ok()) return result.status();
+    logprobs.insert(logprobs.end(), result->logprobs.begin(), result->logprobs.end());
+  }
+  return logprobs;
+}
+
+Result<std::vector<DecodePart>> CudaDecoder::Profile(const Pass& pass) {
+  PACE_CHECK(IsDecodeOnly(pass), "a decode pass");
+  DropBegun();
+  // Loads kernels and builds the tables, which stay on the device.
+  const Result<PassResult> result = RunNow(pass);
+  if (!result.ok()) return result.status();
+  int64_t num_context_tokens = 0;
+  for (const Chunk& chunk : pass.chunks) num_context_tokens += chunk.start + chunk.num_tokens;
+  return ProfilePass({.config = config_,
+                      .network = network_,
+                      .tables = runner_->tables(),
+                      .cache = cache_.at(),
+                      .layer_bytes = layer_bytes(),
+                      .num_context_tokens = num_context_tokens,
+                      .element = element_},
+                     runner_->ops(), stream_);
+}
+
+void CudaDecoder::Copy(const std::vector<int32_t>& pairs) {
+  if (pairs.empty()) return;
+  const auto num_bytes = static_cast<int64_t>(pairs.size() * sizeof(int32_t));
+  if (copies_.num_bytes() < num_bytes) {
+    Result<DeviceMemory> larger = DeviceMemory::Allocate(2 * num_bytes, "copies");
+    if (!larger.ok()) {
+      status_ = larger.status();
+      return;
+    }
+    copies_ = std::move(*larger);
+  }
+  const cudaError_t error = cudaMemcpyAsync(
+      copies_.at(), pairs.data(), static_cast<size_t>(num_bytes), cudaMemcpyHostToDevice, stream_);
+  if (status_.ok()) status_ = ToStatus(error, "copies");
+  CopyCacheBlocks(cache_.at(), layer_bytes(), CacheBlockBytes(config_, element_),
+                  config_.num_layers, copies_.As<int32_t>(), static_cast<int64_t>(pairs.size()) / 2,
+                  stream_);
+}
+
+void CudaDecoder::CopyBlocks(std::span<const BlockCopy> copies) {
+  // Copies run beside each other, so one that touches an earlier one's target
+  // begins anew.
+  std::vector<int32_t> pairs;
+  std::vector<BlockId> written;
+  for (const BlockCopy& copy : copies) {
+    PACE_CHECK(copy.from >= 0 && copy.from < num_blocks_ && copy.to >= 0 && copy.to < num_blocks_,
+               copy.from, " to ", copy.to, " of ", num_blocks_);
+    if (copy.from == copy.to) continue;
+    const bool is_free = std::ranges::find(written, copy.from) == written.end() &&
+                         std::ranges::find(written, copy.to) == written.end();
+    if (!is_free) {
+      Copy(std::exchange(pairs, {}));
+      written.clear();
+    }
+    pairs.insert(pairs.end(), {copy.from, copy.to});
+    written.push_back(copy.to);
+  }
+  Copy(pairs);
+}
+
+}  // namespace
+}  // namespace cuda
+
+Result<std::unique_ptr<Decoder>> CreateCudaDecoder(const ModelConfig& config,
+                                                   const DecoderOptions& options) {
+  Result<std::unique_ptr<cuda::CudaDecoder>> decoder = cuda::CudaDecoder::Create(config, options);
+  if (!decoder.ok()) return decoder.status();
+  return std::unique_ptr<Decoder>(std::move(*decoder));
+}
+
+Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& decoder,
+                                                                uint64_t seed, double deviation) {
+  const auto* const ours = dynamic_cast<const cuda::CudaDecoder*>(&decoder);
+  PACE_CHECK(ours != nullptr, "a decoder of CreateCudaDecoder");
+  return ours->PrepareRandom(seed, deviation);
+}
+
+Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& decoder, const Pass& pass) {
+  auto* const ours = dynamic_cast<cuda::CudaDecoder*>(&decoder);
+  PACE_CHECK(ours != nullptr, "a decoder of CreateCudaDecoder");
+  return ours->Profile(pass);
+}
+
+}  // namespace pace

@@ -1,0 +1,383 @@
+#include "model/cuda/decode/cuda_ops.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+#include "model/cuda/cache_layout.h"
+
+namespace pace::cuda {
+namespace {
+
+// Room for this much from the start: growing drops the graphs.
+constexpr int64_t kLeastRows = 512;
+
+template <typename T>
+Result<DeviceMemory> Uploaded(const std::vector<T>& values, const char* what) {
+  const size_t num_bytes = values.size() * sizeof(T);
+  Result<DeviceMemory> memory =
+      DeviceMemory::Allocate(static_cast<int64_t>(std::max(num_bytes, sizeof(T))), what);
+  if (!memory.ok()) return memory.status();
+  PACE_RETURN_IF_ERROR(
+      ToStatus(cudaMemcpy(memory->at(), values.data(), num_bytes, cudaMemcpyHostToDevice), what));
+  return memory;
+}
+
+}  // namespace
+
+CudaOps::CudaOps(const ModelConfig& config, Element element, cudaStream_t stream)
+    : config_(config),
+      element_(element),
+      stream_(stream),
+      hidden_stride_(StrideOf(config.hidden_size)),
+      mlp_stride_(StrideOf(config.intermediate_size)),
+      logit_stride_(StrideOf(config.vocab_size)) {}
+
+Result<std::unique_ptr<CudaOps>> CudaOps::Create(const ModelConfig& config, Element element,
+                                                 cudaStream_t stream) {
+  std::unique_ptr<CudaOps> ops(new CudaOps(config, element, stream));
+  PACE_RETURN_IF_ERROR(ToStatus(
+      cudaDeviceGetAttribute(&ops->num_processors_, cudaDevAttrMultiProcessorCount, 0), "device"));
+  Result<std::unique_ptr<MatrixProduct>> products = MatrixProduct::Create();
+  if (!products.ok()) return products.status();
+  ops->products_ = std::move(*products);
+  Result<DeviceMemory> frequencies = Uploaded(RopeFrequencies(config), "rotary frequencies");
+  if (!frequencies.ok()) return frequencies.status();
+  ops->frequencies_ = std::move(*frequencies);
+  Result<DeviceMemory> stops = Uploaded(config.eos, "stops");
+  if (!stops.ok()) return stops.status();
+  ops->stops_ = std::move(*stops);
+  return ops;
+}
+
+Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_questions) {
+  if (num_rows <= row_capacity_ && num_questions <= question_capacity_) return false;
+  const int64_t rows = std::max({num_rows, row_capacity_, kLeastRows});
+  const int64_t questions = std::max({num_questions, question_capacity_, kLeastRows});
+  const int64_t logit_rows = std::min(questions, kQuestionsAtOnce);
+  const MoeConfig moe = config_.moe.value_or(MoeConfig{});
+  const int64_t slots = rows * moe.num_experts_per_token;
+  const int64_t size = BytesOf(element_);
+  const auto heads = static_cast<int>(config_.num_heads);
+  const auto dim = static_cast<int>(config_.head_dim);
+  int64_t partials = 0;
+  for (int64_t n = 1; n <= rows; ++n) {
+    const int splits = DecodeSplitsFor(n, static_cast<int>(config_.num_kv_heads), num_processors_);
+    partials = std::max(partials, DecodePartialFloats(n, heads, dim, splits));
+  }
+  MemoryPlan plan;
+  const int64_t residual = plan.Add(4 * rows * hidden_stride_);
+  const int64_t normed = plan.Add(size * rows * hidden_stride_);
+  const int64_t qkv = plan.Add(4 * rows * StrideOf(config_.query_size() + 2 * config_.kv_size()));
+  const int64_t queries = plan.Add(size * rows * heads * PaddedHeadDim(dim));
+  const int64_t attended = plan.Add(size * rows * StrideOf(config_.query_size()));
+  const int64_t gate_up = plan.Add(size * rows * 2 * config_.intermediate_size);
+  const int64_t gated = plan.Add(size * rows * mlp_stride_);
+  const int64_t partial = plan.Add(4 * partials);
+  const int64_t finished = plan.Add(4 * rows * heads);
+  const int64_t router_logits = plan.Add(4 * rows * StrideOf(moe.num_experts));
+  const int64_t chosen = plan.Add(4 * slots);
+  const int64_t chosen_weights = plan.Add(4 * slots);
+  const int64_t groups =
+      plan.Add(MaxExpertGroups(slots, moe.num_experts) * static_cast<int64_t>(sizeof(ExpertGroup)));
+  const int64_t num_groups = plan.Add(4);
+  const int64_t slot_gated = plan.Add(size * slots * StrideOf(moe.intermediate_size));
+  const int64_t slot_outputs = plan.Add(4 * slots * hidden_stride_);
+  const int64_t asked = plan.Add(size * logit_rows * hidden_stride_);
+  const int64_t logits = plan.Add(4 * logit_rows * logit_stride_);
+  const int64_t pieces = plan.Add(4 * AnswerPieceFloats(logit_rows, config_.vocab_size));
+  const int64_t answers =
+      plan.Add(PassTables::kNumCopies * questions * static_cast<int64_t>(sizeof(Answer)));
+
+  // Before the larger one; without it there is none.
+  memory_ = DeviceMemory();
+  row_capacity_ = question_capacity_ = 0;
+  Result<DeviceMemory> memory = DeviceMemory::Allocate(plan.num_bytes(), "activations");
+  if (!memory.ok()) return memory.status();
+  memory_ = std::move(*memory);
+  row_capacity_ = rows;
+  question_capacity_ = questions;
+  residual_ = Part<float>(residual);
+  normed_ = Part<char>(normed);
+  qkv_ = Part<float>(qkv);
+  queries_ = Part<char>(queries);
+  attended_ = Part<char>(attended);
+  gate_up_ = Part<char>(gate_up);
+  gated_ = Part<char>(gated);
+  partial_ = Part<float>(partial);
+  finished_ = Part<int32_t>(finished);
+  router_logits_ = Part<float>(router_logits);
+  chosen_ = Part<int32_t>(chosen);
+  chosen_weights_ = Part<float>(chosen_weights);
+  groups_ = Part<ExpertGroup>(groups);
+  num_groups_ = Part<int32_t>(num_groups);
+  slot_gated_ = Part<char>(slot_gated);
+  slot_outputs_ = Part<float>(slot_outputs);
+  asked_ = Part<char>(asked);
+  logits_ = Part<float>(logits);
+  pieces_ = Part<float>(pieces);
+  answers_ = Part<Answer>(answers);
+  return true;
+}
+
+void CudaOps::Begin(const PassTables& tables, void* cache, int64_t layer_bytes) {
+  PACE_CHECK(tables.shape().num_rows <= row_capacity_, "Reserve first");
+  tables_ = &tables;
+  cache_ = cache;
+  layer_bytes_ = layer_bytes;
+}
+
+void CudaOps::Keep(const Status& status) {
+  if (status_.ok()) status_ = status;
+}
+
+Status CudaOps::TakeStatus() {
+  Keep(ToStatus(cudaGetLastError(), "kernels"));
+  return std::exchange(status_, Status::Ok());
+}
+
+CudaOps::Rows CudaOps::Embed(const Matrix& embedding) {
+  cuda::Embed({.tokens = tables_->rows().tokens,
+               .embedding = embedding.weight,
+               .element = element_,
+               .num_rows = tables_->shape().num_rows,
+               .width = config_.hidden_size,
+               .stride = hidden_stride_,
+               .out = residual_},
+              stream_);
+  return {.at = residual_};
+}
+
+const void* CudaOps::Normed(const Rows& x) {
+  if (x.norm == nullptr) return x.at;
+  cuda::Norm({.x = static_cast<const float*>(x.at),
+              .weight = x.norm,
+              .epsilon = static_cast<float>(config_.norm_epsilon),
+              .num_rows = tables_->shape().num_rows,
+              .width = config_.hidden_size,
+              .stride = hidden_stride_,
+              .out = normed_,
+              .element = element_},
+             stream_);
+  return normed_;
+}
+
+bool CudaOps::Streams(int64_t num_rows) const {
+  return element_ == Element::kHalf && num_rows <= kMaxStreamRows;
+}
+
+namespace {
+
+// The arguments of a product that reads its weights once.
+StreamArguments StreamOf(const CudaOps::Matrix& matrix, const CudaOps::Rows& x, int64_t num_rows,
+                         const ModelConfig& config) {
+  return {.weight = matrix.weight,
+          .num_outputs = matrix.num_outputs,
+          .num_inputs = matrix.num_inputs,
+          .bias = matrix.bias,
+          .x = x.at,
+          .x_stride = matrix.num_inputs,
+          .num_rows = num_rows,
+          .norm_weight = x.norm,
+          .norm_width = config.hidden_size,
+          .epsilon = static_cast<float>(config.norm_epsilon)};
+}
+
+bool CanNorm(const CudaOps::Matrix& matrix, int64_t num_rows, int64_t width) {
+  return num_rows <= kMaxStreamNormRows && matrix.num_inputs <= kMaxStreamNormInputs &&
+         width % 4 == 0;
+}
+
+}  // namespace
+
+void CudaOps::Multiply(const Rows& x, const Matrix& matrix, int64_t num_rows, bool add, void* out,
+                       int64_t out_stride) {
+  if (Streams(num_rows)) {
+    Rows input = x;
+    if (x.norm != nullptr && !CanNorm(matrix, num_rows, config_.hidden_size)) {
+      input = {.at = const_cast<void*>(Normed(x))};
+    }
+    StreamArguments stream = StreamOf(matrix, input, num_rows, config_);
+    stream.output = add ? StreamOutput::kAdd : StreamOutput::kStore;
+    stream.out = out;
+    stream.out_stride = out_stride;
+    StreamProduct(stream, stream_);
+    return;
+  }
+  const void* const input = Normed(x);
+  if (add && matrix.bias != nullptr) {
+    AddBias(static_cast<float*>(out), matrix.bias, num_rows, matrix.num_outputs, out_stride,
+            stream_);
+  }
+  Keep(products_->Run({.weight = matrix.weight,
+                       .x = input,
+                       .out = out,
+                       .num_rows = num_rows,
+                       .num_outputs = matrix.num_outputs,
+                       .num_inputs = matrix.num_inputs,
+                       .out_stride = out_stride,
+                       .element = element_,
+                       .out_element = Element::kFloat,
+                       .add = add},
+                      stream_));
+}
+
+CudaOps::Rows CudaOps::Linear(const Rows& x, const Matrix& matrix) {
+  // Rotate adds the bias.
+  qkv_bias_ = matrix.bias;
+  Multiply(x, matrix, tables_->shape().num_rows, false, qkv_, StrideOf(matrix.num_outputs));
+  return {.at = qkv_};
+}
+
+CudaOps::Rows CudaOps::Gated(const Rows& x, const Matrix& gate_up) {
+  const int64_t num_rows = tables_->shape().num_rows;
+  const int64_t width = gate_up.num_outputs / 2;
+  if (Streams(num_rows)) {
+    Rows input = x;
+    if (!CanNorm(gate_up, num_rows, config_.hidden_size))
+      input = {.at = const_cast<void*>(Normed(x))};
+    StreamArguments stream = StreamOf(gate_up, input, num_rows, config_);
+    stream.num_outputs = width;
+    stream.output = StreamOutput::kGate;
+    stream.out = gated_;
+    stream.out_stride = mlp_stride_;
+    StreamProduct(stream, stream_);
+    return {.at = gated_};
+  }
+  Keep(products_->Run({.weight = gate_up.weight,
+                       .x = Normed(x),
+                       .out = gate_up_,
+                       .num_rows = num_rows,
+                       .num_outputs = gate_up.num_outputs,
+                       .num_inputs = gate_up.num_inputs,
+                       .out_stride = gate_up.num_outputs,
+                       .element = element_,
+                       .out_element = element_},
+                      stream_));
+  Gate({.gate_up = gate_up_,
+        .bias = gate_up.bias,
+        .element = element_,
+        .num_rows = num_rows,
+        .width = width,
+        .out = gated_,
+        .out_stride = mlp_stride_},
+       stream_);
+  return {.at = gated_};
+}
+
+void CudaOps::AddLinear(Rows& x, const Rows& y, const Matrix& matrix) {
+  Multiply(y, matrix, tables_->shape().num_rows, true, x.at, hidden_stride_);
+}
+
+void CudaOps::Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) {
+  rotate_ = {.qkv = static_cast<const float*>(qkv.at),
+             .qkv_stride = StrideOf(config_.query_size() + 2 * config_.kv_size()),
+             .bias = qkv_bias_,
+             .q_norm = q_norm == nullptr ? nullptr : *q_norm,
+             .k_norm = k_norm == nullptr ? nullptr : *k_norm,
+             .epsilon = static_cast<float>(config_.norm_epsilon),
+             .frequencies = frequencies_.As<float>(),
+             .num_heads = static_cast<int>(config_.num_heads),
+             .num_rows = tables_->shape().num_rows,
+             .rows = tables_->rows(),
+             .queries = queries_};
+}
+
+LayerCache CudaOps::CacheOf(int64_t layer) const {
+  return {.at = static_cast<char*>(cache_) + layer * layer_bytes_,
+          .element = element_,
+          .num_kv_heads = static_cast<int>(config_.num_kv_heads),
+          .head_dim = static_cast<int>(config_.head_dim)};
+}
+
+CudaOps::Rows CudaOps::Attend(const Rows& /*qkv*/, int64_t layer) {
+  const PassShape& shape = tables_->shape();
+  rotate_.cache = CacheOf(layer);
+  const AttentionArguments attention = {.queries = queries_,
+                                        .num_heads = rotate_.num_heads,
+                                        .rows = tables_->rows(),
+                                        .cache = rotate_.cache,
+                                        .out = attended_,
+                                        .out_stride = StrideOf(config_.query_size())};
+  const int num_kv_heads = rotate_.cache.num_kv_heads;
+  const DecodeSplits splits = {
+      .num_splits = shape.num_single == 0
+                        ? 1
+                        : DecodeSplitsFor(shape.num_single, num_kv_heads, num_processors_),
+      .partial = partial_,
+      .finished = finished_};
+  const bool is_single = element_ == Element::kHalf && shape.num_single == shape.num_rows;
+  if (is_single && CanRotateAndAttend(rotate_.num_heads, num_kv_heads)) {
+    RotateAndAttend(attention, rotate_, tables_->single(), shape.num_single, splits, stream_);
+    return {.at = attended_};
+  }
+  cuda::Rotate(rotate_, stream_);
+  if (element_ == Element::kFloat) {
+    PlainAttention(attention, shape.num_rows, stream_);
+    return {.at = attended_};
+  }
+  if (shape.num_single > 0) {
+    DecodeAttention(attention, tables_->single(), shape.num_single, splits, stream_);
+  }
+  if (shape.num_tiles > 0) TileAttention(attention, tables_->tiles(), shape.num_tiles, stream_);
+  return {.at = attended_};
+}
+
+CudaOps::Routing CudaOps::Route(const Rows& x, const Matrix& router) {
+  const int64_t num_rows = tables_->shape().num_rows;
+  const Rows normed = {.at = const_cast<void*>(Normed(x))};
+  Multiply(normed, router, num_rows, false, router_logits_, StrideOf(router.num_outputs));
+  cuda::Route({.logits = router_logits_,
+               .stride = StrideOf(router.num_outputs),
+               .num_rows = num_rows,
+               .num_experts = static_cast<int>(config_.moe->num_experts),
+               .num_chosen = static_cast<int>(config_.moe->num_experts_per_token),
+               .normalize = config_.moe->normalize_weights,
+               .experts = chosen_,
+               .weights = chosen_weights_},
+              stream_);
+  return {};
+}
+
+void CudaOps::AddExperts(Rows& x, const Rows& /*h*/, const Routing& /*routing*/,
+                         const std::vector<Expert<CudaOps>>& experts) {
+  const MoeConfig& moe = *config_.moe;
+  const int64_t num_rows = tables_->shape().num_rows;
+  const int64_t num_slots = num_rows * moe.num_experts_per_token;
+  const Matrix& gate_up = experts.front().gate_up;
+  const Matrix& down = experts.front().down;
+  // Experts lie one behind the other, all alike.
+  const int64_t stride = experts.size() < 2 ? 0
+                                            : (static_cast<const char*>(experts[1].gate_up.weight) -
+                                               static_cast<const char*>(gate_up.weight)) /
+                                                  BytesOf(element_);
+  StreamArguments first = StreamOf(gate_up, {.at = normed_}, num_rows, config_);
+  first.num_outputs = moe.intermediate_size;
+  first.out = slot_gated_;
+  first.out_stride = StrideOf(moe.intermediate_size);
+  first.output = StreamOutput::kGate;
+  first.slots_per_row = moe.num_experts_per_token;
+  StreamArguments second = StreamOf(down, {.at = slot_gated_}, num_rows, config_);
+  second.out = slot_outputs_;
+  second.out_stride = hidden_stride_;
+  for (StreamArguments* product : {&first, &second}) {
+    product->groups = groups_;
+    product->num_groups = num_groups_;
+    product->max_groups = MaxExpertGroups(num_slots, moe.num_experts);
+    product->expert_stride = stride;
+  }
+  if (element_ == Element::kHalf) {
+    GroupSlots(chosen_, num_slots, static_cast<int>(moe.num_experts), groups_, num_groups_,
+               stream_);
+    StreamProduct(first, stream_);
+    StreamProduct(second, stream_);
+  } else {
+    PlainExperts(first, chosen_, num_slots, element_, stream_);
+    PlainExperts(second, chosen_, num_slots, element_, stream_);
+  }
+  CombineExperts(static_cast<float*>(x.at), hidden_stride_, slot_outputs_, chosen_weights_,
+                 num_rows, config_.hidden_size, static_cast<int>(moe.num_experts_per_token),
+                 stream_);
+}
+
+}  // namespace pace::cuda

@@ -1,0 +1,144 @@
+// CudaOps: the pieces of network.h on a GPU, for one pass at a time.
+//
+// Activations lie in workspaces that passes use again, at addresses that stay
+// until Reserve moves them. The residual stream and all sums are float32; with
+// bf16 weights, what enters a product is rounded to bf16. Norms are lazy: few
+// rows are normed inside the product that follows, without a kernel of their own.
+// Calls launch kernels and return; the first error sticks.
+// Thread-safety: none.
+#ifndef PACE_MODEL_CUDA_DECODE_CUDA_OPS_H_
+#define PACE_MODEL_CUDA_DECODE_CUDA_OPS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/cuda/decode/answer_kernels.h"
+#include "model/cuda/decode/attention_kernels.h"
+#include "model/cuda/decode/pass_tables.h"
+#include "model/cuda/decode/product_kernels.h"
+#include "model/cuda/device_memory.h"
+#include "model/cuda/matrix_product.h"
+#include "model/network.h"
+
+namespace pace::cuda {
+
+constexpr int64_t StrideOf(int64_t width) {
+  return (width + 7) / 8 * 8;
+}
+
+class CudaOps {
+ public:
+  // A workspace, or the residual stream with a norm that is still to come.
+  struct Rows {
+    void* at = nullptr;
+    const float* norm = nullptr;
+  };
+  using Vector = const float*;
+  struct Matrix {
+    const void* weight = nullptr;
+    int64_t num_outputs = 0;
+    int64_t num_inputs = 0;  // the stride of a row
+    const float* bias = nullptr;
+  };
+  struct Routing {};
+
+  static Result<std::unique_ptr<CudaOps>> Create(const ModelConfig& config, Element element,
+                                                 cudaStream_t stream);
+
+  // Room for these many rows and questions; true where workspaces moved.
+  Result<bool> Reserve(int64_t num_rows, int64_t num_questions);
+  // What the following calls are about; all of it must outlive them.
+  void Begin(const PassTables& tables, void* cache, int64_t layer_bytes);
+
+  // Rows take the tokens of the answers that their tables name, those of the other copy
+  // of tables; before Embed.
+  void Advance();
+  Rows Embed(const Matrix& embedding);
+  Rows Norm(const Rows& x, const Vector& weight) { return {x.at, weight}; }
+  Rows Linear(const Rows& x, const Matrix& matrix);
+  Rows Gated(const Rows& x, const Matrix& gate_up);
+  void AddLinear(Rows& x, const Rows& y, const Matrix& matrix);
+  void Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm);
+  Rows Attend(const Rows& qkv, int64_t layer);
+  Routing Route(const Rows& x, const Matrix& router);
+  void AddExperts(Rows& x, const Rows& h, const Routing& routing,
+                  const std::vector<Expert<CudaOps>>& experts);
+
+  // Answers the pass's questions into answers().
+  void Ask(const Rows& x, const Matrix& head);
+  // Puts each row, normed, into `states`, at its place in the cache; StrideOf(hidden
+  // size) elements a place. AskKept is Ask about such places.
+  void KeepStates(const Rows& x, void* states);
+  void AskKept(const void* states, const Matrix& head);
+  Answer* answers() const { return AnswersOf(tables_->shape().copy); }
+
+  // The first error since it was last asked.
+  Status TakeStatus();
+
+ private:
+  CudaOps(const ModelConfig& config, Element element, cudaStream_t stream);
+
+  Answer* AnswersOf(int copy) const { return answers_ + copy * question_capacity_; }
+  LayerCache CacheOf(int64_t layer) const;
+  // x as input of a product: normed into a workspace where a norm is due.
+  const void* Normed(const Rows& x);
+  bool Streams(int64_t num_rows) const;
+  // out = or += x matrix^T. `x`: rows of StrideOf(inputs), or floats with a norm.
+  void Multiply(const Rows& x, const Matrix& matrix, int64_t num_rows, bool add, void* out,
+                int64_t out_stride);
+  // Logits and answers of `count` questions whose rows are in asked_.
+  void AnswerAsked(const Matrix& head, int64_t begin, int64_t count);
+  void Keep(const Status& status);
+  template <typename T>
+  T* Part(int64_t offset) const {
+    return memory_.As<T>(offset);
+  }
+
+  const ModelConfig& config_;
+  const Element element_;
+  const cudaStream_t stream_;
+  const int64_t hidden_stride_;
+  const int64_t mlp_stride_;
+  const int64_t logit_stride_;
+  int num_processors_ = 0;
+  std::unique_ptr<MatrixProduct> products_;
+  DeviceMemory frequencies_;
+  DeviceMemory stops_;
+  Status status_;
+
+  const PassTables* tables_ = nullptr;
+  void* cache_ = nullptr;
+  int64_t layer_bytes_ = 0;
+  // What Rotate leaves to Attend, which knows the layer.
+  RotateArguments rotate_;
+  const float* qkv_bias_ = nullptr;
+
+  int64_t row_capacity_ = 0;
+  int64_t question_capacity_ = 0;
+  DeviceMemory memory_;
+  float* residual_ = nullptr;
+  void* normed_ = nullptr;
+  float* qkv_ = nullptr;
+  void* queries_ = nullptr;
+  void* attended_ = nullptr;
+  void* gate_up_ = nullptr;
+  void* gated_ = nullptr;
+  float* partial_ = nullptr;
+  int32_t* finished_ = nullptr;
+  float* router_logits_ = nullptr;
+  int32_t* chosen_ = nullptr;
+  float* chosen_weights_ = nullptr;
+  ExpertGroup* groups_ = nullptr;
+  int32_t* num_groups_ = nullptr;
+  void* slot_gated_ = nullptr;
+  float* slot_outputs_ = nullptr;
+  void* asked_ = nullptr;
+  float* logits_ = nullptr;
+  float* pieces_ = nullptr;
+  Answer* answers_ = nullptr;  // for each copy of tables
+};
+
+}  // namespace pace::cuda
+
+#endif  // PACE_MODEL_CUDA_DECODE_CUDA_OPS_H_

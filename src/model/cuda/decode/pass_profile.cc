@@ -1,0 +1,183 @@
+#include "model/cuda/decode/pass_profile.h"
+
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "model/cuda/capture_gate.h"
+
+namespace pace::cuda {
+namespace {
+
+constexpr int kRounds = 20;
+
+// Frees what it holds.
+struct GraphHolder {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end = nullptr;
+  GraphHolder() = default;
+  GraphHolder(const GraphHolder&) = delete;
+  GraphHolder& operator=(const GraphHolder&) = delete;
+  ~GraphHolder() {
+    if (ready != nullptr) (void)cudaGraphExecDestroy(ready);
+    if (graph != nullptr) (void)cudaGraphDestroy(graph);
+    if (begin != nullptr) (void)cudaEventDestroy(begin);
+    if (end != nullptr) (void)cudaEventDestroy(end);
+  }
+};
+
+// Seconds of what `body` launches, as a graph.
+Result<double> TimeGraph(CudaOps& ops, cudaStream_t stream, const std::function<void()>& body) {
+  GraphHolder held;
+  {
+    const std::unique_lock gate(CaptureGate());
+    PACE_RETURN_IF_ERROR(
+        ToStatus(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture"));
+    body();
+    const cudaError_t ended = cudaStreamEndCapture(stream, &held.graph);
+    PACE_RETURN_IF_ERROR(ops.TakeStatus());
+    PACE_RETURN_IF_ERROR(ToStatus(ended, "capture"));
+  }
+  PACE_RETURN_IF_ERROR(ToStatus(cudaGraphInstantiate(&held.ready, held.graph, 0), "graph"));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaEventCreate(&held.begin), "event"));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaEventCreate(&held.end), "event"));
+  std::vector<double> all;
+  for (int round = 0; round <= kRounds; ++round) {
+    PACE_RETURN_IF_ERROR(ToStatus(cudaEventRecord(held.begin, stream), "event"));
+    PACE_RETURN_IF_ERROR(ToStatus(cudaGraphLaunch(held.ready, stream), "graph"));
+    PACE_RETURN_IF_ERROR(ToStatus(cudaEventRecord(held.end, stream), "event"));
+    PACE_RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(held.end), "pass"));
+    float milliseconds = 0;
+    PACE_RETURN_IF_ERROR(
+        ToStatus(cudaEventElapsedTime(&milliseconds, held.begin, held.end), "event"));
+    if (round > 0) all.push_back(1e-3 * static_cast<double>(milliseconds));
+  }
+  std::ranges::sort(all);
+  return all[all.size() / 2];
+}
+
+using Layer = LayerWeights<CudaOps>;
+
+const CudaOps::Vector* NormOf(const std::optional<CudaOps::Vector>& norm) {
+  return norm ? &*norm : nullptr;
+}
+
+class PassProfiler {
+ public:
+  PassProfiler(const ProfiledPass& pass, CudaOps& ops, cudaStream_t stream)
+      : pass_(pass), ops_(ops), stream_(stream) {}
+
+  Result<std::vector<DecodePart>> Run() {
+    PACE_RETURN_IF_ERROR(FindWorkspaces());
+    PACE_RETURN_IF_ERROR(MeasureAttention());
+    if (!pass_.config.moe) PACE_RETURN_IF_ERROR(MeasureMlp());
+    PACE_RETURN_IF_ERROR(MeasureAnswers());
+    return std::move(parts_);
+  }
+
+ private:
+  void Begin() {
+    ops_.Begin(pass_.tables, pass_.cache, pass_.layer_bytes);
+    x_ = ops_.Embed(pass_.network.embedding);
+  }
+  int64_t BytesOfMatrix(const CudaOps::Matrix& matrix) const {
+    return matrix.num_outputs * matrix.num_inputs * BytesOf(pass_.element);
+  }
+
+  // One pass through the attention of the first layer finds them.
+  Status FindWorkspaces() {
+    const Layer& first = pass_.network.layers.front();
+    Begin();
+    qkv_ = ops_.Linear(ops_.Norm(x_, first.attention_norm), first.qkv);
+    ops_.Rotate(qkv_, NormOf(first.q_norm), NormOf(first.k_norm));
+    attended_ = ops_.Attend(qkv_, 0);
+    return ops_.TakeStatus();
+  }
+
+  // `of_layer` launches the part in one layer, `bytes_of_layer` is what it reads there.
+  template <typename OfLayer, typename BytesOfLayer>
+  Status Measure(const std::string& name, const OfLayer& of_layer,
+                 const BytesOfLayer& bytes_of_layer) {
+    int64_t num_bytes = 0;
+    for (const Layer& layer : pass_.network.layers) num_bytes += bytes_of_layer(layer);
+    const Result<double> seconds = TimeGraph(ops_, stream_, [&] {
+      Begin();
+      for (int64_t index = 0; const Layer& layer : pass_.network.layers) of_layer(layer, index++);
+    });
+    if (!seconds.ok()) return seconds.status();
+    parts_.push_back({.name = name, .seconds = *seconds, .num_bytes = num_bytes});
+    return Status::Ok();
+  }
+
+  Status MeasureAttention() {
+    PACE_RETURN_IF_ERROR(Measure(
+        "norm, q, k and v",
+        [&](const Layer& layer, int64_t /*index*/) {
+          ops_.Linear(ops_.Norm(x_, layer.attention_norm), layer.qkv);
+        },
+        [&](const Layer& layer) { return BytesOfMatrix(layer.qkv); }));
+    const int64_t kv_bytes =
+        pass_.num_context_tokens * 2 * pass_.config.kv_size() * BytesOf(pass_.element);
+    PACE_RETURN_IF_ERROR(Measure(
+        "rotary and attention",
+        [&](const Layer& layer, int64_t index) {
+          ops_.Rotate(qkv_, NormOf(layer.q_norm), NormOf(layer.k_norm));
+          ops_.Attend(qkv_, index);
+        },
+        [&](const Layer& /*layer*/) { return kv_bytes; }));
+    return Measure(
+        "attention's output",
+        [&](const Layer& layer, int64_t /*index*/) { ops_.AddLinear(x_, attended_, layer.output); },
+        [&](const Layer& layer) { return BytesOfMatrix(layer.output); });
+  }
+
+  Status MeasureMlp() {
+    CudaOps::Rows gated;
+    PACE_RETURN_IF_ERROR(Measure(
+        "norm, gate and up",
+        [&](const Layer& layer, int64_t /*index*/) {
+          gated = ops_.Gated(ops_.Norm(x_, layer.mlp_norm), layer.experts.front().gate_up);
+        },
+        [&](const Layer& layer) { return BytesOfMatrix(layer.experts.front().gate_up); }));
+    return Measure(
+        "down",
+        [&](const Layer& layer, int64_t /*index*/) {
+          ops_.AddLinear(x_, gated, layer.experts.front().down);
+        },
+        [&](const Layer& layer) { return BytesOfMatrix(layer.experts.front().down); });
+  }
+
+  Status MeasureAnswers() {
+    const Result<double> seconds = TimeGraph(ops_, stream_, [&] {
+      Begin();
+      ops_.Ask(ops_.Norm(x_, pass_.network.final_norm), pass_.network.head);
+    });
+    if (!seconds.ok()) return seconds.status();
+    parts_.push_back({.name = "logits and draws",
+                      .seconds = *seconds,
+                      .num_bytes = BytesOfMatrix(pass_.network.head)});
+    return Status::Ok();
+  }
+
+  const ProfiledPass& pass_;
+  CudaOps& ops_;
+  const cudaStream_t stream_;
+  CudaOps::Rows x_;
+  CudaOps::Rows qkv_;
+  CudaOps::Rows attended_;
+  std::vector<DecodePart> parts_;
+};
+
+}  // namespace
+
+Result<std::vector<DecodePart>> ProfilePass(const ProfiledPass& pass, CudaOps& ops,
+                                            cudaStream_t stream) {
+  return PassProfiler(pass, ops, stream).Run();
+}
+
+}  // namespace pace::cuda

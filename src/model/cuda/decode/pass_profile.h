@@ -1,0 +1,35 @@
+// ProfilePass: the parts of a decode pass, each alone.
+//
+// A part is one piece of every layer, captured as a graph of its own and timed on
+// the device; so the sum of all parts is near the time of the pass. Activations
+// hold whatever the parts leave in them.
+// Thread-safety: as CudaOps.
+#ifndef PACE_MODEL_CUDA_DECODE_PASS_PROFILE_H_
+#define PACE_MODEL_CUDA_DECODE_PASS_PROFILE_H_
+
+#include <vector>
+
+#include "core/status.h"
+#include "model/cuda/decode/cuda_decoder.h"
+#include "model/cuda/decode/cuda_ops.h"
+#include "model/network.h"
+
+namespace pace::cuda {
+
+struct ProfiledPass {
+  const ModelConfig& config;
+  const NetworkWeights<CudaOps>& network;
+  const PassTables& tables;
+  void* cache = nullptr;
+  int64_t layer_bytes = 0;
+  int64_t num_context_tokens = 0;  // of all sequences, new ones included
+  Element element = Element::kFloat;
+};
+
+// REQUIRES: the pass ran before on this stream, its tables are on the device
+Result<std::vector<DecodePart>> ProfilePass(const ProfiledPass& pass, CudaOps& ops,
+                                            cudaStream_t stream);
+
+}  // namespace pace::cuda
+
+#endif  // PACE_MODEL_CUDA_DECODE_PASS_PROFILE_H_

@@ -1,0 +1,190 @@
+#include "model/cuda/decode/pass_tables.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "model/cuda/cache_layout.h"
+#include "model/sample_key.h"
+
+namespace pace::cuda {
+namespace {
+
+static_assert(kPageTokens == kBlockTokens);
+
+constexpr int64_t kLeastBytes = int64_t{1} << 20;
+
+int64_t RoundUp(int64_t n, int64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+int64_t TilesOf(const Chunk& chunk, int64_t group) {
+  return (chunk.num_tokens * group + kTileColumns - 1) / kTileColumns;
+}
+
+Question QuestionOf(const SampleRequest& sample) {
+  const SamplingOptions& options = sample.options;
+  Question question;
+  question.greedy = options.greedy() ? 1 : 0;
+  question.top_k = static_cast<int32_t>(std::min<int64_t>(options.top_k, INT32_MAX));
+  question.top_p = options.top_p;
+  question.min_p = static_cast<float>(options.min_p);
+  question.scale = options.scale();
+  question.factor = static_cast<float>(1.0 / options.scale());
+  question.uniform = UniformOf(sample.key);
+  return question;
+}
+
+Question QuestionOf(const ScoreRequest& score) {
+  Question question;
+  question.target = score.target;
+  question.scale = score.scale;
+  question.factor = static_cast<float>(1.0 / score.scale);
+  return question;
+}
+
+}  // namespace
+
+int64_t PaddedRows(int64_t num_rows) {
+  if (num_rows <= 2) return num_rows;
+  if (num_rows <= 8) return RoundUp(num_rows, 4);
+  if (num_rows <= 64) return RoundUp(num_rows, 8);
+  if (num_rows <= 256) return RoundUp(num_rows, 16);
+  return num_rows <= 512 ? RoundUp(num_rows, 64) : 0;
+}
+
+bool IsDecodeOnly(const Pass& pass) {
+  if (!pass.scores.empty() || pass.samples.size() != pass.tokens.size()) return false;
+  if (pass.chunks.size() != pass.tokens.size()) return false;
+  for (size_t i = 0; i < pass.samples.size(); ++i) {
+    if (std::cmp_not_equal(pass.samples[i].row, i)) return false;
+  }
+  return true;
+}
+
+Result<bool> PassTables::PlaceTables(const Pass& pass) {
+  int64_t num_entries = 1;
+  for (const Chunk& chunk : pass.chunks) num_entries += std::ssize(chunk.blocks);
+  MemoryPlan plan;
+  plan.Add(4 * shape_.num_rows);
+  positions_ = plan.Add(4 * shape_.num_rows);
+  tables_ = plan.Add(4 * shape_.num_rows);
+  single_ = plan.Add(4 * shape_.num_single);
+  tiles_ = plan.Add(shape_.num_tiles * static_cast<int64_t>(sizeof(QueryTile)));
+  asked_ = plan.Add(4 * shape_.num_questions);
+  questions_ = plan.Add(shape_.num_questions * static_cast<int64_t>(sizeof(Question)));
+  sources_ = plan.Add(4 * shape_.num_rows);
+  blocks_ = plan.Add(4 * num_entries);
+  const int64_t num_bytes = std::max(kLeastBytes, 2 * plan.num_bytes());
+  if (plan.num_bytes() <= host().num_bytes()) return false;
+  Result<PinnedMemory> host = PinnedMemory::Allocate(num_bytes);
+  if (!host.ok()) return host.status();
+  Result<DeviceMemory> device = DeviceMemory::Allocate(num_bytes, "tables");
+  if (!device.ok()) return device.status();
+  copy() = {.host = std::move(*host), .device = std::move(*device)};
+  return true;
+}
+
+Result<bool> PassTables::Build(const Pass& pass, int64_t padded_rows,
+                               std::span<const int32_t> sources, int copy) {
+  shape_ = {};
+  shape_.copy = copy;
+  shape_.num_rows = std::max(padded_rows, std::ssize(pass.tokens));
+  shape_.num_questions = std::ssize(pass.samples) + std::ssize(pass.scores);
+  for (const Chunk& chunk : pass.chunks) {
+    if (chunk.num_tokens == 1) {
+      ++shape_.num_single;
+    } else {
+      shape_.num_tiles += TilesOf(chunk, group_);
+    }
+  }
+  if (padded_rows > 0) shape_.num_single = shape_.num_questions = padded_rows;
+  for (const SampleRequest& sample : pass.samples) {
+    if (sample.options.truncated() && !sample.options.greedy()) shape_.any_truncated = true;
+  }
+  const Result<bool> moved = PlaceTables(pass);
+  if (!moved.ok()) return moved;
+  num_blocks_ = 0;
+  host().As<int32_t>(blocks_)[num_blocks_++] = spare_block_;
+  AddChunks(pass);
+  PadRows(std::ssize(pass.tokens));
+  AddQuestions(pass);
+  AddSources(sources);
+  num_bytes_ = blocks_ + 4 * num_blocks_;
+  return moved;
+}
+
+void PassTables::AddChunks(const Pass& pass) {
+  std::copy(pass.tokens.begin(), pass.tokens.end(), host().As<int32_t>());
+  int32_t row = 0;
+  int64_t single = 0;
+  int64_t tile = 0;
+  for (const Chunk& chunk : pass.chunks) {
+    if (chunk.num_tokens == 1) host().As<int32_t>(single_)[single++] = row;
+    for (int64_t t = 0; chunk.num_tokens > 1 && t < TilesOf(chunk, group_); ++t) {
+      host().As<QueryTile>(tiles_)[tile++] = {
+          .first_row = row,
+          .num_rows = static_cast<int32_t>(chunk.num_tokens),
+          .first_column = static_cast<int32_t>(t * kTileColumns)};
+    }
+    for (int64_t i = 0; i < chunk.num_tokens; ++i, ++row) {
+      host().As<int32_t>(positions_)[row] = static_cast<int32_t>(chunk.start + i);
+      host().As<int32_t>(tables_)[row] = static_cast<int32_t>(num_blocks_);
+    }
+    std::copy(chunk.blocks.begin(), chunk.blocks.end(), host().As<int32_t>(blocks_) + num_blocks_);
+    num_blocks_ += std::ssize(chunk.blocks);
+  }
+}
+
+void PassTables::PadRows(int64_t from) {
+  for (int64_t row = from; row < shape_.num_rows; ++row) {
+    host().As<int32_t>()[row] = 0;
+    host().As<int32_t>(positions_)[row] = 0;
+    host().As<int32_t>(tables_)[row] = 0;
+    host().As<int32_t>(single_)[row] = static_cast<int32_t>(row);
+  }
+}
+
+void PassTables::AddQuestions(const Pass& pass) {
+  int64_t count = 0;
+  const auto add = [&](int64_t row, Question question) {
+    question.row = static_cast<int32_t>(count % kQuestionsAtOnce);
+    host().As<int32_t>(asked_)[count] = static_cast<int32_t>(row);
+    host().As<Question>(questions_)[count++] = question;
+  };
+  for (const SampleRequest& sample : pass.samples) add(sample.row, QuestionOf(sample));
+  for (const ScoreRequest& score : pass.scores) add(score.row, QuestionOf(score));
+  Question greedy;
+  greedy.greedy = 1;
+  while (count < shape_.num_questions) add(count, greedy);
+}
+
+void PassTables::AddSources(std::span<const int32_t> sources) {
+  int32_t* const all = host().As<int32_t>(sources_);
+  std::fill_n(std::ranges::copy(sources, all).out, shape_.num_rows - std::ssize(sources),
+              kOwnToken);
+}
+
+Status PassTables::Upload(cudaStream_t stream) const {
+  return ToStatus(cudaMemcpyAsync(device().at(), host().As<char>(), static_cast<size_t>(num_bytes_),
+                                  cudaMemcpyHostToDevice, stream),
+                  "tables");
+}
+
+RowTables PassTables::rows() const {
+  return {.tokens = device().As<int32_t>(),
+          .positions = device().As<int32_t>(positions_),
+          .tables = device().As<int32_t>(tables_),
+          .blocks = device().As<int32_t>(blocks_)};
+}
+
+AdvanceArguments PassTables::advance(const Answer* answers) const {
+  return {.sources = device().As<int32_t>(sources_),
+          .answers = answers,
+          .num_rows = shape_.num_rows,
+          .tokens = device().As<int32_t>(),
+          .positions = device().As<int32_t>(positions_),
+          .tables = device().As<int32_t>(tables_)};
+}
+
+}  // namespace pace::cuda

@@ -1,0 +1,101 @@
+// PassTables: what a pass tells the kernels, in one buffer and one copy.
+//
+// Where each table lies in the buffer depends on the shape alone, so a graph
+// that was captured for a shape serves every pass of that shape.
+// Thread-safety: none.
+#ifndef PACE_MODEL_CUDA_DECODE_PASS_TABLES_H_
+#define PACE_MODEL_CUDA_DECODE_PASS_TABLES_H_
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/cuda/decode/answer_kernels.h"
+#include "model/cuda/decode/attention_kernels.h"
+#include "model/cuda/device_memory.h"
+#include "model/cuda/kernels.h"
+#include "model/decoder.h"
+
+namespace pace::cuda {
+
+// The sizes that kernels are launched with.
+struct PassShape {
+  int64_t num_rows = 0;
+  int64_t num_single = 0;  // rows that are a chunk of their own
+  int64_t num_tiles = 0;
+  int64_t num_questions = 0;
+  bool any_truncated = false;
+  int copy = 0;  // of PassTables
+  friend auto operator<=>(const PassShape&, const PassShape&) = default;
+};
+
+// Rows of a padded pass of this many rows: few different ones, and graphs for
+// each. 0: too many.
+int64_t PaddedRows(int64_t num_rows);
+
+// True where every chunk is one row that asks for one sample, in order.
+bool IsDecodeOnly(const Pass& pass);
+
+class PassTables {
+ public:
+  static constexpr int kNumCopies = 2;
+
+  // `spare_block` is one that no pass names. `group`: heads that share one.
+  PassTables(BlockId spare_block, int64_t group) : spare_block_(spare_block), group_(group) {}
+
+  // Lays the tables out in one of kNumCopies copies; the pass that was there before must
+  // have ended. A pass that IsDecodeOnly is padded to padded_rows with rows of the spare
+  // block; its rows take their tokens from the answers that `sources` names, if it is
+  // not empty. True where the buffer on the device moved.
+  Result<bool> Build(const Pass& pass, int64_t padded_rows, std::span<const int32_t> sources,
+                     int copy);
+  Status Upload(cudaStream_t stream) const;
+
+  const PassShape& shape() const { return shape_; }
+  RowTables rows() const;
+  // The rows' tables for Advance, which answers `answers`.
+  AdvanceArguments advance(const Answer* answers) const;
+  const int32_t* single() const { return device().As<int32_t>(single_); }
+  const QueryTile* tiles() const { return device().As<QueryTile>(tiles_); }
+  const int32_t* asked() const { return device().As<int32_t>(asked_); }
+  const Question* questions() const { return device().As<Question>(questions_); }
+
+ private:
+  Result<bool> PlaceTables(const Pass& pass);
+  void AddChunks(const Pass& pass);
+  void PadRows(int64_t from);
+  void AddQuestions(const Pass& pass);
+  void AddSources(std::span<const int32_t> sources);
+
+  const BlockId spare_block_;
+  const int64_t group_;
+  PassShape shape_;
+  struct Copy {
+    PinnedMemory host;
+    DeviceMemory device;
+  };
+  Copy& copy() { return copies_[static_cast<size_t>(shape_.copy)]; }
+  const PinnedMemory& host() const { return copies_[static_cast<size_t>(shape_.copy)].host; }
+  const DeviceMemory& device() const { return copies_[static_cast<size_t>(shape_.copy)].device; }
+
+  int64_t num_bytes_ = 0;
+  int64_t positions_ = 0;  // offsets; tokens come first
+  int64_t tables_ = 0;
+  int64_t single_ = 0;
+  int64_t tiles_ = 0;
+  int64_t asked_ = 0;
+  int64_t questions_ = 0;
+  int64_t sources_ = 0;
+  int64_t blocks_ = 0;      // the first is the spare block
+  int64_t num_blocks_ = 0;  // entries that are filled
+  std::array<Copy, kNumCopies> copies_;
+};
+
+// Questions whose logits are there at once.
+inline constexpr int64_t kQuestionsAtOnce = 256;
+
+}  // namespace pace::cuda
+
+#endif  // PACE_MODEL_CUDA_DECODE_PASS_TABLES_H_

@@ -1,0 +1,84 @@
+// Products of few rows, and mixtures of experts. See kernels.h.
+#ifndef PACE_MODEL_CUDA_DECODE_PRODUCT_KERNELS_H_
+#define PACE_MODEL_CUDA_DECODE_PRODUCT_KERNELS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "model/cuda/kernels.h"
+
+namespace pace::cuda {
+
+// Rows of x times the rows of `weight`, for few rows of x: limited by reading
+// the weights once. Halves.
+enum class StreamOutput {
+  kStore,  // out = sum, float
+  kAdd,    // out += sum + bias, float
+  kGate,   // out = silu(gate) * up, halves; weight holds gate's rows, then up's
+};
+// Rows that choose the same expert, at most eight at a time.
+struct ExpertGroup {
+  int32_t expert = 0;
+  int32_t num_slots = 0;
+  int32_t slots[8] = {};  // row * num_chosen + choice
+};
+struct StreamArguments {
+  const void* weight = nullptr;
+  int64_t num_outputs = 0;  // kGate: of `out`
+  int64_t num_inputs = 0;   // stride of weight; a multiple of 8
+  const float* bias = nullptr;
+  // x: halves; or, with norm_weight, floats to be normed on the way.
+  const void* x = nullptr;
+  int64_t x_stride = 0;
+  int64_t num_rows = 0;
+  const float* norm_weight = nullptr;
+  int64_t norm_width = 0;
+  float epsilon = 0;
+  void* out = nullptr;
+  int64_t out_stride = 0;
+  StreamOutput output = StreamOutput::kStore;
+  // With groups: out has a row per slot; x one per slot, or per row where
+  // slots_per_row is not 1. Weights of expert e lie e * expert_stride elements on.
+  const ExpertGroup* groups = nullptr;
+  const int32_t* num_groups = nullptr;
+  int64_t max_groups = 0;
+  int64_t expert_stride = 0;
+  int64_t slots_per_row = 1;
+};
+// Most rows of x, without groups; with a norm, which every block computes again
+// and whose width must be a multiple of 4.
+inline constexpr int64_t kMaxStreamRows = 8;
+inline constexpr int64_t kMaxStreamNormRows = 2;
+inline constexpr int64_t kMaxStreamNormInputs = 4096;
+void StreamProduct(const StreamArguments& arguments, cudaStream_t stream);
+
+// The same with groups, for both elements, one warp for an output.
+void PlainExperts(const StreamArguments& arguments, const int32_t* experts, int64_t num_slots,
+                  Element element, cudaStream_t stream);
+
+// Softmax over the router's logits; the likeliest experts and their weights.
+struct RouteArguments {
+  const float* logits = nullptr;
+  int64_t stride = 0;
+  int64_t num_rows = 0;
+  int num_experts = 0;
+  int num_chosen = 0;
+  bool normalize = false;
+  int32_t* experts = nullptr;  // num_rows * num_chosen
+  float* weights = nullptr;
+};
+inline constexpr int kMaxExperts = 1024;
+inline constexpr int kMaxChosen = 16;
+void Route(const RouteArguments& arguments, cudaStream_t stream);
+// Most groups that these slots can form.
+int64_t MaxExpertGroups(int64_t num_slots, int64_t num_experts);
+void GroupSlots(const int32_t* experts, int64_t num_slots, int num_experts, ExpertGroup* groups,
+                int32_t* num_groups, cudaStream_t stream);
+// x[row] += sum over choices of weight * outputs[slot]
+void CombineExperts(float* x, int64_t stride, const float* outputs, const float* weights,
+                    int64_t num_rows, int64_t width, int num_chosen, cudaStream_t stream);
+
+}  // namespace pace::cuda
+
+#endif  // PACE_MODEL_CUDA_DECODE_PRODUCT_KERNELS_H_

@@ -1,0 +1,172 @@
+#include "model/cuda/decode/weight_layout.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+
+namespace pace::cuda {
+
+// The loader of network.h: the first walk over a network places its tensors,
+// later ones find them.
+class LayoutLoader {
+ public:
+  LayoutLoader(WeightLayout& layout, char* base) : layout_(layout), base_(base) {}
+
+  CudaOps::Matrix Stack(const std::vector<std::string>& names) {
+    const WeightLayout::Stacked placed = layout_.PlaceMatrix(names);
+    return {
+        .weight = base_ + placed.weight,
+        .num_outputs = placed.num_outputs,
+        .num_inputs = placed.num_inputs,
+        .bias = placed.bias < 0 ? nullptr : reinterpret_cast<const float*>(base_ + placed.bias)};
+  }
+  CudaOps::Matrix GateUp(const std::string& gate, const std::string& up) {
+    return Stack({gate, up});
+  }
+  CudaOps::Matrix Embedding(const std::string& name) { return Stack({name}); }
+  CudaOps::Vector Load(const std::string& name) {
+    return reinterpret_cast<const float*>(base_ + layout_.PlaceVector(name + ".weight"));
+  }
+
+ private:
+  WeightLayout& layout_;
+  char* base_;
+};
+
+namespace {
+
+Source SourceOf(Dtype dtype) {
+  if (dtype == Dtype::kF32) return Source::kF32;
+  return dtype == Dtype::kF16 ? Source::kF16 : Source::kBF16;
+}
+
+// A stream for one upload.
+class UploadStream {
+ public:
+  static Result<UploadStream> Create() {
+    UploadStream stream;
+    PACE_RETURN_IF_ERROR(
+        ToStatus(cudaStreamCreateWithFlags(&stream.stream_, cudaStreamNonBlocking), "stream"));
+    return stream;
+  }
+  UploadStream(UploadStream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  UploadStream& operator=(UploadStream&&) = delete;
+  ~UploadStream() {
+    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
+  }
+  cudaStream_t get() const { return stream_; }
+  Status Finish() const {
+    PACE_RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream_), "weights"));
+    return ToStatus(cudaGetLastError(), "weights");
+  }
+
+ private:
+  UploadStream() = default;
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace
+
+WeightLayout::WeightLayout(const ModelConfig& config, Element element)
+    : config_(config), element_(element) {
+  for (Parameter& parameter : ParametersOf(config)) {
+    shapes_[parameter.name] = std::move(parameter.shape);
+  }
+  LayoutLoader loader(*this, nullptr);
+  LoadNetwork<CudaOps>(config, loader);
+}
+
+NetworkWeights<CudaOps> WeightLayout::At(char* base) const {
+  WeightLayout placed = *this;
+  LayoutLoader loader(placed, base);
+  return LoadNetwork<CudaOps>(config_, loader);
+}
+
+WeightLayout::Stacked WeightLayout::PlaceMatrix(const std::vector<std::string>& names) {
+  const std::string& key = names.front();
+  const auto found = matrices_.find(key);
+  if (found != matrices_.end()) return found->second;
+  Stacked stacked;
+  bool has_bias = false;
+  for (const std::string& name : names) {
+    const std::vector<int64_t>& shape = shapes_.at(name + ".weight");
+    stacked.num_outputs += shape[0];
+    stacked.num_inputs = StrideOf(shape[1]);
+    has_bias = has_bias || shapes_.contains(name + ".bias");
+  }
+  stacked.weight = plan_.Add(stacked.num_outputs * stacked.num_inputs * BytesOf(element_));
+  if (has_bias) stacked.bias = plan_.Add(4 * stacked.num_outputs);
+  int64_t row = 0;
+  for (const std::string& name : names) {
+    const std::vector<int64_t>& shape = shapes_.at(name + ".weight");
+    tensors_.push_back({.name = name + ".weight",
+                        .offset = stacked.weight + row * stacked.num_inputs * BytesOf(element_),
+                        .num_rows = shape[0],
+                        .width = shape[1],
+                        .element = element_});
+    if (shapes_.contains(name + ".bias")) {
+      tensors_.push_back({.name = name + ".bias",
+                          .offset = stacked.bias + 4 * row,
+                          .num_rows = 1,
+                          .width = shape[0]});
+    }
+    row += shape[0];
+  }
+  matrices_[key] = stacked;
+  return stacked;
+}
+
+int64_t WeightLayout::PlaceVector(const std::string& name) {
+  const auto found = vectors_.find(name);
+  if (found != vectors_.end()) return found->second;
+  const int64_t width = shapes_.at(name)[0];
+  const int64_t offset = plan_.Add(4 * width);
+  tensors_.push_back({.name = name, .offset = offset, .num_rows = 1, .width = width});
+  vectors_[name] = offset;
+  return offset;
+}
+
+Status WeightLayout::Upload(const WeightSet& weights, char* base) const {
+  const Result<UploadStream> stream = UploadStream::Create();
+  if (!stream.ok()) return stream.status();
+  size_t largest = 0;
+  for (const Tensor& tensor : tensors_) {
+    largest = std::max(largest, weights.Get(tensor.name).bytes.size());
+  }
+  // Elements change their type on the device.
+  const Result<DeviceMemory> raw =
+      DeviceMemory::Allocate(static_cast<int64_t>(largest), "weights on their way");
+  if (!raw.ok()) return raw.status();
+  for (const Tensor& tensor : tensors_) {
+    const TensorView& view = weights.Get(tensor.name);
+    PACE_RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(raw->at(), view.bytes.data(), view.bytes.size(),
+                                                  cudaMemcpyHostToDevice, stream->get()),
+                                  tensor.name));
+    ConvertRows(raw->at(), SourceOf(view.dtype), tensor.num_rows, tensor.width,
+                base + tensor.offset, tensor.stride(), tensor.element, stream->get());
+  }
+  return stream->Finish();
+}
+
+void WeightLayout::Convert(const WeightSet& weights, char* base, cudaStream_t stream) const {
+  for (const Tensor& tensor : tensors_) {
+    const TensorView& view = weights.Get(tensor.name);
+    ConvertRows(view.bytes.data(), SourceOf(view.dtype), tensor.num_rows, tensor.width,
+                base + tensor.offset, tensor.stride(), tensor.element, stream);
+  }
+}
+
+Status WeightLayout::FillRandom(uint64_t seed, double deviation, char* base) const {
+  const Result<UploadStream> stream = UploadStream::Create();
+  if (!stream.ok()) return stream.status();
+  for (const Tensor& tensor : tensors_) {
+    const bool is_norm = tensor.name.find("norm") != std::string::npos;
+    cuda::FillRandom(base + tensor.offset, tensor.element, tensor.num_rows, tensor.width,
+                     tensor.stride(), ++seed, is_norm ? 1.0F : 0.0F, static_cast<float>(deviation),
+                     stream->get());
+  }
+  return stream->Finish();
+}
+
+}  // namespace pace::cuda

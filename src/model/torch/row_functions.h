@@ -1,0 +1,31 @@
+// The differentiable pieces of a layer that are worth one pass over memory.
+//
+// Composed from tensor operations each would read and write its rows many times.
+// For float32 and bf16 they are kernels of our own, forward and backward: on the
+// CPU those of gradient/, on a GPU those of cuda/. For all else, the composition.
+// Tests hold one against the other.
+// Thread-safety: as LibTorch's operations.
+#ifndef PACE_MODEL_TORCH_ROW_FUNCTIONS_H_
+#define PACE_MODEL_TORCH_ROW_FUNCTIONS_H_
+
+#include <ATen/ATen.h>
+
+namespace pace {
+
+// Whether the CPU's kernels compute on such a tensor.
+bool HasKernels(const at::Tensor& x);
+
+// weight * x / sqrt(mean(x^2) + epsilon) along the last dimension; sums are
+// float32 at least, the result has the dtype of x.
+at::Tensor RmsNormRows(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
+// silu(gate) * up, where a row holds all gates and then all ups.
+at::Tensor GatedRows(const at::Tensor& gate_up);
+
+// The compositions.
+at::Tensor ComposedRmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+at::Tensor ComposedGate(const at::Tensor& gate_up);
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_TORCH_ROW_FUNCTIONS_H_

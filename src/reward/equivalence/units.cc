@@ -1,0 +1,197 @@
+#include "reward/equivalence/units.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "reward/python_characters.h"
+
+namespace pace::equiv {
+namespace {
+
+constexpr size_t kNone = std::string_view::npos;
+
+const std::set<std::string_view>& Units() {
+  static const std::set<std::string_view> units = {
+      // one letter each: metres, seconds, hours, grams, litres, ...
+      "m", "s", "h", "g", "l", "t", "d", "c", "o",
+      // length, area, volume
+      "mm", "cm", "dm", "km", "mt", "mtr", "metre", "meter", "centimeter", "centimetre",
+      "kilometer", "kilometre", "millimeter", "inch", "ft", "foot", "feet", "yard", "mile", "sq",
+      "square", "cubic", "cube", "cu", "cc", "acre", "hectare", "are", "gal", "gallon", "liter",
+      "litre", "lt", "surface", "unit",
+      // time
+      "sec", "second", "min", "minute", "hr", "hour", "day", "week", "month", "year", "yr", "am",
+      "pm", "noon",
+      // weight, speed, angle, electricity
+      "kg", "gm", "gram", "kilogram", "lb", "pound", "ounce", "oz", "ton", "mph", "kmph", "kmh",
+      "deg", "degree", "radian", "rad", "ohm", "th", "st", "rd", "nd",
+      // money
+      "cent", "dollar", "rupee", "rs", "euro", "yuan", "usd", "buck",
+      // things
+      "point", "digit", "meal", "edge", "student", "ticket", "multiple", "integer", "way", "tile",
+      "toy", "coin", "apple", "monkey", "soldier", "man", "men", "woman", "women", "child",
+      "children", "people", "person", "mark", "number", "pie", "prime", "round", "ratio", "piece",
+      "book", "pen", "box", "boxe", "car", "ball", "marble", "page", "time", "step", "profit",
+      "loss", "gain", "increase", "decrease", "more", "less", "rise", "excess", "pure", "east",
+      "west", "north", "south", "per", "by"};
+  return units;
+}
+
+bool IsAsciiLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return lower;
+}
+
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool IsNumber(std::string_view text) {
+  return text.find_first_not_of("+-0123456789.,") == kNone;
+}
+
+// Drops "^2", "^{2}" or a superscript digit from the end.
+std::string_view WithoutPower(std::string_view text) {
+  for (const std::string_view power : {"^2", "^3", "^{2}", "^{3}", "\u00b2", "\u00b3"}) {
+    if (text.ends_with(power)) return text.substr(0, text.size() - power.size());
+  }
+  return text;
+}
+
+// A number may stand before a unit; an operator or an open bracket wants more.
+bool MayEndHere(std::string_view text) {
+  if (text.empty()) return false;
+  const char last = text.back();
+  if (std::string_view("+-*/=^_({[,;:<>&|\\").find(last) != kNone) return false;
+  size_t begin = text.size();
+  while (begin > 0 && IsAsciiLetter(text[begin - 1])) --begin;
+  if (begin == 0 || text[begin - 1] != '\\') return true;
+  const std::string_view command = text.substr(begin);
+  return command != "cdot" && command != "times" && command != "div" && command != "pm" &&
+         command != "cup" && command != "cap" && command != "in" && command != "le" &&
+         command != "leq" && command != "ge" && command != "geq" && command != "neq" &&
+         command != "frac" && command != "sqrt";
+}
+
+// Whether the words in a \text{...} say more than what is counted: "or more".
+bool SayMore(std::string_view words) {
+  static constexpr std::string_view kMore[] = {
+      "or", "than", "least", "most", "not",       "no", "mod",    "base",
+      "if", "when", "for",   "and",  "remainder", "r",  "matrix", "matrices"};
+  for (size_t at = 0; at < words.size();) {
+    size_t end = at;
+    while (end < words.size() && IsAsciiLetter(words[end])) ++end;
+    const std::string word = Lower(words.substr(at, end - at));
+    if (std::find(std::begin(kMore), std::end(kMore), word) != std::end(kMore)) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+// The text before a \text{...} or \mbox{...} that ends it; all of it where none
+// does.
+std::string_view WithoutTextUnit(std::string_view text) {
+  const std::string_view unpowered = WithoutPower(text);
+  if (unpowered.empty() || unpowered.back() != '}') return text;
+  int depth = 0;
+  for (size_t at = unpowered.size(); at-- > 0;) {
+    if (unpowered[at] == '}') ++depth;
+    if (unpowered[at] != '{' || --depth > 0) continue;
+    for (const std::string_view command : {"\\text", "\\mbox", "\\textbf", "\\mathrm", "\\textrm",
+                                           "\\mathbf", "\\textit", "\\mathit", "\\textnormal"}) {
+      const std::string_view before = StripSpace(unpowered.substr(0, at));
+      if (!before.ends_with(command)) continue;
+      const std::string_view kept = StripSpace(before.substr(0, before.size() - command.size()));
+      return MayEndHere(kept) && !SayMore(unpowered.substr(at)) ? kept : text;
+    }
+    return text;
+  }
+  return text;
+}
+
+// The text before "km/h", of which the slash is at `slash`; all of it where what stands
+// before that is no unit.
+std::string_view WithoutRate(std::string_view text, size_t slash) {
+  size_t begin = slash;
+  while (begin > 0 && IsAsciiLetter(text[begin - 1])) --begin;
+  const std::string_view kept = StripSpace(text.substr(0, begin));
+  const bool is_unit = begin > 0 && text[begin - 1] == ' ' && !kept.empty() &&
+                       IsDigit(kept.back()) && IsUnitWord(text.substr(begin, slash - begin));
+  return is_unit ? kept : text;
+}
+
+// The text before a unit word that ends it.
+std::string_view WithoutUnitWord(std::string_view text) {
+  const std::string_view unpowered = WithoutPower(text);
+  size_t begin = unpowered.size();
+  while (begin > 0 && IsAsciiLetter(unpowered[begin - 1])) --begin;
+  const std::string_view word = unpowered.substr(begin);
+  if (word.empty() || begin == 0 || !IsUnitWord(word)) return text;
+  // A power belongs to the unit only where it cannot be a variable's.
+  if (unpowered.size() != text.size() && word.size() < 2 && word != "m") return text;
+  const char before = unpowered[begin - 1];
+  if (before == '/') return WithoutRate(text, begin - 1);
+  const std::string_view kept = StripSpace(unpowered.substr(0, begin));
+  if (!MayEndHere(kept)) return text;
+  // "3t" is a product and "3 t" a weight.
+  if (word.size() == 1) return before == ' ' && IsNumber(kept) ? kept : text;
+  const bool behind_number = IsDigit(kept.back()) || kept.back() == '}';
+  return behind_number || before == ' ' ? kept : text;
+}
+
+// The last word in lower case, without points: "10\\text{ a.m.}" ends in "am".
+std::string LastWord(std::string_view text) {
+  constexpr std::string_view kAround = " \t\r\n.,;!$})]*";
+  const size_t last = text.find_last_not_of(kAround);
+  if (last == kNone) return "";
+  size_t begin = last + 1;
+  while (begin > 0 && (IsAsciiLetter(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+  std::string word = Lower(text.substr(begin, last + 1 - begin));
+  std::erase(word, '.');
+  return word;
+}
+
+}  // namespace
+
+bool EndInOpposites(std::string_view one, std::string_view other) {
+  static constexpr std::pair<std::string_view, std::string_view> kOpposites[] = {
+      {"am", "pm"},           {"profit", "loss"}, {"gain", "loss"},  {"increase", "decrease"},
+      {"rise", "fall"},       {"more", "less"},   {"east", "west"},  {"north", "south"},
+      {"above", "below"},     {"up", "down"},     {"left", "right"}, {"positive", "negative"},
+      {"maximum", "minimum"},
+  };
+  const std::string word = LastWord(one);
+  const std::string against = LastWord(other);
+  return std::any_of(std::begin(kOpposites), std::end(kOpposites), [&](const auto& pair) {
+    return (pair.first == word && pair.second == against) ||
+           (pair.second == word && pair.first == against);
+  });
+}
+
+bool IsUnitWord(std::string_view word) {
+  const std::string lower = Lower(word);
+  const auto known = [](std::string_view text) { return Units().contains(text); };
+  if (known(lower)) return true;
+  if (lower.size() > 2 && lower.ends_with("s") && known(lower.substr(0, lower.size() - 1))) {
+    return true;
+  }
+  return lower.size() > 3 && lower.ends_with("es") && known(lower.substr(0, lower.size() - 2));
+}
+
+std::string WithoutUnits(std::string_view text) {
+  constexpr int kMaxWords = 3;
+  text = WithoutTextUnit(StripSpace(text));
+  for (int i = 0; i < kMaxWords; ++i) text = WithoutUnitWord(StripSpace(text));
+  return std::string(StripSpace(text));
+}
+
+}  // namespace pace::equiv

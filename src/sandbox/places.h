@@ -1,0 +1,34 @@
+// Places: how many programs are under way at once.
+//
+// A semaphore that poll can wait for, so that a caller who gives up stops waiting.
+// Thread-safety: Take and Give may be called from any thread.
+#ifndef PACE_SANDBOX_PLACES_H_
+#define PACE_SANDBOX_PLACES_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "core/file_descriptor.h"
+#include "core/status.h"
+#include "sandbox/program.h"
+
+namespace pace {
+
+class Places {
+ public:
+  // REQUIRES: 1 <= count
+  static Result<Places> Make(int64_t count);
+
+  // True: a place is the caller's until Give. False: it was cancelled first. An
+  // error: none became free for ten minutes.
+  Result<bool> Take(const Cancellation& cancellation) const;
+  void Give() const;
+
+ private:
+  explicit Places(FileDescriptor free) : free_(std::move(free)) {}
+  FileDescriptor free_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_SANDBOX_PLACES_H_

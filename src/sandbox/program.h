@@ -1,0 +1,79 @@
+// What a program is to its runner: the request, the result, and the interface
+// that our own sandbox and a remote one share.
+//
+//   ProgramRequest request;
+//   request.code = "print(6 * 7)";
+//   Result<ProgramResult> result = runner.Run(request, {});
+//   // result->outcome == ProgramOutcome::kFinished, result->out == "42\n"
+//
+// Whatever the program does is a ProgramResult. A Status means that the runner
+// failed: no answer about the program can be given.
+#ifndef PACE_SANDBOX_PROGRAM_H_
+#define PACE_SANDBOX_PROGRAM_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/cancellation.h"
+#include "core/clock.h"
+#include "core/status.h"
+
+namespace pace {
+
+struct ProgramFile {
+  std::string path;  // relative to the program's working folder, no ".." in it
+  std::string content;
+};
+
+struct ProgramRequest {
+  std::string code{};   // Python source, self-contained
+  std::string input{};  // what it reads from stdin
+  // None: what the runner's options say.
+  std::optional<Seconds> timeout{};
+  std::optional<int64_t> memory_bytes{};
+  // Put into the working folder before it starts.
+  std::vector<ProgramFile> files{};
+  // Read back from there afterwards; those that are missing, or too large, are
+  // left out.
+  std::vector<std::string> fetch{};
+};
+
+enum class ProgramOutcome {
+  kFinished,   // it ended by itself: return_code says how
+  kTimeLimit,  // it was ended at its deadline
+  kCancelled,  // the caller gave up
+};
+
+struct ProgramResult {
+  ProgramOutcome outcome = ProgramOutcome::kFinished;
+  // The exit code; -N after signal N. None unless kFinished.
+  std::optional<int64_t> return_code{};
+  // The first max_output_bytes of each stream, bytes as they came.
+  std::string out{};
+  std::string error{};
+  bool out_cut = false;
+  bool error_cut = false;
+  Seconds time{0};  // from the program's start to its end
+  std::vector<ProgramFile> files{};
+};
+
+// Thread-safety: Run may be called from any thread; calls beyond what the runner
+// does at once wait their turn.
+class ProgramRunner {
+ public:
+  virtual ~ProgramRunner() = default;
+  virtual Result<ProgramResult> Run(const ProgramRequest& request,
+                                    const Cancellation& cancellation) = 0;
+  // One line about what holds programs, for the log; empty: nothing to say.
+  virtual std::string Description() const { return ""; }
+};
+
+// Whether a file's path stays inside the working folder.
+Status CheckProgramPath(const std::string& path);
+
+}  // namespace pace
+
+#endif  // PACE_SANDBOX_PROGRAM_H_

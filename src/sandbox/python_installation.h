@@ -1,0 +1,29 @@
+// Where a Python lives: what has to be visible for it to run, and no more.
+#ifndef PACE_SANDBOX_PYTHON_INSTALLATION_H_
+#define PACE_SANDBOX_PYTHON_INSTALLATION_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/status.h"
+
+namespace pace {
+
+struct PythonInstallation {
+  std::string executable;  // absolute, as that Python names itself
+  // Folders that hold it, its library and its packages; absolute, none inside
+  // another, none inside /usr.
+  std::vector<std::string> folders;
+};
+
+// Starts it once and asks. `python` is a path, or a name to look up in PATH.
+Result<PythonInstallation> FindPython(const std::string& python);
+
+// Reads that answer: JSON with `executable`, `folders` and `version`.
+// `home` is the one folder, with those above it, that must stay out of sight.
+Result<PythonInstallation> ReadPythonInstallation(std::string_view answer, std::string_view home);
+
+}  // namespace pace
+
+#endif  // PACE_SANDBOX_PYTHON_INSTALLATION_H_

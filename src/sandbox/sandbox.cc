@@ -1,0 +1,192 @@
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "sandbox/isolation_probe.h"
+#include "sandbox/program_control.h"
+#include "sandbox/program_watch.h"
+
+namespace pace {
+namespace {
+
+constexpr int kAttempts = 3;
+
+Status CheckRequest(const ProgramRequest& request) {
+  for (const ProgramFile& file : request.files) PACE_RETURN_IF_ERROR(CheckProgramPath(file.path));
+  for (const std::string& path : request.fetch) PACE_RETURN_IF_ERROR(CheckProgramPath(path));
+  if (request.timeout.has_value() && !(request.timeout->count() > 0)) {
+    return InvalidArgument("timeout = ", request.timeout->count(), ": must be > 0 s");
+  }
+  if (request.memory_bytes.has_value() && *request.memory_bytes <= 0) {
+    return InvalidArgument("memory_bytes = ", *request.memory_bytes, ": must be > 0");
+  }
+  return Status::Ok();
+}
+
+Result<FileDescriptor> InputOf(const std::string& input) {
+  if (!input.empty()) return SealedFile(input);
+  FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!null.valid()) return ErrnoStatus("/dev/null");
+  return null;
+}
+
+ProgramResult CancelledBeforeStart() {
+  ProgramResult result;
+  result.outcome = ProgramOutcome::kCancelled;
+  return result;
+}
+
+}  // namespace
+
+class Sandbox::Place {
+ public:
+  explicit Place(Sandbox& sandbox) : sandbox_(sandbox) {
+    MutexLock lock(sandbox_.mutex_);
+    index_ = sandbox_.places_.back();
+    sandbox_.places_.pop_back();
+  }
+  ~Place() {
+    {
+      MutexLock lock(sandbox_.mutex_);
+      sandbox_.places_.push_back(index_);
+    }
+    sandbox_.free_places_.Give();
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  int64_t index() const { return index_; }
+
+ private:
+  Sandbox& sandbox_;
+  int64_t index_ = 0;
+};
+
+bool NamesModule(const std::string& code, const std::vector<std::string>& modules) {
+  for (const std::string& module : modules) {
+    if (code.find(module) != std::string::npos) return true;
+  }
+  return false;
+}
+
+Result<std::unique_ptr<Sandbox>> Sandbox::Start(const SandboxOptions& options) {
+  PACE_RETURN_IF_ERROR(options.Validate());
+  const bool isolated = options.mode == SandboxMode::kIsolated;
+  if (isolated) PACE_RETURN_IF_ERROR(RequireIsolation(ProbeIsolation()));
+  Result<PythonInstallation> python = FindPython(options.python);
+  if (!python.ok()) return python.status().At("sandbox");
+  Result<Places> places = Places::Make(options.max_programs);
+  if (!places.ok()) return places.status().At("sandbox");
+  auto sandbox = std::unique_ptr<Sandbox>(
+      new Sandbox(options, std::move(python).value(), std::move(places).value()));
+  if (isolated && options.control_groups) {
+    sandbox->groups_ = ControlGroups::Make(options.max_programs, options.max_processes);
+  }
+  {
+    MutexLock lock(sandbox->mutex_);
+    for (int64_t place = options.max_programs; place-- > 0;) sandbox->places_.push_back(place);
+  }
+  // One program through, so that what does not work here is known now.
+  const Result<ProgramResult> first = sandbox->Run({.code = "print(1)"}, {});
+  if (!first.ok()) return first.status();
+  if (first->out != "1\n") {
+    return Unavailable("sandbox: a first program does not run: ", first->error.substr(0, 300));
+  }
+  if (!options.warm_modules.empty()) {
+    const Result<std::shared_ptr<Zygote>> warm = sandbox->ZygoteFor(options.warm_modules[0]);
+    if (!warm.ok()) return warm.status();
+    sandbox->warm_modules_ = (*warm)->modules();
+  }
+  return sandbox;
+}
+
+Result<std::shared_ptr<Zygote>> Sandbox::ZygoteFor(const std::string& code) {
+  const bool warm = NamesModule(code, options_.warm_modules);
+  MutexLock lock(mutex_);
+  std::shared_ptr<Zygote>& zygote = warm ? warm_ : plain_;
+  if (zygote != nullptr && zygote->alive()) return zygote;
+  Result<std::unique_ptr<Zygote>> started =
+      Zygote::Start(options_, python_, warm ? options_.warm_modules : std::vector<std::string>(),
+                    groups_ != nullptr && groups_->bounds_processor());
+  if (!started.ok()) return started.status();
+  zygote = std::move(started).value();
+  return zygote;
+}
+
+Result<ProgramResult> Sandbox::Run(const ProgramRequest& request,
+                                   const Cancellation& cancellation) {
+  PACE_RETURN_IF_ERROR(CheckRequest(request));
+  const Result<bool> taken = free_places_.Take(cancellation);
+  if (!taken.ok()) return taken.status().At("sandbox");
+  if (!*taken) return CancelledBeforeStart();
+  const Place place(*this);
+  for (int attempt = 1;; ++attempt) {
+    Result<ProgramResult> result = RunOnce(request, place.index(), cancellation);
+    if (result.ok() || result.status().code() != StatusCode::kUnavailable) return result;
+    if (attempt == kAttempts) return result;
+  }
+}
+
+Result<ProgramResult> Sandbox::RunOnce(const ProgramRequest& request, int64_t place,
+                                       const Cancellation& cancellation) {
+  const int64_t memory = request.memory_bytes.value_or(options_.memory_bytes);
+  Result<FileDescriptor> input = InputOf(request.input);
+  if (!input.ok()) return input.status();
+  const Result<FileDescriptor> text = SealedFile(ProgramRequestText(request, memory));
+  if (!text.ok()) return text.status();
+  Result<DescriptorPair> control = MakeSocketPair(SOCK_STREAM);
+  if (!control.ok()) return control.status();
+  Result<DescriptorPair> out = MakePipe();
+  if (!out.ok()) return out.status();
+  Result<DescriptorPair> error = MakePipe();
+  if (!error.ok()) return error.status();
+  ProgramDescriptors program{.place = place,
+                             .control = control->second.get(),
+                             .request = text->get(),
+                             .input = input->get(),
+                             .out = out->second.get(),
+                             .error = error->second.get()};
+  if (groups_ != nullptr) {
+    if (!groups_->SetMemory(place, memory)) {
+      return DataLoss("sandbox: the memory limit of a control group cannot be set");
+    }
+    program.memory_events = groups_->MemoryEvents(place);
+    program.memberships = groups_->Memberships(place);
+  }
+  {
+    const Result<std::shared_ptr<Zygote>> zygote = ZygoteFor(request.code);
+    if (!zygote.ok()) return zygote.status();
+    PACE_RETURN_IF_ERROR((*zygote)->Launch(program));
+  }
+  // The program's ends are its own now: a stream ends when it closes them.
+  control->second.Close();
+  out->second.Close();
+  error->second.Close();
+  return WatchProgram({.control = std::move(control->first),
+                       .out = std::move(out->first),
+                       .error = std::move(error->first)},
+                      {.timeout = request.timeout.value_or(options_.timeout),
+                       .max_output_bytes = options_.max_output_bytes,
+                       .ask_first = options_.mode == SandboxMode::kUnsafe},
+                      cancellation);
+}
+
+std::string Sandbox::Description() const {
+  if (options_.mode == SandboxMode::kUnsafe) {
+    return "NOT isolated (tools.sandbox: unsafe): programs see this machine's files and network";
+  }
+  if (groups_ == nullptr) {
+    return "isolated, without control groups: memory is bounded per process and its sum watched "
+           "every 50 ms, not bounded exactly; processor time by niceness alone";
+  }
+  return Concat("isolated, with control groups ", groups_->is_unified() ? "v2" : "v1",
+                ": memory of a program, kernel memory and /tmp included, and processes are bounded",
+                groups_->bounds_processor() ? ", processor time is shared fairly"
+                                            : "; processor time by niceness alone");
+}
+
+}  // namespace pace

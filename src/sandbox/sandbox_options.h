@@ -1,0 +1,54 @@
+// Limits and place of the programs that a sandbox runs.
+#ifndef PACE_SANDBOX_SANDBOX_OPTIONS_H_
+#define PACE_SANDBOX_SANDBOX_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/status.h"
+
+namespace pace {
+
+enum class SandboxMode {
+  // Namespaces, seccomp and limits, or no sandbox at all.
+  kIsolated,
+  // Limits alone: the program sees the caller's files and network. For machines
+  // that offer nothing better, and programs that are trusted.
+  kUnsafe,
+};
+
+struct SandboxOptions {
+  SandboxMode mode = SandboxMode::kIsolated;
+
+  // The interpreter; a bare name is looked up in PATH.
+  std::string python = "python3";
+  // Modules that warm interpreters have imported; those that this Python lacks
+  // are left out. A program that names none of them gets an interpreter without.
+  std::vector<std::string> warm_modules = {"sympy", "numpy"};
+
+  // Programs at once; more wait their turn.
+  int64_t max_programs = 16;
+  Seconds timeout{30};
+  // Of a whole program, its kernel memory and /tmp included, by a control group where
+  // one is to be had. Otherwise of each process, by the kernel; what they hold together
+  // is then looked at every 50 ms where /proc can be mounted.
+  int64_t memory_bytes = int64_t{1024} << 20;
+  // Whether to use control groups where they are to be had.
+  bool control_groups = true;
+  // Private /tmp of one program, /dev/shm included.
+  int64_t tmp_bytes = int64_t{128} << 20;
+  int64_t max_file_bytes = int64_t{64} << 20;
+  int64_t max_open_files = 256;
+  // Processes and threads of one program.
+  int64_t max_processes = 64;
+  // Of each stream; the rest is read and dropped.
+  int64_t max_output_bytes = int64_t{1} << 20;
+
+  [[nodiscard]] Status Validate() const;
+};
+
+}  // namespace pace
+
+#endif  // PACE_SANDBOX_SANDBOX_OPTIONS_H_

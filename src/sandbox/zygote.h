@@ -1,0 +1,74 @@
+// Zygote: one warm interpreter, isolated, that forks once per program.
+//
+// It imports its modules at its start and never runs a line of a program itself;
+// each program gets a process of its own in fresh namespaces (zygote.py). When
+// the object goes, or this process dies, the interpreter and everything that it
+// forked die too.
+//
+// Thread-safety: Launch may be called from any thread.
+#ifndef PACE_SANDBOX_ZYGOTE_H_
+#define PACE_SANDBOX_ZYGOTE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/file_descriptor.h"
+#include "core/status.h"
+#include "sandbox/isolated_process.h"
+#include "sandbox/python_installation.h"
+#include "sandbox/sandbox_options.h"
+
+namespace pace {
+
+// What a program starts with; all descriptors are copied.
+struct ProgramDescriptors {
+  int64_t place = 0;
+  int control = -1;  // the other end hears how it went
+  int request = -1;
+  int input = -1;
+  int out = -1;
+  int error = -1;
+  // Of the place's control groups, where there are any.
+  int memory_events = -1;
+  std::vector<int> memberships{};
+};
+
+class Zygote {
+ public:
+  // Returns when it has imported `modules`; those that are missing are left out.
+  // processor_group: the places' control groups bound what programs take of the
+  // processor; otherwise their first processes do.
+  static Result<std::unique_ptr<Zygote>> Start(const SandboxOptions& options,
+                                               const PythonInstallation& python,
+                                               const std::vector<std::string>& modules,
+                                               bool processor_group);
+
+  // False once the interpreter is gone: start another.
+  bool alive() const;
+
+  // An error means that it is gone.
+  Status Launch(const ProgramDescriptors& program);
+
+  const std::vector<std::string>& modules() const { return modules_; }
+  pid_t pid() const { return process_.pid(); }
+
+ private:
+  Zygote(FileDescriptor command, IsolatedProcess process)
+      : process_(std::move(process)), command_(std::move(command)) {}
+
+  Status WaitUntilReady();
+
+  IsolatedProcess process_;
+  FileDescriptor command_;
+  std::vector<std::string> modules_;
+};
+
+// zygote.py and what it needs, which travel inside the program.
+std::string_view ZygoteSource();
+
+}  // namespace pace
+
+#endif  // PACE_SANDBOX_ZYGOTE_H_

@@ -1,0 +1,71 @@
+#include "text/tokenizer/normalizer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/printable.h"
+
+namespace pace {
+
+Result<Normalizer> Normalizer::Build(const TokenizerComponent& component) {
+  Normalizer built;
+  PACE_RETURN_IF_ERROR(built.Add(component));
+  return built;
+}
+
+Status Normalizer::Add(const TokenizerComponent& component) {
+  constexpr std::pair<std::string_view, NormalForm> kForms[] = {
+      {"NFC", NormalForm::kNfc},
+      {"NFD", NormalForm::kNfd},
+      {"NFKC", NormalForm::kNfkc},
+      {"NFKD", NormalForm::kNfkd},
+  };
+  if (component.type == "Sequence") {
+    for (const TokenizerComponent& part : component.parts) PACE_RETURN_IF_ERROR(Add(part));
+    return Status::Ok();
+  }
+  if (component.type == "Prepend") {
+    steps_.emplace_back(Prefix{component.prepend});
+    return Status::Ok();
+  }
+  if (component.type == "Replace") {
+    Result<TextReplacement> replacement = TextReplacement::Build(component);
+    if (!replacement.ok()) return replacement.status();
+    steps_.emplace_back(std::move(replacement).value());
+    return Status::Ok();
+  }
+  const auto* form = std::find_if(std::begin(kForms), std::end(kForms),
+                                  [&](const auto& entry) { return entry.first == component.type; });
+  if (form == std::end(kForms)) {
+    return InvalidArgument(component.where, ".type = ", Printable(component.type),
+                           ": is not supported as a normaliser");
+  }
+  steps_.emplace_back(form->second);
+  return Status::Ok();
+}
+
+bool Normalizer::Keeps(std::string_view text) const {
+  return std::all_of(steps_.begin(), steps_.end(), [text](const Step& step) {
+    const auto* form = std::get_if<NormalForm>(&step);
+    return form != nullptr && *form == NormalForm::kNfc && IsPlainlyNfc(text);
+  });
+}
+
+Result<std::string> Normalizer::Apply(std::string_view text) const {
+  std::string out(text);
+  for (const Step& step : steps_) {
+    if (const auto* form = std::get_if<NormalForm>(&step)) {
+      out = Normalize(out, *form);
+    } else if (const auto* prefix = std::get_if<Prefix>(&step)) {
+      if (!out.empty()) out.insert(0, prefix->text);
+    } else {
+      Result<std::string> replaced = std::get<TextReplacement>(step).Apply(out);
+      if (!replaced.ok()) return replaced.status();
+      out = std::move(replaced).value();
+    }
+  }
+  return out;
+}
+
+}  // namespace pace
