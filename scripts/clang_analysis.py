@@ -20,7 +20,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build-dev"
-MUTEX_HEADER = "core/sync.h"
+MUTEX_HEADER = "core/mutex.h"
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 

@@ -18,7 +18,7 @@
 #include "bench/measurement.h"
 #include "core/clock.h"
 #include "core/file_descriptor.h"
-#include "core/sync.h"
+#include "core/mutex.h"
 #include "sandbox/python_installation.h"
 #include "sandbox/sandbox.h"
 

@@ -13,7 +13,7 @@
 #include "compare/results.h"
 #include "compare/results_page.h"
 #include "core/printable.h"
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "record/build_info.h"
 #include "report/report.h"
 #include "terminal/progress.h"

@@ -8,7 +8,7 @@
 #include "cli/open_policy.h"
 #include "config/settings.h"
 #include "core/json_writer.h"
-#include "execution/curriculum.h"
+#include "execution/prompt_source.h"
 #include "task/dataset.h"
 #include "task/task.h"
 

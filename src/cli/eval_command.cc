@@ -10,7 +10,7 @@
 #include "config/settings.h"
 #include "core/json_writer.h"
 #include "execution/evaluator.h"
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "terminal/progress.h"
 #include "terminal/text_table.h"
 
@@ -70,20 +70,20 @@ void PrintTable(const std::vector<BenchmarkScore>& scores) {
 }
 
 // Where --out keeps responses as they come.
-Result<std::optional<AsideFile>> OpenResponses(const std::string& folder) {
-  if (folder.empty()) return std::optional<AsideFile>();
+Result<std::optional<AtomicFile>> OpenResponses(const std::string& folder) {
+  if (folder.empty()) return std::optional<AtomicFile>();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Unavailable(folder, ": cannot be made: ", error.message());
   if (std::filesystem::exists(folder + "/scores.jsonl", error)) {
     return InvalidArgument("--out ", folder, ": holds an evaluation already (name another folder)");
   }
-  Result<AsideFile> file = AsideFile::Create(folder + "/responses.jsonl");
+  Result<AtomicFile> file = AtomicFile::Create(folder + "/responses.jsonl");
   if (!file.ok()) return file.status();
   return std::optional(std::move(file).value());
 }
 
-Status Keep(const std::string& folder, AsideFile& responses, const std::string& scores) {
+Status Keep(const std::string& folder, AtomicFile& responses, const std::string& scores) {
   PACE_RETURN_IF_ERROR(responses.Commit());
   return WriteWholeFile(folder + "/scores.jsonl", scores);
 }
@@ -93,14 +93,14 @@ Status RunEval(const EvalArguments& arguments) {
   if (!settings.ok()) return settings.status();
   const Result<Policy> policy = OpenPolicy(settings->policy);
   if (!policy.ok()) return policy.status();
-  Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings->tools);
-  if (!desk.ok()) return desk.status();
-  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy, *desk);
+  Result<std::shared_ptr<ToolExecutor>> executor = ToolExecutor::Open(settings->tools);
+  if (!executor.ok()) return executor.status();
+  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy, *executor);
   if (!evaluator.ok()) return evaluator.status();
   if (evaluator->empty()) {
     return InvalidArgument("task.benchmarks = []: nothing to evaluate on (name benchmark files)");
   }
-  Result<std::optional<AsideFile>> responses = OpenResponses(arguments.out);
+  Result<std::optional<AtomicFile>> responses = OpenResponses(arguments.out);
   if (!responses.ok()) return responses.status();
   Status kept;
   Evaluator::ResponseSink sink;

@@ -89,11 +89,11 @@ Result<int> RunSft(const SftArguments& arguments) {
                       : OpenPolicy(settings->policy);
   if (!policy.ok()) return policy.status();
   PACE_RETURN_IF_ERROR(PrepareGpu(*settings, policy->config));
-  const Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings->tools);
-  if (!desk.ok()) return desk.status();
-  const Result<ExampleSource> examples = SupervisedExamples(*settings, *policy, *desk);
+  const Result<std::shared_ptr<ToolExecutor>> executor = ToolExecutor::Open(settings->tools);
+  if (!executor.ok()) return executor.status();
+  const Result<ExampleSource> examples = SupervisedExamples(*settings, *policy, *executor);
   if (!examples.ok()) return examples.status();
-  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy, *desk);
+  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy, *executor);
   if (!evaluator.ok()) return evaluator.status();
   std::fprintf(stderr, "training %lld parameters\n",
                static_cast<long long>(policy->config.num_parameters()));

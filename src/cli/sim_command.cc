@@ -10,7 +10,7 @@
 #include "config/settings.h"
 #include "core/json_writer.h"
 #include "core/parallel.h"
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 #include "report/report.h"

@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "core/mutex.h"
 #include "core/parallel.h"
-#include "core/sync.h"
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 
 namespace pace {
 namespace {
@@ -39,7 +39,7 @@ class CellStore {
   }
   Status Save() PACE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    Result<AsideFile> file = AsideFile::Create(path_);
+    Result<AtomicFile> file = AtomicFile::Create(path_);
     if (!file.ok()) return file.status();
     for (const Cell& cell : Ordered()) {
       PACE_RETURN_IF_ERROR(file->Append(CellToJson(cell) + "\n"));

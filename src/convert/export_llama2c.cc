@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "formats/llama2c.h"
 #include "formats/rope_rows.h"
 #include "model/weight_set.h"
@@ -62,7 +62,7 @@ std::vector<float> RotationTables(const ModelConfig& config) {
 
 class Llama2cWriter {
  public:
-  Llama2cWriter(const ModelSource& source, AsideFile& file) : source_(source), file_(file) {
+  Llama2cWriter(const ModelSource& source, AtomicFile& file) : source_(source), file_(file) {
     int64_t index = 0;
     for (const Parameter& parameter : ParametersOf(source.config)) index_[parameter.name] = index++;
   }
@@ -108,7 +108,7 @@ class Llama2cWriter {
   }
 
   const ModelSource& source_;
-  AsideFile& file_;
+  AtomicFile& file_;
   std::map<std::string, int64_t> index_;
 };
 
@@ -116,7 +116,7 @@ class Llama2cWriter {
 
 Status ExportLlama2c(const std::string& path, const ModelSource& source) {
   PACE_RETURN_IF_ERROR(CheckConfig(source.config));
-  Result<AsideFile> file = AsideFile::Create(path);
+  Result<AtomicFile> file = AtomicFile::Create(path);
   if (!file.ok()) return file.status();
   PACE_RETURN_IF_ERROR(Llama2cWriter(source, *file).Write());
   return file->Commit();

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "formats/aside_file.h"
-#include "formats/aside_folder.h"
+#include "formats/atomic_file.h"
+#include "formats/atomic_folder.h"
 #include "formats/tensor_spool.h"
 #include "model/weight_set.h"
 #include "text/read_file.h"
@@ -58,7 +58,7 @@ Status CheckModelConfig(const ModelConfig& config) {
 
 Status WriteModelFolder(const std::string& target, const ModelSource& source,
                         const ModelFolderOptions& options) {
-  Result<AsideFolder> folder = AsideFolder::Create(target);
+  Result<AtomicFolder> folder = AtomicFolder::Create(target);
   if (!folder.ok()) return folder.status();
   const std::string path = folder->path().string();
   const Result<WeightSet> weights = SpoolWeights(path, source, options);

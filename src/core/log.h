@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/sync.h"
+#include "core/mutex.h"
 
 namespace pace {
 

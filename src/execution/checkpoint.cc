@@ -13,7 +13,7 @@
 #include "core/json_writer.h"
 #include "core/printable.h"
 #include "execution/learner.h"
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
 #include "model/devices.h"
@@ -41,7 +41,7 @@ std::string FolderName(PolicyVersion step) {
 }
 
 Status WriteText(const fs::path& path, std::string_view text) {
-  Result<AsideFile> file = AsideFile::Create(path.string());
+  Result<AtomicFile> file = AtomicFile::Create(path.string());
   if (!file.ok()) return file.status();
   PACE_RETURN_IF_ERROR(file->Append(text));
   return file->Commit();

@@ -31,9 +31,9 @@
 #include "core/clock.h"
 #include "core/status.h"
 #include "core/version.h"
-#include "execution/curriculum.h"
 #include "execution/journal.h"
 #include "execution/policy.h"
+#include "execution/prompt_source.h"
 #include "execution/response_file.h"
 #include "execution/trajectory.h"
 #include "model/weight_set.h"
@@ -112,7 +112,7 @@ struct ResumedGroup {
 };
 // `attempt` is Coordinator::AttemptOf the group.
 Result<ResumedGroup> ResumeGroup(GroupInFlight group, const TrajectoryStore& store,
-                                 const Curriculum& curriculum, int64_t attempt);
+                                 const PromptSource& prompt_source, int64_t attempt);
 // served.safetensors of a checkpoint, mapped.
 Result<WeightSet> LoadServedWeights(const ModelConfig& config, const std::string& folder);
 

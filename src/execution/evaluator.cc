@@ -7,9 +7,9 @@
 
 #include "core/check.h"
 #include "core/parallel.h"
-#include "execution/curriculum.h"
 #include "execution/engine_maker.h"
 #include "execution/learner_options.h"
+#include "execution/prompt_source.h"
 #include "execution/transcript.h"
 #include "reward/verifier.h"
 #include "rollout/engine_core.h"
@@ -89,7 +89,7 @@ struct Evaluator::State {
   std::vector<Benchmark> benchmarks;
   std::optional<PromptRenderer> renderer;
   std::optional<TurnRules> turns;
-  std::shared_ptr<ToolDesk> desk;
+  std::shared_ptr<ToolExecutor> executor;
   std::unique_ptr<EngineCore> engine;
   int64_t num_runs = 0;
 
@@ -113,13 +113,13 @@ Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 Evaluator::~Evaluator() = default;
 
 Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& policy,
-                                    std::shared_ptr<ToolDesk> desk) {
+                                    std::shared_ptr<ToolExecutor> executor) {
   auto state = std::unique_ptr<State>(new State{.settings = settings,
                                                 .policy = policy,
                                                 .benchmarks = {},
                                                 .renderer = {},
                                                 .turns = {},
-                                                .desk = std::move(desk),
+                                                .executor = std::move(executor),
                                                 .engine = {}});
   Result<std::vector<Benchmark>> benchmarks = LoadBenchmarks(settings.task);
   if (!benchmarks.ok()) return benchmarks.status();
@@ -132,7 +132,7 @@ Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& poli
   if (!renderer.ok()) return renderer.status();
   Result<std::optional<TurnRules>> turns = MakeTurnRules(settings, policy, *renderer);
   if (!turns.ok()) return turns.status();
-  PACE_CHECK(turns->has_value() == (state->desk != nullptr), "tools without a desk");
+  PACE_CHECK(turns->has_value() == (state->executor != nullptr), "tools without a executor");
   state->turns = std::move(turns).value();
   state->renderer.emplace(std::move(renderer).value());
   Settings plain = settings;
@@ -270,7 +270,7 @@ Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& re
   }
   std::vector<std::optional<Result<ToolReply>>> replies(calls.size());
   ForEachInParallel(calls.size(), settings.tools.max_programs,
-                    [&](size_t i) { replies[i].emplace(desk->AnswerOrFail(calls[i].second)); });
+                    [&](size_t i) { replies[i].emplace(executor->AnswerOrFail(calls[i].second)); });
   for (size_t i = 0; i < calls.size(); ++i) {
     const MemberId id = calls[i].first;
     if (!replies[i]->ok()) return replies[i]->status();

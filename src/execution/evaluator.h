@@ -23,7 +23,7 @@
 #include "core/status.h"
 #include "core/version.h"
 #include "execution/policy.h"
-#include "execution/tool_desk.h"
+#include "execution/tool_executor.h"
 #include "model/weight_set.h"
 #include "record/response_record.h"
 #include "record/step_metrics.h"
@@ -69,9 +69,9 @@ struct EvaluatedResponse {
 
 class Evaluator {
  public:
-  // `desk`: null where tools.use is none.
+  // `executor`: null where tools.use is none.
   static Result<Evaluator> Create(const Settings& settings, const Policy& policy,
-                                  std::shared_ptr<ToolDesk> desk);
+                                  std::shared_ptr<ToolExecutor> executor);
 
   // Called now and then with the responses done and to do.
   using Progress = std::function<void(int64_t done, int64_t total)>;

@@ -1,7 +1,7 @@
 // The greedy response of a group, from its request to the batch it is not part of.
 #include <gtest/gtest.h>
 
-#include "execution/curriculum.h"
+#include "execution/prompt_source.h"
 #include "execution/small_run.h"
 #include "execution/trajectory.h"
 
@@ -55,9 +55,9 @@ TEST(GreedyMemberTest, ARequestAsksForOneMoreAndGreedily) {
   const auto request = [](const std::vector<std::string>& overrides) {
     const Settings settings = SmallSettings(overrides);
     const Policy policy = SmallPolicy(settings);
-    const Result<Curriculum> curriculum = Curriculum::Create(settings, policy);
-    EXPECT_TRUE(curriculum.ok()) << curriculum.status().message();
-    return *curriculum->RequestFor(GroupId(0), PromptIndex(0));
+    const Result<PromptSource> prompt_source = PromptSource::Create(settings, policy);
+    EXPECT_TRUE(prompt_source.ok()) << prompt_source.status().message();
+    return *prompt_source->RequestFor(GroupId(0), PromptIndex(0));
   };
   EXPECT_EQ(request({}).num_responses, 4);
   EXPECT_FALSE(request({}).greedy_member.has_value());

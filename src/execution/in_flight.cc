@@ -18,10 +18,10 @@ GroupInFlight InFlightOf(GroupRequest request) {
 }
 
 Result<ResumedGroup> ResumeGroup(GroupInFlight group, const TrajectoryStore& store,
-                                 const Curriculum& curriculum, int64_t attempt) {
+                                 const PromptSource& prompt_source, int64_t attempt) {
   const GroupTrajectories* const known = store.Find(group.group);
   if (known == nullptr) return DataLoss("group ", group.group.value(), ": has no record");
-  Result<GroupRequest> request = curriculum.RequestFor(group.group, known->prompt, attempt);
+  Result<GroupRequest> request = prompt_source.RequestFor(group.group, known->prompt, attempt);
   if (!request.ok()) return request.status();
   request->members = std::move(group.members);
   request->resumed = std::move(group.responses);

@@ -2,10 +2,10 @@
 // to the same weights, and by a move to another engine as a checkpoint makes it.
 #include <gtest/gtest.h>
 
-#include "execution/curriculum.h"
 #include "execution/engine_maker.h"
 #include "execution/policy.h"
-#include "execution/tool_desk.h"
+#include "execution/prompt_source.h"
+#include "execution/tool_executor.h"
 #include "rollout/turn_count.h"
 
 namespace pace {
@@ -33,9 +33,9 @@ class InterruptedTurnsTest : public testing::Test {
     Result<Policy> policy = LoadPolicy(settings_.policy);
     ASSERT_TRUE(policy.ok()) << policy.status().message();
     policy_.emplace(*std::move(policy));
-    Result<Curriculum> curriculum = Curriculum::Create(settings_, *policy_);
-    ASSERT_TRUE(curriculum.ok()) << curriculum.status().message();
-    curriculum_.emplace(*std::move(curriculum));
+    Result<PromptSource> prompt_source = PromptSource::Create(settings_, *policy_);
+    ASSERT_TRUE(prompt_source.ok()) << prompt_source.status().message();
+    prompt_source_.emplace(*std::move(prompt_source));
   }
 
   std::unique_ptr<EngineCore> Engine(int64_t version) {
@@ -55,7 +55,7 @@ class InterruptedTurnsTest : public testing::Test {
   // The response to a prompt; interrupted once it has `after` tokens, at rest too.
   PartialResponse Generate(int64_t prompt, Interruption how, size_t after) {
     std::unique_ptr<EngineCore> engine = Engine(1);
-    GroupRequest request = *curriculum_->RequestFor(GroupId(0), PromptIndex(prompt));
+    GroupRequest request = *prompt_source_->RequestFor(GroupId(0), PromptIndex(prompt));
     request.num_responses = 1;
     EXPECT_TRUE(engine->Submit(request).ok());
     const MemberId id{GroupId(0), 0};
@@ -74,9 +74,10 @@ class InterruptedTurnsTest : public testing::Test {
         response = engine->Peek(id);
       }
       if (response->rests.has_value()) {
-        const std::optional<ToolCall> call = curriculum_->turns()->CallOf(*response);
+        const std::optional<ToolCall> call = prompt_source_->turns()->CallOf(*response);
         if (!call.has_value()) return engine->EndRest(id).response;
-        const auto reply = curriculum_->turns()->ReplyOf(*response, desk_.Answer(*call)->text);
+        const auto reply =
+            prompt_source_->turns()->ReplyOf(*response, executor_.Answer(*call)->text);
         if (!reply->has_value()) return engine->EndRest(id).response;
         EXPECT_TRUE(engine->Continue(id, **reply).ok());
       }
@@ -94,8 +95,8 @@ class InterruptedTurnsTest : public testing::Test {
 
   Settings settings_;
   std::optional<Policy> policy_;
-  std::optional<Curriculum> curriculum_;
-  ToolDesk desk_{std::make_unique<FakePython>(), false};
+  std::optional<PromptSource> prompt_source_;
+  ToolExecutor executor_{std::make_unique<FakePython>(), false};
 };
 
 TEST_F(InterruptedTurnsTest, SameTextAtEveryTokenBoundary) {

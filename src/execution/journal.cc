@@ -4,8 +4,8 @@
 
 #include "config/methods.h"
 #include "coordinator/event_json.h"
-#include "execution/curriculum.h"
 #include "execution/evaluator.h"
+#include "execution/prompt_source.h"
 #include "execution/run_observer.h"
 #include "rollout/turn_count.h"
 #include "train/advantage/advantages.h"
@@ -28,10 +28,10 @@ bool ComparesMembers(const Settings& settings) {
   return !estimator.ok() || (*estimator)->equal_rewards_give_zero();
 }
 
-WarningOptions WarningOptionsOf(const Settings& settings, const Curriculum& curriculum) {
+WarningOptions WarningOptionsOf(const Settings& settings, const PromptSource& prompt_source) {
   std::string verifier = Concat("task.verifier = ", settings.task.verifier);
   if (settings.task.verifier == "auto") {
-    verifier += Concat(" (", Name(curriculum.ProblemAt(PromptIndex(0)).verifier), ")");
+    verifier += Concat(" (", Name(prompt_source.ProblemAt(PromptIndex(0)).verifier), ")");
   }
   return {.method = MethodTitle(MethodName(settings.admission)),
           .min_observations = settings.admission.min_observations,
@@ -41,15 +41,15 @@ WarningOptions WarningOptionsOf(const Settings& settings, const Curriculum& curr
 
 }  // namespace
 
-Journal::Journal(const Settings& settings, const Curriculum& curriculum, const Clock& clock,
+Journal::Journal(const Settings& settings, const PromptSource& prompt_source, const Clock& clock,
                  const TrajectoryStore& store, RunWriter* writer)
     : settings_(settings),
-      curriculum_(curriculum),
+      prompt_source_(prompt_source),
       clock_(clock),
       store_(store),
       writer_(writer),
-      responses_(settings, curriculum, writer),
-      warnings_(WarningOptionsOf(settings, curriculum)),
+      responses_(settings, prompt_source, writer),
+      warnings_(WarningOptionsOf(settings, prompt_source)),
       num_gpus_(settings.cluster.AllGpus()) {}
 
 void Journal::OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion> served) {
@@ -112,7 +112,7 @@ void Journal::AddFacts(const GroupTrajectories& group, const Decision& decision)
   }
   // One response of the step is enough to look at.
   if (facts_.num_offered == 1) {
-    facts_.last_response = EndOf(*group.members.front(), curriculum_.tokenizer());
+    facts_.last_response = EndOf(*group.members.front(), prompt_source_.tokenizer());
   }
 }
 
@@ -125,7 +125,7 @@ void Journal::Warn(const std::vector<RunWarning>& warnings) {
 
 void Journal::OnGroupDropped(const GroupTrajectories& group, PolicyVersion step) {
   Warn(warnings_.OnGroupDropped(step.step(), settings_.batch.num_groups,
-                                EndOf(*group.members.front(), curriculum_.tokenizer())));
+                                EndOf(*group.members.front(), prompt_source_.tokenizer())));
 }
 
 void Journal::Restore(const RunTotals& totals, const RunTotals& step_totals,

@@ -24,7 +24,7 @@
 
 namespace pace {
 
-class Curriculum;
+class PromptSource;
 class RunObserver;
 struct BenchmarkScore;
 
@@ -39,7 +39,7 @@ struct RunTotals {
 class Journal final : public CoordinatorObserver {
  public:
   // All references outlive the journal; `writer` may be null.
-  Journal(const Settings& settings, const Curriculum& curriculum, const Clock& clock,
+  Journal(const Settings& settings, const PromptSource& prompt_source, const Clock& clock,
           const TrajectoryStore& store, RunWriter* writer);
 
   void OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion> served) override;
@@ -83,7 +83,7 @@ class Journal final : public CoordinatorObserver {
   void Warn(const std::vector<RunWarning>& warnings);
 
   const Settings& settings_;
-  const Curriculum& curriculum_;
+  const PromptSource& prompt_source_;
   const Clock& clock_;
   const TrajectoryStore& store_;
   RunWriter* const writer_;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "execution/tiny_model.h"
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "model/finite_weights.h"
 #include "task/character_tokenizer.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "record/crc32c.h"
 
 namespace pace {
@@ -30,7 +30,7 @@ void Put(std::string& out, T value) {
 class RecordWriter {
  public:
   static Result<RecordWriter> Create(const std::string& path, uint32_t kind) {
-    Result<AsideFile> file = AsideFile::Create(path);
+    Result<AtomicFile> file = AtomicFile::Create(path);
     if (!file.ok()) return file.status();
     RecordWriter writer(std::move(file).value());
     writer.buffer_ = kMagic;
@@ -61,7 +61,7 @@ class RecordWriter {
   }
 
  private:
-  explicit RecordWriter(AsideFile file) : file_(std::move(file)) {}
+  explicit RecordWriter(AtomicFile file) : file_(std::move(file)) {}
 
   Status WriteOut() {
     sum_.crc32c = Crc32c(buffer_, sum_.crc32c);
@@ -71,7 +71,7 @@ class RecordWriter {
     return Status::Ok();
   }
 
-  AsideFile file_;
+  AtomicFile file_;
   std::string buffer_;
   FileSum sum_;
   uint64_t num_records_ = 0;

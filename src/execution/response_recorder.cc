@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "execution/curriculum.h"
 #include "execution/evaluator.h"
+#include "execution/prompt_source.h"
 #include "execution/transcript.h"
 #include "rollout/turn_count.h"
 
@@ -26,8 +26,9 @@ ResponseRecord ResponseRecorder::Describe(const ResponseHead& head, const GroupS
                                           const Decision& decision,
                                           const GroupTrajectories& payload) const {
   const Trajectory& trajectory = *payload.members[static_cast<size_t>(head.member)];
-  ResponseRecord record = TranscriptOf(curriculum_.ProblemAt(payload.prompt), payload.prompt_tokens,
-                                       trajectory.response, curriculum_.tokenizer());
+  ResponseRecord record =
+      TranscriptOf(prompt_source_.ProblemAt(payload.prompt), payload.prompt_tokens,
+                   trajectory.response, prompt_source_.tokenizer());
   record.head = head;
   record.problem = payload.prompt.value();
   record.admitted = decision.verdict == Verdict::kAdmit;

@@ -22,14 +22,14 @@
 
 namespace pace {
 
-class Curriculum;
+class PromptSource;
 struct BenchmarkScore;
 
 class ResponseRecorder {
  public:
   // All references outlive the recorder; `writer` may be null: nothing is recorded.
-  ResponseRecorder(const Settings& settings, const Curriculum& curriculum, RunWriter* writer)
-      : settings_(settings), curriculum_(curriculum), writer_(writer) {}
+  ResponseRecorder(const Settings& settings, const PromptSource& prompt_source, RunWriter* writer)
+      : settings_(settings), prompt_source_(prompt_source), writer_(writer) {}
 
   Status OnGroupDrawn(PolicyVersion step, const GroupSummary& group, const Decision& decision,
                       const GroupTrajectories& payload);
@@ -41,7 +41,7 @@ class ResponseRecorder {
                           const Decision& decision, const GroupTrajectories& payload) const;
 
   const Settings& settings_;
-  const Curriculum& curriculum_;
+  const PromptSource& prompt_source_;
   RunWriter* const writer_;
   ResponsePicker picker_;
 };

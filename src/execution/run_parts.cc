@@ -13,12 +13,12 @@ Status CheckRun(const Settings& settings, const Policy& policy) {
   PACE_RETURN_IF_ERROR(settings.Validate());
   PACE_RETURN_IF_ERROR(TrainerOptionsOf(settings).status());
   PACE_RETURN_IF_ERROR(CheckContext(settings, policy));
-  const Result<Curriculum> curriculum = Curriculum::Create(settings, policy);
-  if (!curriculum.ok()) return curriculum.status();
-  const Result<GroupRequest> first = curriculum->RequestFor(GroupId(0), PromptIndex(0));
+  const Result<PromptSource> prompt_source = PromptSource::Create(settings, policy);
+  if (!prompt_source.ok()) return prompt_source.status();
+  const Result<GroupRequest> first = prompt_source->RequestFor(GroupId(0), PromptIndex(0));
   if (!first.ok()) return first.status();
   PACE_RETURN_IF_ERROR(LoadBenchmarks(settings.task).status());
-  return ToolDesk::Open(settings.tools).status();
+  return ToolExecutor::Open(settings.tools).status();
 }
 
 Result<RunParts> RunParts::Create(const Settings& settings, const Policy& policy,
@@ -32,18 +32,18 @@ Result<RunParts> RunParts::Create(const Settings& settings, const Policy& policy
   Result<std::unique_ptr<Learner>> learner = Learner::Create(settings, policy);
   if (!learner.ok()) return learner.status();
   parts.learner = std::move(learner).value();
-  Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings.tools);
-  if (!desk.ok()) return desk.status();
-  parts.desk = std::move(desk).value();
-  Result<Evaluator> evaluator = Evaluator::Create(settings, policy, parts.desk);
+  Result<std::shared_ptr<ToolExecutor>> executor = ToolExecutor::Open(settings.tools);
+  if (!executor.ok()) return executor.status();
+  parts.executor = std::move(executor).value();
+  Result<Evaluator> evaluator = Evaluator::Create(settings, policy, parts.executor);
   if (!evaluator.ok()) return evaluator.status();
   parts.evaluator.emplace(std::move(evaluator).value());
   return parts;
 }
 
 void RunParts::NoteTools(RunObserver* observer) const {
-  if (desk == nullptr || observer == nullptr) return;
-  const std::string text = desk->Description();
+  if (executor == nullptr || observer == nullptr) return;
+  const std::string text = executor->Description();
   if (!text.empty()) observer->OnNote("sandbox: " + text);
 }
 

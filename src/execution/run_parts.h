@@ -21,7 +21,7 @@
 #include "execution/learner.h"
 #include "execution/policy.h"
 #include "execution/run_observer.h"
-#include "execution/tool_desk.h"
+#include "execution/tool_executor.h"
 #include "execution/training_run.h"
 #include "record/run_writer.h"
 
@@ -41,7 +41,7 @@ struct RunParts {
   std::unique_ptr<TrainingRun> run = {};
   std::unique_ptr<Learner> learner = {};
   std::optional<Evaluator> evaluator = {};
-  std::shared_ptr<ToolDesk> desk = {};  // null without tools
+  std::shared_ptr<ToolExecutor> executor = {};  // null without tools
 
   // All references outlive the parts; `writer` may be null. `saves`: a checkpoint is taken
   // at the end, whatever run.checkpoint_every says.

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/parallel.h"
-#include "execution/curriculum.h"
 #include "execution/learner_options.h"
+#include "execution/prompt_source.h"
 #include "task/sft_line.h"
 #include "task/shuffle.h"
 #include "task/task.h"
@@ -29,7 +29,7 @@ TrainSequence ToSequence(SftTokens tokens) {
 
 // An example of several turns, acted out: each turn but the last calls the tool.
 Result<SftTokens> ActOut(const PromptRenderer& renderer, const SftExample& example, TokenId end,
-                         const TurnRules& turns, ToolDesk& desk) {
+                         const TurnRules& turns, ToolExecutor& executor) {
   Result<std::vector<TokenId>> ids = renderer.Encode(example.prompt);
   if (!ids.ok()) return ids.status();
   PartialResponse said;
@@ -41,7 +41,7 @@ Result<SftTokens> ActOut(const PromptRenderer& renderer, const SftExample& examp
     if (i + 1 == example.turns.size()) break;
     const std::optional<ToolCall> call = turns.CallOf(said);
     if (!call.has_value()) return InvalidArgument("turn ", i, " of an example calls no tool");
-    const Result<ToolReply> reply = desk.Answer(*call);
+    const Result<ToolReply> reply = executor.Answer(*call);
     if (!reply.ok()) return reply.status();
     const auto given = turns.ReplyOf(said, reply->text);
     if (!given.ok()) return given.status();
@@ -72,7 +72,7 @@ std::vector<Result<SftTokens>> NextExamples(const Settings& settings, const Exam
 }  // namespace
 
 Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy,
-                                         std::shared_ptr<ToolDesk> desk) {
+                                         std::shared_ptr<ToolExecutor> executor) {
   Result<PromptRenderer> made = MakeRenderer(settings, policy);
   if (!made.ok()) return made.status();
   Result<std::optional<TurnRules>> rules = MakeTurnRules(settings, policy, *made);
@@ -86,15 +86,15 @@ Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy&
     if (!source.ok()) return source.status();
     const auto turns = std::make_shared<const std::optional<TurnRules>>(std::move(*rules));
     return ExampleSource(
-        [renderer, end, turns, desk, source = *source](int64_t index) -> Result<SftTokens> {
+        [renderer, end, turns, executor, source = *source](int64_t index) -> Result<SftTokens> {
           const SftExample example = source.At(index);
           if (example.turns.size() == 1) return EncodeSft(*renderer, example, end);
-          if (desk == nullptr) {
+          if (executor == nullptr) {
             return InvalidArgument(
                 "tools.use = none: examples of this task call a tool "
                 "(tools.use=code_interpreter)");
           }
-          return ActOut(*renderer, example, end, **turns, *desk);
+          return ActOut(*renderer, example, end, **turns, *executor);
         });
   }
   Result<std::vector<SftExample>> examples = ReadSftExamples(settings.task);

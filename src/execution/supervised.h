@@ -16,7 +16,7 @@
 #include "config/settings.h"
 #include "core/status.h"
 #include "execution/policy.h"
-#include "execution/tool_desk.h"
+#include "execution/tool_executor.h"
 #include "task/prompt_renderer.h"
 #include "train/trainer.h"
 
@@ -27,9 +27,9 @@ using ExampleSource = std::function<Result<SftTokens>(int64_t index)>;
 
 // The examples of `settings`: those of the generated task, or of the file that
 // task.file names (task/sft_line.h), in a shuffled order for every epoch. Replies between the turns
-// of an example are the tool's own: `desk` runs its calls (null where tools.use is none).
+// of an example are the tool's own: `executor` runs its calls (null where tools.use is none).
 Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy,
-                                         std::shared_ptr<ToolDesk> desk);
+                                         std::shared_ptr<ToolExecutor> executor);
 
 // One line per update.
 struct SupervisedStep {

@@ -16,8 +16,8 @@ constexpr std::chrono::seconds kPatience{1};
 
 }  // namespace
 
-ToolThreads::ToolThreads(std::shared_ptr<ToolDesk> desk, int64_t max_threads)
-    : desk_(std::move(desk)), max_threads_(max_threads), stop_(eventfd(0, EFD_CLOEXEC)) {
+ToolThreads::ToolThreads(std::shared_ptr<ToolExecutor> executor, int64_t max_threads)
+    : executor_(std::move(executor)), max_threads_(max_threads), stop_(eventfd(0, EFD_CLOEXEC)) {
   PACE_CHECK(stop_.get() >= 0, "no eventfd");
 }
 
@@ -55,7 +55,7 @@ void ToolThreads::FailAll(const Status& why) {
     const MutexLock lock(mutex_);
     lost.swap(waiting_);
   }
-  for (const Question& question : lost) question.done(desk_->FailLostCall(why));
+  for (const Question& question : lost) question.done(executor_->FailLostCall(why));
 }
 
 void ToolThreads::Loop() {
@@ -72,7 +72,7 @@ void ToolThreads::Loop() {
       question = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    question.done(desk_->AnswerOrFail(question.call, {.descriptor = stop_.get()}));
+    question.done(executor_->AnswerOrFail(question.call, {.descriptor = stop_.get()}));
   }
 }
 

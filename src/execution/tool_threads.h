@@ -1,6 +1,6 @@
 // ToolThreads: calls of the tool, several at once, each answered on a thread.
 //
-//   ToolThreads threads(desk, settings.tools.max_programs);
+//   ToolThreads threads(executor, settings.tools.max_programs);
 //   threads.Ask(call, [](Result<ToolReply> reply) { ... });   // on one of the threads
 //
 // Threads are made as calls come, up to the bound or to what the machine has; further
@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "core/file_descriptor.h"
+#include "core/mutex.h"
 #include "core/status.h"
-#include "core/sync.h"
-#include "execution/tool_desk.h"
+#include "execution/tool_executor.h"
 #include "text/hermes.h"
 
 namespace pace {
@@ -30,7 +30,7 @@ class ToolThreads {
  public:
   using Done = std::function<void(Result<ToolReply>)>;
 
-  ToolThreads(std::shared_ptr<ToolDesk> desk, int64_t max_threads);
+  ToolThreads(std::shared_ptr<ToolExecutor> executor, int64_t max_threads);
   ~ToolThreads();
   ToolThreads(const ToolThreads&) = delete;
   ToolThreads& operator=(const ToolThreads&) = delete;
@@ -46,7 +46,7 @@ class ToolThreads {
   void Loop() PACE_EXCLUDES(mutex_);
   void FailAll(const Status& why) PACE_EXCLUDES(mutex_);
 
-  const std::shared_ptr<ToolDesk> desk_;
+  const std::shared_ptr<ToolExecutor> executor_;
   const int64_t max_threads_;
   FileDescriptor stop_;  // an eventfd, readable once destruction begins
   Mutex mutex_;

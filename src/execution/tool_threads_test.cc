@@ -43,7 +43,7 @@ class ToolThreadsTest : public testing::Test {
   ToolThreadsTest() {
     auto runner = std::make_unique<PatientRunner>();
     runner_ = runner.get();
-    desk_ = std::make_shared<ToolDesk>(std::move(runner), false);
+    executor_ = std::make_shared<ToolExecutor>(std::move(runner), false);
   }
   void Take(const Result<ToolReply>& reply) {
     const MutexLock lock(mutex_);
@@ -59,7 +59,7 @@ class ToolThreadsTest : public testing::Test {
   }
 
   PatientRunner* runner_;
-  std::shared_ptr<ToolDesk> desk_;
+  std::shared_ptr<ToolExecutor> executor_;
   Mutex mutex_;
   CondVar replied_;
   std::multiset<std::string> texts_;
@@ -67,7 +67,7 @@ class ToolThreadsTest : public testing::Test {
 };
 
 TEST_F(ToolThreadsTest, EveryCallIsAnsweredOnce) {
-  ToolThreads threads(desk_, 4);
+  ToolThreads threads(executor_, 4);
   for (int i = 0; i < 100; ++i) {
     threads.Ask(CallOf(std::to_string(i)), [this](Result<ToolReply> reply) { Take(reply); });
   }
@@ -77,7 +77,7 @@ TEST_F(ToolThreadsTest, EveryCallIsAnsweredOnce) {
 }
 
 TEST_F(ToolThreadsTest, WithoutAThreadACallFails) {
-  ToolThreads threads(desk_, 4);
+  ToolThreads threads(executor_, 4);
   {
     const NoNewThreads none;
     threads.Ask(CallOf("lost"), [this](Result<ToolReply> reply) {
@@ -93,7 +93,7 @@ TEST_F(ToolThreadsTest, WithoutAThreadACallFails) {
 }
 
 TEST_F(ToolThreadsTest, WithTooFewThreadsCallsWait) {
-  ToolThreads threads(desk_, 4);
+  ToolThreads threads(executor_, 4);
   threads.Ask(CallOf("0"), [this](Result<ToolReply> reply) { Take(reply); });
   {
     const NoNewThreads none;
@@ -107,7 +107,7 @@ TEST_F(ToolThreadsTest, WithTooFewThreadsCallsWait) {
 
 TEST_F(ToolThreadsTest, CallsThatWaitAreGivenUpAtTheEnd) {
   {
-    ToolThreads threads(desk_, 2);
+    ToolThreads threads(executor_, 2);
     for (int i = 0; i < 5; ++i) {
       threads.Ask(CallOf("wait"), [this](Result<ToolReply> reply) { Take(reply); });
     }

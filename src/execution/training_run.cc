@@ -21,17 +21,17 @@ CoordinatorOptions OptionsOf(const Settings& settings, bool saves) {
 Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& settings,
                                                          const Policy& policy, const Clock& clock,
                                                          RunWriter* writer, bool saves) {
-  Result<Curriculum> curriculum = Curriculum::Create(settings, policy);
-  if (!curriculum.ok()) return curriculum.status();
+  Result<PromptSource> prompt_source = PromptSource::Create(settings, policy);
+  if (!prompt_source.ok()) return prompt_source.status();
   return std::unique_ptr<TrainingRun>(
-      new TrainingRun(settings, std::move(curriculum).value(), clock, writer, saves));
+      new TrainingRun(settings, std::move(prompt_source).value(), clock, writer, saves));
 }
 
-TrainingRun::TrainingRun(const Settings& settings, Curriculum curriculum, const Clock& clock,
+TrainingRun::TrainingRun(const Settings& settings, PromptSource prompt_source, const Clock& clock,
                          RunWriter* writer, bool saves)
     : settings_(settings),
-      curriculum_(std::move(curriculum)),
-      journal_(settings, curriculum_, clock, store_, writer),
+      prompt_source_(std::move(prompt_source)),
+      journal_(settings, prompt_source_, clock, store_, writer),
       coordinator_(OptionsOf(settings, saves),
                    MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
                                        static_cast<uint64_t>(settings.run.seed)),
@@ -44,7 +44,7 @@ std::vector<Command> TrainingRun::Handle(const Event& event) {
 
 Result<GroupRequest> TrainingRun::Start(const StartGroup& command) {
   Result<GroupRequest> request =
-      curriculum_.RequestFor(command.group, command.prompt, command.attempt);
+      prompt_source_.RequestFor(command.group, command.prompt, command.attempt);
   if (!request.ok()) return request.status();
   GroupTrajectories group;
   group.group = command.group;
@@ -52,7 +52,7 @@ Result<GroupRequest> TrainingRun::Start(const StartGroup& command) {
   group.worker = command.worker;
   group.prompt_tokens = request->prompt_tokens;
   group.members.resize(static_cast<size_t>(settings_.NumMembers()));
-  if (curriculum_.turns() != nullptr) group.tools.resize(group.members.size());
+  if (prompt_source_.turns() != nullptr) group.tools.resize(group.members.size());
   group.greedy_last = settings_.train.WantsGreedyResponse();
   store_.Begin(std::move(group));
   return request;
@@ -62,7 +62,7 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   const MemberId id = response.id;
   const GroupTrajectories* const group = store_.Find(id.group);
   if (group == nullptr) return std::nullopt;
-  const Judgement judged = curriculum_.Judge(group->prompt, response.response);
+  const Judgement judged = prompt_source_.Judge(group->prompt, response.response);
   Trajectory trajectory{.response = std::move(response.response),
                         .reason = response.reason,
                         .correct = judged.correct,
@@ -90,7 +90,7 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
 }
 
 std::optional<ToolCall> TrainingRun::CallOf(const PartialResponse& response) const {
-  return curriculum_.turns()->CallOf(response);
+  return prompt_source_.turns()->CallOf(response);
 }
 
 Result<std::optional<std::vector<TokenId>>> TrainingRun::Reply(MemberId id,
@@ -98,7 +98,7 @@ Result<std::optional<std::vector<TokenId>>> TrainingRun::Reply(MemberId id,
                                                                const ToolReply& reply,
                                                                Seconds took) {
   store_.AddCall(id, RecordOf(reply, took));
-  return curriculum_.turns()->ReplyOf(response, reply.text);
+  return prompt_source_.turns()->ReplyOf(response, reply.text);
 }
 
 std::vector<TrainSequence> TrainingRun::BatchOf(const TrainBatch& command) const {
@@ -117,7 +117,7 @@ void TrainingRun::EndStep(const TrainBatch& command, const StepTimes& times,
                           const MetricList& training) {
   journal_.totals().num_trained_groups += static_cast<int64_t>(command.groups.size());
   MetricList metrics = training;
-  if (const auto epoch = curriculum_.EpochOf(NewestPrompt(command.groups))) {
+  if (const auto epoch = prompt_source_.EpochOf(NewestPrompt(command.groups))) {
     metrics.push_back({"data/epoch", *epoch});
   }
   journal_.EndStep(times, coordinator_.throughput(), metrics);

@@ -27,10 +27,10 @@
 #include "coordinator/coordinator.h"
 #include "core/clock.h"
 #include "core/status.h"
-#include "execution/curriculum.h"
 #include "execution/journal.h"
 #include "execution/policy.h"
-#include "execution/tool_desk.h"
+#include "execution/prompt_source.h"
+#include "execution/tool_executor.h"
 #include "execution/trajectory.h"
 #include "record/run_writer.h"
 #include "rollout/request.h"
@@ -71,18 +71,18 @@ class TrainingRun {
   Coordinator& coordinator() { return coordinator_; }
   Journal& journal() { return journal_; }
   TrajectoryStore& store() { return store_; }
-  const Curriculum& curriculum() const { return curriculum_; }
+  const PromptSource& prompt_source() const { return prompt_source_; }
   const Settings& settings() const { return settings_; }
 
  private:
   // The largest prompt index among these groups.
   PromptIndex NewestPrompt(const std::vector<GroupId>& groups) const;
 
-  TrainingRun(const Settings& settings, Curriculum curriculum, const Clock& clock,
+  TrainingRun(const Settings& settings, PromptSource prompt_source, const Clock& clock,
               RunWriter* writer, bool saves);
 
   const Settings& settings_;
-  Curriculum curriculum_;
+  PromptSource prompt_source_;
   TrajectoryStore store_;
   Journal journal_;
   Coordinator coordinator_;

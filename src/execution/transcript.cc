@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "execution/curriculum.h"
+#include "execution/prompt_source.h"
 
 namespace pace {
 

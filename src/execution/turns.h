@@ -1,7 +1,7 @@
 // TurnRules: what follows when a response that may use a tool comes to rest.
 //
 //   rests ──► CallOf: none             it ends
-//                     a call ──► the desk answers ──► ReplyOf: none   it ends, no room
+//                     a call ──► the executor answers ──► ReplyOf: none   it ends, no room
 //                                                              tokens  it reads on
 //
 // The rules are those of the method: the first Hermes call of a turn counts; a turn

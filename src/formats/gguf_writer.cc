@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "formats/float_encoding.h"
 
 namespace pace {
@@ -133,7 +133,7 @@ std::string GgufWriter::Header() const {
 
 Status GgufWriter::Write(const std::string& path,
                          const std::function<Result<std::vector<float>>(size_t)>& values_of) const {
-  Result<AsideFile> file = AsideFile::Create(path);
+  Result<AtomicFile> file = AtomicFile::Create(path);
   if (!file.ok()) return file.status();
   PACE_RETURN_IF_ERROR(file->Append(Header()));
   for (size_t i = 0; i < tensors_.size(); ++i) {

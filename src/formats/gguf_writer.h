@@ -8,7 +8,7 @@
 //
 // Keys and tensors are written in the order they came. Values are asked for one
 // tensor at a time, so a model need not fit in memory. The file is written aside
-// and renamed (aside_file.h).
+// and renamed (atomic_file.h).
 // Thread-safety: none.
 #ifndef PACE_FORMATS_GGUF_WRITER_H_
 #define PACE_FORMATS_GGUF_WRITER_H_

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/printable.h"
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "formats/checkpoint.h"
 #include "formats/safetensors_header.h"
 
@@ -166,7 +166,7 @@ Status WriteSafetensors(const std::string& path, const TensorViews& tensors,
   const std::string header = HeaderText(ordered, metadata);
   PACE_RETURN_IF_ERROR(CheckHeader(header, tensors).At(path));
 
-  Result<AsideFile> file = AsideFile::Create(path);
+  Result<AtomicFile> file = AtomicFile::Create(path);
   if (!file.ok()) return file.status();
   const uint64_t length = header.size();
   char length_bytes[sizeof(length)];
@@ -195,7 +195,7 @@ Status WriteShardedSafetensors(const std::string& folder, const TensorViews& ten
         Concat("model-", FiveDigits(i + 1), "-of-", FiveDigits(shards.size()), ".safetensors"));
     PACE_RETURN_IF_ERROR(WriteSafetensors((base / names[i]).string(), shards[i], metadata));
   }
-  Result<AsideFile> index = AsideFile::Create((base / kSafetensorsIndexName).string());
+  Result<AtomicFile> index = AtomicFile::Create((base / kSafetensorsIndexName).string());
   if (!index.ok()) return index.status();
   PACE_RETURN_IF_ERROR(index->Append(IndexText(shards, names, TotalBytes(tensors))));
   return index->Commit();

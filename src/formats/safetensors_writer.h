@@ -3,7 +3,7 @@
 // but for those that fill it to a multiple of 8 bytes. The package writes
 // metadata in the order of a hash table; ours is sorted.
 //
-// Files are written aside, flushed and renamed (aside_file.h): a reader that
+// Files are written aside, flushed and renamed (atomic_file.h): a reader that
 // has the old file mapped keeps it, and a crash leaves the old one or the new.
 // Thread-safety: pure but for the files.
 #ifndef PACE_FORMATS_SAFETENSORS_WRITER_H_

@@ -25,8 +25,8 @@
 #include "core/cancellation.h"
 #include "core/clock.h"
 #include "core/file_descriptor.h"
+#include "core/mutex.h"
 #include "core/status.h"
-#include "core/sync.h"
 #include "http/message.h"
 
 namespace pace {

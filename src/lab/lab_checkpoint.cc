@@ -70,7 +70,7 @@ Status LabDriver::RebuildEngines(std::vector<GroupInFlight> in_flight) {
   for (GroupInFlight& group : in_flight) {
     const GroupId id = group.group;
     Result<ResumedGroup> resumed =
-        ResumeGroup(std::move(group), parts_.run->store(), parts_.run->curriculum(),
+        ResumeGroup(std::move(group), parts_.run->store(), parts_.run->prompt_source(),
                     parts_.run->coordinator().AttemptOf(id));
     if (!resumed.ok()) return resumed.status();
     const auto worker = static_cast<size_t>(resumed->worker.value());

@@ -28,7 +28,7 @@ Status LabDriver::OnRested(MemberId id) {
 }
 
 Status LabDriver::MakeCall(CallInFlight call, const ToolCall& wanted) {
-  Result<ToolReply> reply = parts_.desk->AnswerOrFail(wanted);
+  Result<ToolReply> reply = parts_.executor->AnswerOrFail(wanted);
   if (!reply.ok()) return reply.status();
   PendingCall pending{.call = call, .reply = std::move(reply).value()};
   const auto key = [](const PendingCall& p) { return std::tuple(p.call.due, p.call.id); };

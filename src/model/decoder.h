@@ -89,8 +89,8 @@ class Decoder {
   virtual int64_t num_blocks() const = 0;
   virtual bool deterministic() const = 0;
   // Where chunks have room for the next token it begins the pass that probably
-  // follows before it is asked to (pass_ahead.h).
-  virtual bool runs_ahead() const { return false; }
+  // follows before it is asked to (speculative_pass.h).
+  virtual bool speculates() const { return false; }
 
   // Lays weights out for this device. Thread-safe.
   virtual Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const = 0;

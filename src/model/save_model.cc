@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "core/check.h"
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 #include "formats/half.h"
 #include "formats/safetensors_writer.h"
 #include "model/weight_set.h"

@@ -83,7 +83,7 @@ void LineFile::WriteOut() {
 }
 
 void LineFile::BeginNextPart() {
-  status_ = SyncToDisk(file_, path_);
+  status_ = FlushFile(file_, path_);
   std::fclose(file_);
   file_ = nullptr;
   full_parts_.push_back(num_bytes_);
@@ -96,10 +96,10 @@ Status LineFile::WriteOutAll() {
   return status_;
 }
 
-Result<std::vector<int64_t>> LineFile::Sync() {
+Result<std::vector<int64_t>> LineFile::FlushToDisk() {
   if (file_ != nullptr) {
     WriteOut();
-    const Status synced = file_ == nullptr ? status_ : SyncToDisk(file_, path_);
+    const Status synced = file_ == nullptr ? status_ : FlushFile(file_, path_);
     if (status_.ok()) status_ = synced;
   }
   if (!status_.ok()) return status_;
@@ -124,7 +124,7 @@ Status LineFile::Close() {
   return status_;
 }
 
-Status SyncToDisk(std::FILE* file, const std::string& path) {
+Status FlushFile(std::FILE* file, const std::string& path) {
   if (fsync(fileno(file)) == 0 || errno == EINVAL || errno == EROFS) return Status::Ok();
   return Unavailable(path, ": cannot be written: ", std::strerror(errno), " (is the disk full?)");
 }

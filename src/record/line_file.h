@@ -58,7 +58,7 @@ class LineFile {
   // Writes out what is buffered, so that others can read it.
   Status WriteOutAll();
   // Writes out what is buffered and has the disk keep it. Returns the size of every part.
-  Result<std::vector<int64_t>> Sync();
+  Result<std::vector<int64_t>> FlushToDisk();
   // Writes out what is buffered and closes the file.
   Status Close();
   const Status& status() const { return status_; }
@@ -84,7 +84,7 @@ std::string PartName(const std::string& path, size_t part);
 
 // Has the disk keep what was written through this handle; pipes and devices
 // that cannot are left alone.
-Status SyncToDisk(std::FILE* file, const std::string& path);
+Status FlushFile(std::FILE* file, const std::string& path);
 
 }  // namespace pace
 

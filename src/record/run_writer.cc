@@ -71,7 +71,7 @@ Status Replace(const std::string& path, std::string_view text) {
   LineFile file;
   PACE_RETURN_IF_ERROR(file.Open(aside, /*must_be_new=*/false));
   PACE_RETURN_IF_ERROR(file.Text(text));
-  PACE_RETURN_IF_ERROR(file.Sync().status());
+  PACE_RETURN_IF_ERROR(file.FlushToDisk().status());
   PACE_RETURN_IF_ERROR(file.Close());
   std::error_code error;
   std::filesystem::rename(aside, path, error);
@@ -118,7 +118,7 @@ void PutRow(JsonWriter& out, const MetricsRow& row) {
 }
 
 // A file's entry in its directory must last as well as the file.
-Status SyncDirectory(const std::string& directory) {
+Status FlushDirectory(const std::string& directory) {
   const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return Unavailable(directory, ": cannot be opened: ", std::strerror(errno));
   const bool synced = fsync(fd) == 0 || errno == EINVAL;
@@ -304,16 +304,16 @@ class FileRunWriter final : public RunWriter {
     FileSizes sizes = sizes_before_;  // a file that is not written any more stays as it is
     for (const Part& part : Parts()) {
       if (!part.file->is_open()) continue;
-      const Result<std::vector<int64_t>> parts = part.file->Sync();
+      const Result<std::vector<int64_t>> parts = part.file->FlushToDisk();
       if (!parts.ok()) return Keep(parts.status());
       for (size_t i = 0; i < parts->size(); ++i) sizes[PartName(part.name, i)] = (*parts)[i];
     }
     if (board_.has_value()) {
-      const Result<int64_t> size = board_->Sync();
+      const Result<int64_t> size = board_->FlushToDisk();
       if (!size.ok()) return Keep(size.status());
       sizes[TensorBoardWriter::FileName(options_.start)] = *size;
     }
-    PACE_RETURN_IF_ERROR(Keep(SyncDirectory(directory_)));
+    PACE_RETURN_IF_ERROR(Keep(FlushDirectory(directory_)));
     return sizes;
   }
 

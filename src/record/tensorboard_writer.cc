@@ -126,8 +126,8 @@ Status TensorBoardWriter::WriteRecord(std::string_view event) {
   return status_;
 }
 
-Result<int64_t> TensorBoardWriter::Sync() {
-  if (file_ != nullptr && status_.ok()) status_ = SyncToDisk(file_.get(), path_);
+Result<int64_t> TensorBoardWriter::FlushToDisk() {
+  if (file_ != nullptr && status_.ok()) status_ = FlushFile(file_.get(), path_);
   if (!status_.ok()) return status_;
   return num_bytes_;
 }

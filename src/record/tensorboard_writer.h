@@ -43,7 +43,7 @@ class TensorBoardWriter {
   // draw them.
   Status Add(int64_t step, Seconds time, std::span<const Scalar> scalars);
   // Has the disk keep what was added. Returns the file's size.
-  Result<int64_t> Sync();
+  Result<int64_t> FlushToDisk();
   Status Close();
 
  private:

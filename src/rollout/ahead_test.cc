@@ -33,9 +33,9 @@ struct Outcome {
 };
 
 // Groups come one after the other; a sync before every so many steps.
-Outcome Generate(bool runs_ahead, int64_t num_blocks, int64_t max_tokens, int64_t sync_every) {
+Outcome Generate(bool speculates, int64_t num_blocks, int64_t max_tokens, int64_t sync_every) {
   auto owned = std::make_unique<FakeDecoder>(
-      FakeDecoder::Options{.vocab_size = 120, .num_blocks = num_blocks, .runs_ahead = runs_ahead});
+      FakeDecoder::Options{.vocab_size = 120, .num_blocks = num_blocks, .speculates = speculates});
   FakeDecoder* const decoder = owned.get();
   EngineCore engine(std::move(owned), std::nullopt, {.max_pass_tokens = 64});
   EXPECT_TRUE(engine.Sync(PolicyVersion(0), Weights(0)).ok());

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/sync.h"
+#include "core/mutex.h"
 
 namespace pace {
 namespace {

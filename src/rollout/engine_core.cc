@@ -45,7 +45,7 @@ struct EngineCore::State {
         scheduler({.num_blocks = decoder->num_blocks(),
                    .max_pass_tokens = options.max_pass_tokens,
                    .max_running = options.max_running,
-                   .room_ahead = decoder->runs_ahead()}),
+                   .room_ahead = decoder->speculates()}),
         table(tokenizer ? &*tokenizer : nullptr) {}
 
   GroupRequest Cancel(const LiveGroup& group, const std::vector<MemberSlot>& slots);

@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "core/sync.h"
+#include "core/mutex.h"
 #include "rollout/fake_decoder.h"
 
 namespace pace {

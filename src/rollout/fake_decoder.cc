@@ -20,7 +20,7 @@ Status Defect(const std::string& what) {
 Result<PassResult> FakeDecoder::Run(const Pass& pass) {
   on_pass_(num_passes_++);
   PACE_RETURN_IF_ERROR(CheckWriters(pass));
-  const PassAhead before = std::exchange(ahead_, {});
+  const SpeculativePass before = std::exchange(ahead_, {});
   const std::vector<int32_t> found = before.Find(pass);
   const auto num_found = std::ranges::count_if(found, [](int32_t row) { return row >= 0; });
   Result<PassResult> result = Compute(num_found > 0 ? WithoutFound(pass, found) : pass);
@@ -33,12 +33,12 @@ Result<PassResult> FakeDecoder::Run(const Pass& pass) {
   }
   num_found_ += num_found;
   if (num_found > 0) result = JoinFound(pass, found, ahead_answers_, *result);
-  if (options_.runs_ahead) PACE_RETURN_IF_ERROR(RunAhead(pass, *result));
+  if (options_.speculates) PACE_RETURN_IF_ERROR(RunAhead(pass, *result));
   return result;
 }
 
 Status FakeDecoder::RunAhead(const Pass& pass, const PassResult& result) {
-  ahead_ = PassAhead(pass);
+  ahead_ = SpeculativePass(pass);
   ahead_.SetTokens(result.samples, config_.eos);
   PACE_RETURN_IF_ERROR(CheckWriters(ahead_.pass()));
   Result<PassResult> answers = Compute(ahead_.pass());
@@ -108,7 +108,7 @@ Status FakeDecoder::CheckWriters(const Pass& pass) {
   uses_.assign(uses_.size(), {});
   for (const Chunk& chunk : pass.chunks) {
     const int64_t num_tokens = chunk.start + chunk.num_tokens;
-    const int64_t with_room = options_.runs_ahead ? num_tokens + 1 : num_tokens;
+    const int64_t with_room = options_.speculates ? num_tokens + 1 : num_tokens;
     if (chunk.num_tokens < 1 || std::ssize(chunk.blocks) < BlocksOf(num_tokens) ||
         std::ssize(chunk.blocks) > BlocksOf(with_room)) {
       return Defect(Concat("a chunk of ", chunk.num_tokens, " tokens after ", chunk.start, " with ",

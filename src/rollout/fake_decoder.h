@@ -23,7 +23,7 @@
 
 #include "core/status.h"
 #include "model/decoder.h"
-#include "model/pass_ahead.h"
+#include "model/speculative_pass.h"
 #include "rollout/fake_network.h"
 
 namespace pace {
@@ -35,7 +35,7 @@ class FakeDecoder final : public Decoder {
     int64_t max_positions = 1 << 20;
     int64_t num_blocks = 64;
     bool check_weights = true;  // off for SyncMode::kKeep
-    bool runs_ahead = false;
+    bool speculates = false;
   };
   struct Weights final : DecoderWeights {
     explicit Weights(uint64_t given) : number(given) {}
@@ -54,7 +54,7 @@ class FakeDecoder final : public Decoder {
   const ModelConfig& config() const override { return config_; }
   int64_t num_blocks() const override { return options_.num_blocks; }
   bool deterministic() const override { return true; }
-  bool runs_ahead() const override { return options_.runs_ahead; }
+  bool speculates() const override { return options_.speculates; }
   // Numbers them 0, 1, 2, ... as they come.
   Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet&) const override {
     return std::shared_ptr<const DecoderWeights>(std::make_shared<Weights>(num_prepared_++));
@@ -109,7 +109,7 @@ class FakeDecoder final : public Decoder {
   uint64_t weights_ = 0;
   bool fails_next_ = false;
   int64_t num_passes_ = 0;
-  PassAhead ahead_;
+  SpeculativePass ahead_;
   std::vector<Sampled> ahead_answers_;
   int64_t num_found_ = 0;
   std::function<void(int64_t)> on_pass_ = [](int64_t) {};

@@ -33,7 +33,7 @@ class FakeWorld final : public ScheduleWorld {
                                                            .max_positions = config_.max_positions,
                                                            .num_blocks = num_blocks,
                                                            .check_weights = mode != SyncMode::kKeep,
-                                                           .runs_ahead = num_blocks % 2 == 0});
+                                                           .speculates = num_blocks % 2 == 0});
     newest_ = decoder.get();
     return decoder;
   }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/sync.h"
+#include "core/mutex.h"
 
 namespace pace {
 

@@ -75,7 +75,7 @@ Status RuntimeDriver::GoOnWith(GroupInFlight group) {
     resting.emplace_back(group.members[i], group.responses[i]);
   }
   Result<ResumedGroup> going_on =
-      ResumeGroup(std::move(group), parts_.run->store(), parts_.run->curriculum(),
+      ResumeGroup(std::move(group), parts_.run->store(), parts_.run->prompt_source(),
                   parts_.run->coordinator().AttemptOf(id));
   if (!going_on.ok()) return going_on.status();
   const auto worker = static_cast<size_t>(going_on->worker.value());

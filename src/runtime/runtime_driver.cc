@@ -46,8 +46,8 @@ Status RuntimeDriver::Prepare() {
   evaluation_thread_ = std::make_unique<TaskThread>();
   saving_thread_ = std::make_unique<TaskThread>();
   parts_.NoteTools(options_.observer);
-  if (parts_.desk != nullptr) {
-    tool_threads_ = std::make_unique<ToolThreads>(parts_.desk, settings_.tools.max_programs);
+  if (parts_.executor != nullptr) {
+    tool_threads_ = std::make_unique<ToolThreads>(parts_.executor, settings_.tools.max_programs);
   }
   return Status::Ok();
 }

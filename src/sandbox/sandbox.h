@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/status.h"
-#include "core/sync.h"
 #include "sandbox/control_groups.h"
 #include "sandbox/places.h"
 #include "sandbox/program.h"

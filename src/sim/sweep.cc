@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "config/methods.h"
+#include "core/mutex.h"
 #include "core/parallel.h"
-#include "core/sync.h"
 
 namespace pace {
 namespace {

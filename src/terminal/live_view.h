@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "core/sync.h"
+#include "core/mutex.h"
 #include "record/step_metrics.h"
 
 namespace pace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/sync.h"
+#include "core/mutex.h"
 
 namespace pace {
 

@@ -10,7 +10,7 @@
 
 #include "train/advantage/advantages.h"
 #include "train/loss/losses.h"
-#include "train/network_team.h"
+#include "train/network_replicas.h"
 #include "train/policy_scores.h"
 #include "train/trainer.h"
 #include "train/value_head.h"
@@ -30,7 +30,7 @@ class TorchTrainer final : public Trainer {
   Result<MetricList> Step(PolicyVersion version, std::span<const TrainSequence> sequences) override;
   Result<MetricList> Imitate(std::span<const TrainSequence> sequences) override;
   Result<double> MeanLogProb(std::span<const TrainSequence> sequences) override;
-  const TrainingNetwork& network() const override { return team_.network(); }
+  const TrainingNetwork& network() const override { return replicas_.network(); }
   AdamW& optimizer() override { return optimizer_; }
   double learning_rate() const override { return options_.LearningRate(optimizer_.num_updates()); }
   TrainerState State() const override;
@@ -61,8 +61,8 @@ class TorchTrainer final : public Trainer {
   Status Prepare(Minibatch& batch, MetricList& metrics, double& next_kl);
   // Log-probs and values of all policy tokens under the present weights, without
   // gradients; null = not wanted.
-  void ScoreTokens(const NetworkTeam& team, const Minibatch& batch, std::vector<double>* logprobs,
-                   std::vector<double>* values) const;
+  void ScoreTokens(const NetworkReplicas& replicas, const Minibatch& batch,
+                   std::vector<double>* logprobs, std::vector<double>* values) const;
 
   Result<MetricList> Update(Minibatch& batch, const UpdateRules& rules);
   // d loss / d logprob where the loss must see a whole minibatch that is split;
@@ -70,9 +70,10 @@ class TorchTrainer final : public Trainer {
   Result<std::vector<double>> WholeGradient(const Minibatch& batch, const UpdateRules& rules,
                                             UpdateSums& sums) const;
   Status UseOffPolicyBaseline(const OpobOptions& options, Minibatch& batch, MetricList& metrics);
-  Status Accumulate(const NetworkTeam::Bin& bin, const Minibatch& part, const UpdateRules& rules,
-                    const MinibatchTotals& totals, std::vector<double> gradient,
-                    std::span<double> logprobs, UpdateSums& sums) const;
+  Status Accumulate(const NetworkReplicas::Bin& bin, const Minibatch& part,
+                    const UpdateRules& rules, const MinibatchTotals& totals,
+                    std::vector<double> gradient, std::span<double> logprobs,
+                    UpdateSums& sums) const;
   Status AddPolicyTerm(const PolicyScores& scored, const Minibatch& part, const UpdateRules& rules,
                        const ReductionWeights& weights, std::vector<double> gradient,
                        std::span<double> logprobs, UpdateSums& sums, BackwardTerms& terms) const;
@@ -91,8 +92,8 @@ class TorchTrainer final : public Trainer {
 
   const TrainerOptions options_;
   const Parts parts_;
-  NetworkTeam team_;
-  const std::optional<NetworkTeam> initial_;
+  NetworkReplicas replicas_;
+  const std::optional<NetworkReplicas> initial_;
   std::optional<ValueHead> head_;
   AdamW optimizer_;
   double kl_coefficient_;

@@ -16,9 +16,9 @@ std::string FirstLine(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-std::optional<NetworkTeam> TeamOf(std::optional<TrainingNetwork> network, int64_t num_threads) {
+std::optional<NetworkReplicas> TeamOf(std::optional<TrainingNetwork> network, int64_t num_threads) {
   if (!network.has_value()) return std::nullopt;
-  return NetworkTeam(std::move(*network), num_threads);
+  return NetworkReplicas(std::move(*network), num_threads);
 }
 
 }  // namespace
@@ -27,15 +27,16 @@ TorchTrainer::TorchTrainer(TrainingNetwork network, const TrainerOptions& option
                            std::optional<TrainingNetwork> initial)
     : options_(options),
       parts_(std::move(parts)),
-      team_(std::move(network), options.num_threads),
+      replicas_(std::move(network), options.num_threads),
       initial_(TeamOf(std::move(initial), options.num_threads)),
-      optimizer_(team_.network().parameters(), options.adamw),
+      optimizer_(replicas_.network().parameters(), options.adamw),
       kl_coefficient_(options.kl.reward_coefficient) {
   if (!parts_.advantage->inputs().values) return;
-  const at::Tensor& parameter = team_.network().head_VH();
+  const at::Tensor& parameter = replicas_.network().head_VH();
   const at::TensorOptions tensors =
       at::TensorOptions(parameter.device()).dtype(parameter.scalar_type());
-  head_.emplace(team_.network().config().hidden_size, tensors, options.adamw, options.num_threads);
+  head_.emplace(replicas_.network().config().hidden_size, tensors, options.adamw,
+                options.num_threads);
 }
 
 Result<Minibatch> TorchTrainer::MakeBatch(std::span<const TrainSequence> sequences) const {
@@ -49,7 +50,7 @@ Result<Minibatch> TorchTrainer::MakeBatch(std::span<const TrainSequence> sequenc
   return Minibatch(std::move(members));
 }
 
-void TorchTrainer::ScoreTokens(const NetworkTeam& team, const Minibatch& batch,
+void TorchTrainer::ScoreTokens(const NetworkReplicas& replicas, const Minibatch& batch,
                                std::vector<double>* logprobs, std::vector<double>* values) const {
   if (logprobs == nullptr && values == nullptr) return;
   const at::NoGradGuard no_grad;
@@ -57,7 +58,7 @@ void TorchTrainer::ScoreTokens(const NetworkTeam& team, const Minibatch& batch,
     if (out != nullptr) out->assign(batch.mask.size(), 0.0);
   }
   // Bins hold different sequences, so threads write to different places.
-  team.RunBins(batch, options_.token_budget, [&](const NetworkTeam::Bin& bin) {
+  replicas.RunBins(batch, options_.token_budget, [&](const NetworkReplicas::Bin& bin) {
     const Minibatch part = batch.Part(bin.sequences);
     const auto keep = [&](const PolicyRows& rows, const at::Tensor& scores_N,
                           std::vector<double>& out) {
@@ -83,7 +84,7 @@ void TorchTrainer::ScoreTokens(const NetworkTeam& team, const Minibatch& batch,
 Status TorchTrainer::Prepare(Minibatch& batch, MetricList& metrics, double& next_kl) {
   const bool proximal = options_.reference == RatioReference::kProximal ||
                         parts_.loss->inputs().proximal || options_.correction.active();
-  ScoreTokens(team_, batch, proximal ? &batch.proximal_logprobs : nullptr,
+  ScoreTokens(replicas_, batch, proximal ? &batch.proximal_logprobs : nullptr,
               head_.has_value() ? &batch.values : nullptr);
   if (initial_.has_value()) ScoreTokens(*initial_, batch, &batch.initial_logprobs, nullptr);
   if (options_.correction.active()) {
@@ -145,7 +146,7 @@ Result<double> TorchTrainer::MeanLogProb(std::span<const TrainSequence> sequence
     Result<Minibatch> batch = MakeBatch(sequences);
     if (!batch.ok()) return batch.status();
     std::vector<double> logprobs;
-    ScoreTokens(team_, *batch, &logprobs, nullptr);
+    ScoreTokens(replicas_, *batch, &logprobs, nullptr);
     MeanOf mean;
     for (size_t token = 0; token < logprobs.size(); ++token) {
       if (batch->mask[token] != 0) mean.Add(logprobs[token]);

@@ -36,7 +36,7 @@ Result<std::vector<double>> TorchTrainer::WholeGradient(const Minibatch& batch,
       WeighTokens(batch.layout(), CountTotals(batch.layout()), Reduction(rules.reduction));
   if (!weights.ok()) return weights.status();
   std::vector<double> logprobs;
-  ScoreTokens(team_, batch, &logprobs, nullptr);
+  ScoreTokens(replicas_, batch, &logprobs, nullptr);
   Result<LossResult> result = rules.loss.Evaluate(TokensOf(batch, logprobs), *weights);
   if (!result.ok()) return result.status();
   sums.loss += result->loss;
@@ -50,7 +50,7 @@ Status TorchTrainer::UseOffPolicyBaseline(const OpobOptions& options, Minibatch&
   std::vector<double> norms(batch.sequences.size());
   std::vector<double> logprobs(batch.mask.size());
   ZeroGradients();
-  team_.RunBins(batch, /*token_budget=*/1, [&](const NetworkTeam::Bin& bin) {
+  replicas_.RunBins(batch, /*token_budget=*/1, [&](const NetworkReplicas::Bin& bin) {
     const size_t sequence = bin.sequences.front();
     const Minibatch part = batch.Part(bin.sequences);
     const PolicyScores scored = ScorePolicyTokens(bin.network, part, options_.temperature);
@@ -120,7 +120,7 @@ Status TorchTrainer::AddValueTerm(size_t thread, const PolicyScores& scored, con
 }
 
 // Adds the gradient of one micro-batch and writes its log-probs.
-Status TorchTrainer::Accumulate(const NetworkTeam::Bin& bin, const Minibatch& part,
+Status TorchTrainer::Accumulate(const NetworkReplicas::Bin& bin, const Minibatch& part,
                                 const UpdateRules& rules, const MinibatchTotals& totals,
                                 std::vector<double> gradient, std::span<double> logprobs,
                                 UpdateSums& sums) const {
@@ -158,12 +158,12 @@ Result<double> TorchTrainer::RateScale(const EssLearningRateOptions& options,
 }
 
 void TorchTrainer::ZeroGradients() {
-  team_.ZeroGradients();
+  replicas_.ZeroGradients();
   if (head_.has_value()) head_->ZeroGradients();
 }
 
 void TorchTrainer::Apply(double scale, bool with_head, MetricList& metrics) {
-  team_.GatherGradients();
+  replicas_.GatherGradients();
   const double norm = ClipGradients(network().parameters(), options_.max_grad_norm);
   bool finite = std::isfinite(norm);
   if (with_head) {
@@ -193,7 +193,7 @@ Result<MetricList> TorchTrainer::Update(Minibatch& batch, const UpdateRules& rul
   if (!whole.ok()) return whole.status();
   ZeroGradients();
   std::vector<double> logprobs(batch.mask.size());
-  const auto accumulate = [&](const NetworkTeam::Bin& bin) {
+  const auto accumulate = [&](const NetworkReplicas::Bin& bin) {
     const Minibatch part = batch.Part(bin.sequences);
     std::vector<double> gradient;
     for (const size_t sequence : bin.sequences) {
@@ -211,7 +211,7 @@ Result<MetricList> TorchTrainer::Update(Minibatch& batch, const UpdateRules& rul
     return own;
   };
   for (const UpdateSums& own :
-       team_.ForBins<UpdateSums>(batch, options_.token_budget, accumulate)) {
+       replicas_.ForBins<UpdateSums>(batch, options_.token_budget, accumulate)) {
     PACE_RETURN_IF_ERROR(own.status);
     sums.loss += own.loss;
     MergeMetrics(own.metrics, sums.metrics);

@@ -15,13 +15,13 @@ constexpr int64_t kSpanWork = 400'000;
 
 }  // namespace
 
-Attention::Attention(const ModelConfig& config, const Kernels& kernels, ThreadTeam& team)
+Attention::Attention(const ModelConfig& config, const Kernels& kernels, ThreadPool& threads)
     : num_heads_(config.num_heads),
       num_kv_heads_(config.num_kv_heads),
       head_dim_(config.head_dim),
       padded_dim_(RoundUp(config.head_dim, kLanes)),
       kernels_(kernels),
-      team_(team) {}
+      threads_(threads) {}
 
 void Attention::Plan(std::span<const Chunk> chunks) {
   chunks_ = chunks;
@@ -46,7 +46,7 @@ void Attention::Plan(std::span<const Chunk> chunks) {
   // An odd number of cache lines, so that rows do not share their places.
   score_stride_ = RoundUp(most_keys, 2 * kLanes) + kLanes;
   scratch_floats_ = kMaxAttendRows * (score_stride_ + 2 * padded_dim_);
-  const int64_t num_bytes = team_.num_threads() * scratch_floats_ * 4;
+  const int64_t num_bytes = threads_.num_threads() * scratch_floats_ * 4;
   if (scratch_.num_bytes() < num_bytes) {
     scratch_ = AlignedBuffer();
     scratch_ = AlignedBuffer::Allocate(num_bytes * 3 / 2).value();
@@ -86,14 +86,14 @@ void Attention::FormSpans() {
 }
 
 void Attention::Run(const Layer& layer, KvCache& cache) {
-  ForRows(team_, static_cast<int64_t>(writes_.size()), 4 * num_kv_heads_ * head_dim_,
+  ForRows(threads_, static_cast<int64_t>(writes_.size()), 4 * num_kv_heads_ * head_dim_,
           [&](int64_t i, int64_t) {
             const Write& write = writes_[static_cast<size_t>(i)];
             for (int64_t h = 0; h < num_kv_heads_; ++h) {
               WriteToken(write.chunk, write.token, h, layer, cache);
             }
           });
-  team_.ParallelFor(static_cast<int64_t>(span_ends_.size()), [&](int64_t span, int64_t worker) {
+  threads_.ParallelFor(static_cast<int64_t>(span_ends_.size()), [&](int64_t span, int64_t worker) {
     const auto s = static_cast<size_t>(span);
     float* const scratch = scratch_.As<float>() + worker * scratch_floats_;
     for (size_t i = s == 0 ? 0 : span_ends_[s - 1]; i < span_ends_[s]; ++i) {

@@ -13,14 +13,14 @@
 #include "model/cpu/aligned_buffer.h"
 #include "model/cpu/kernels/kernels.h"
 #include "model/cpu/kv_cache.h"
-#include "model/cpu/thread_team.h"
+#include "model/cpu/thread_pool.h"
 #include "model/decoder.h"
 
 namespace pace {
 
 class Attention {
  public:
-  Attention(const ModelConfig& config, const Kernels& kernels, ThreadTeam& team);
+  Attention(const ModelConfig& config, const Kernels& kernels, ThreadPool& threads);
 
   // Plans a pass over these chunks, whose rows lie one after the other.
   void Plan(std::span<const Chunk> chunks);
@@ -65,7 +65,7 @@ class Attention {
   const int64_t head_dim_;
   const int64_t padded_dim_;
   const Kernels& kernels_;
-  ThreadTeam& team_;
+  ThreadPool& threads_;
 
   std::span<const Chunk> chunks_;
   std::vector<int64_t> first_rows_;  // of each chunk, and the end

@@ -60,13 +60,13 @@ class Sequence {
   std::vector<float> Run(const Level& level, int64_t num_threads, std::span<const int64_t> chunks,
                          float before = 0) const {
     const Kernels& kernels = KernelsOf(level.isa);
-    ThreadTeam team(num_threads);
+    ThreadPool threads(num_threads);
     const int64_t num_blocks = (num_tokens_ + kBlockTokens - 1) / kBlockTokens + 2;
     const Dtype dtype = level.is_bf16 ? Dtype::kBF16 : Dtype::kF32;
     KvCache cache = KvCache::Create(ConfigOf(heads_), dtype, num_blocks).value();
     const std::vector<BlockId> blocks = Blocks(num_blocks);
     FillCache(cache, blocks, before);
-    Attention attention(ConfigOf(heads_), kernels, team);
+    Attention attention(ConfigOf(heads_), kernels, threads);
     std::vector<float> result;
     int64_t start = 0;
     for (const int64_t num_tokens : chunks) {

@@ -8,7 +8,7 @@
 #include "model/cpu/cpu_weights.h"
 #include "model/cpu/head.h"
 #include "model/cpu/kv_cache.h"
-#include "model/cpu/thread_team.h"
+#include "model/cpu/thread_pool.h"
 #include "model/network.h"
 #include "model/pass_check.h"
 
@@ -22,9 +22,9 @@ class CpuDecoder : public Decoder {
         is_bf16_(options.dtype == Dtype::kBF16),
         kernels_(KernelsOf(isa)),
         cache_(std::move(cache)),
-        team_(options.num_threads),
-        ops_(config_, is_bf16_, kernels_, team_),
-        head_(config_, is_bf16_, kernels_, team_),
+        threads_(options.num_threads),
+        ops_(config_, is_bf16_, kernels_, threads_),
+        head_(config_, is_bf16_, kernels_, threads_),
         keeps_states_(options.keep_states),
         states_(config.hidden_size, is_bf16_) {
     if (keeps_states_) states_.Reserve(cache_.num_blocks() * kBlockTokens);
@@ -81,7 +81,7 @@ class CpuDecoder : public Decoder {
   const bool is_bf16_;
   const Kernels& kernels_;
   KvCache cache_;
-  ThreadTeam team_;
+  ThreadPool threads_;
   CpuOps ops_;
   Head head_;
   const bool keeps_states_;

@@ -8,13 +8,13 @@
 
 namespace pace {
 
-CpuOps::CpuOps(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadTeam& team)
+CpuOps::CpuOps(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadPool& threads)
     : config_(config),
       kernels_(kernels),
-      team_(team),
-      gemm_(kernels, team),
-      attention_(config, kernels, team),
-      experts_(config, is_bf16, kernels, team),
+      threads_(threads),
+      gemm_(kernels, threads),
+      attention_(config, kernels, threads),
+      experts_(config, is_bf16, kernels, threads),
       rope_(config),
       residual_(config.hidden_size, false),
       normed_(config.hidden_size, is_bf16),
@@ -22,7 +22,7 @@ CpuOps::CpuOps(const ModelConfig& config, bool is_bf16, const Kernels& kernels, 
       attended_(config.query_size(), is_bf16),
       gated_(config.intermediate_size, is_bf16),
       norm_scratch_(config.hidden_size, false) {
-  norm_scratch_.Reserve(team.num_threads());
+  norm_scratch_.Reserve(threads.num_threads());
 }
 
 void CpuOps::Begin(const Pass& pass, KvCache& cache) {
@@ -44,7 +44,7 @@ void CpuOps::Begin(const Pass& pass, KvCache& cache) {
 
 CpuOps::Rows CpuOps::Embed(const Matrix& embedding) {
   const Activations& table = embedding.rows;
-  ForRows(team_, num_rows_, table.width(), [&](int64_t row, int64_t) {
+  ForRows(threads_, num_rows_, table.width(), [&](int64_t row, int64_t) {
     const auto token = static_cast<int64_t>(pass_->tokens[static_cast<size_t>(row)]);
     if (table.is_bf16()) {
       kernels_.from_bf16(table.halves(token), table.width(), residual_.floats(row));
@@ -59,7 +59,7 @@ CpuOps::Rows CpuOps::Embed(const Matrix& embedding) {
 CpuOps::Rows CpuOps::Norm(const Rows& x, const Vector& weight) {
   const int64_t width = x.at->width();
   const auto epsilon = static_cast<float>(config_.norm_epsilon);
-  ForRows(team_, num_rows_, width, [&](int64_t row, int64_t worker) {
+  ForRows(threads_, num_rows_, width, [&](int64_t row, int64_t worker) {
     float* const out = normed_.is_bf16() ? norm_scratch_.floats(worker) : normed_.floats(row);
     kernels_.rms_norm(x.at->floats(row), weight.data(), width, epsilon, out);
     if (normed_.is_bf16()) kernels_.to_bf16(out, width, normed_.halves(row));
@@ -105,7 +105,7 @@ void CpuOps::Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) {
       kernels_.rotate(head, rope_.cosines(position), rope_.sines(position), rope_.half());
     }
   };
-  ForRows(team_, num_rows_, 4 * qkv.at->width(), [&](int64_t row, int64_t) {
+  ForRows(threads_, num_rows_, 4 * qkv.at->width(), [&](int64_t row, int64_t) {
     const int64_t position = positions_[static_cast<size_t>(row)];
     float* const heads = qkv.at->floats(row);
     turn(heads, config_.num_heads, q_norm, position);

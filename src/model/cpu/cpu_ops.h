@@ -3,7 +3,7 @@
 // Activations lie in workspaces that passes use again. The residual stream and
 // all sums are float32; with bf16 weights, what enters a product is rounded to
 // bf16. Every row is computed in an order that depends on its context alone.
-// Thread-safety: none; the work inside is shared out over the team.
+// Thread-safety: none; the work inside is shared out over the threads.
 #ifndef PACE_MODEL_CPU_CPU_OPS_H_
 #define PACE_MODEL_CPU_CPU_OPS_H_
 
@@ -35,7 +35,7 @@ class CpuOps {
   };
   using Routing = const RoutingTable*;
 
-  CpuOps(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadTeam& team);
+  CpuOps(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadPool& threads);
 
   // Sets the tokens that the following calls are about. `pass` and `cache` must
   // outlive them.
@@ -60,7 +60,7 @@ class CpuOps {
 
   const ModelConfig& config_;
   const Kernels& kernels_;
-  ThreadTeam& team_;
+  ThreadPool& threads_;
   Gemm gemm_;
   Attention attention_;
   Experts experts_;

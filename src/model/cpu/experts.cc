@@ -30,17 +30,18 @@ void ChooseExperts(const Kernels& kernels, const MoeConfig& config, std::span<co
   for (float& weight : weights) weight /= total;
 }
 
-Experts::Experts(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadTeam& team)
+Experts::Experts(const ModelConfig& config, bool is_bf16, const Kernels& kernels,
+                 ThreadPool& threads)
     : config_(config.moe.value_or(MoeConfig{})),
       kernels_(kernels),
-      team_(team),
+      threads_(threads),
       logits_(config_.num_experts, false),
       scratch_(config_.num_experts, false),
       gathered_(config.hidden_size, is_bf16),
       gated_(config_.intermediate_size, is_bf16),
       outputs_(config.hidden_size, false) {
   routing_.num_chosen = config_.num_experts_per_token;
-  scratch_.Reserve(team.num_threads());
+  scratch_.Reserve(threads.num_threads());
 }
 
 const RoutingTable& Experts::Route(const Activations& x, int64_t num_rows,
@@ -66,7 +67,7 @@ const RoutingTable& Experts::Route(const Activations& x, int64_t num_rows,
                   std::span(routing_.experts).subspan(at, count),
                   std::span(routing_.weights).subspan(at, count));
   };
-  ForRows(team_, num_rows, config_.num_experts * (num_chosen + 4), choose);
+  ForRows(threads_, num_rows, config_.num_experts * (num_chosen + 4), choose);
   return routing_;
 }
 
@@ -84,7 +85,7 @@ void Experts::Gather(const Activations& h, const RoutingTable& routing, size_t n
     slots_[i] = next_slots_[static_cast<size_t>(routing.experts[i])]++;
   }
   PACE_CHECK(h.stride() == gathered_.stride() && h.is_bf16() == gathered_.is_bf16());
-  ForRows(team_, num_slots, h.width(), [&](int64_t i, int64_t) {
+  ForRows(threads_, num_slots, h.width(), [&](int64_t i, int64_t) {
     std::memcpy(gathered_.bytes(slots_[static_cast<size_t>(i)]), h.bytes(i / routing.num_chosen),
                 static_cast<size_t>(h.row_bytes()));
   });
@@ -116,18 +117,19 @@ void Experts::Add(Activations& x, const Activations& h, const RoutingTable& rout
 }
 
 void Experts::Combine(Activations& x, const RoutingTable& routing) {
-  ForRows(team_, routing.num_rows, x.width() * (routing.num_chosen + 1), [&](int64_t row, int64_t) {
-    // The sum gathers in the slot of the first choice, which nobody else reads.
-    const auto first = static_cast<size_t>(row * routing.num_chosen);
-    float* const sum = outputs_.floats(slots_[first]);
-    const float weight = routing.weights[first];
-    for (int64_t i = 0; i < x.width(); ++i) sum[i] *= weight;
-    for (int64_t choice = 1; choice < routing.num_chosen; ++choice) {
-      const size_t at = first + static_cast<size_t>(choice);
-      kernels_.add_scaled(routing.weights[at], outputs_.floats(slots_[at]), x.width(), sum);
-    }
-    kernels_.add_scaled(1.0F, sum, x.width(), x.floats(row));
-  });
+  ForRows(threads_, routing.num_rows, x.width() * (routing.num_chosen + 1),
+          [&](int64_t row, int64_t) {
+            // The sum gathers in the slot of the first choice, which nobody else reads.
+            const auto first = static_cast<size_t>(row * routing.num_chosen);
+            float* const sum = outputs_.floats(slots_[first]);
+            const float weight = routing.weights[first];
+            for (int64_t i = 0; i < x.width(); ++i) sum[i] *= weight;
+            for (int64_t choice = 1; choice < routing.num_chosen; ++choice) {
+              const size_t at = first + static_cast<size_t>(choice);
+              kernels_.add_scaled(routing.weights[at], outputs_.floats(slots_[at]), x.width(), sum);
+            }
+            kernels_.add_scaled(1.0F, sum, x.width(), x.floats(row));
+          });
 }
 
 }  // namespace pace

@@ -1,7 +1,7 @@
 // The mixture of experts: routing, and the products of the chosen experts.
 //
 // Rows are gathered by expert, so that every expert is one product; all experts
-// of a layer form one loop over the team. A row's outputs are added in the
+// of a layer form one loop over the threads. A row's outputs are added in the
 // order of its choice, by falling weight, whatever else is in the pass.
 #ifndef PACE_MODEL_CPU_EXPERTS_H_
 #define PACE_MODEL_CPU_EXPERTS_H_
@@ -13,7 +13,7 @@
 #include "model/cpu/activations.h"
 #include "model/cpu/gemm.h"
 #include "model/cpu/kernels/kernels.h"
-#include "model/cpu/thread_team.h"
+#include "model/cpu/thread_pool.h"
 #include "model/model_config.h"
 
 namespace pace {
@@ -40,7 +40,7 @@ struct ExpertMatrices {
 
 class Experts {
  public:
-  Experts(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadTeam& team);
+  Experts(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadPool& threads);
 
   const RoutingTable& Route(const Activations& x, int64_t num_rows, const PackedMatrix& router,
                             Gemm& gemm);
@@ -55,7 +55,7 @@ class Experts {
 
   const MoeConfig config_;
   const Kernels& kernels_;
-  ThreadTeam& team_;
+  ThreadPool& threads_;
   RoutingTable routing_;
   Activations logits_;
   Activations scratch_;  // a row per worker

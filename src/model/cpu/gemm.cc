@@ -40,7 +40,7 @@ void Gemm::Divide(std::span<const GemmProduct> products) {
     total += SecondsPerPanel(*product.matrix, product.num_rows) *
              static_cast<double>(product.matrix->num_panels);
   }
-  const double shares = kSharesPerThread * static_cast<double>(team_.num_threads());
+  const double shares = kSharesPerThread * static_cast<double>(threads_.num_threads());
   const double wanted = std::max(kLeastSeconds, total / shares);
   is_small_ = total < kLeastSeconds;
   shares_.clear();
@@ -70,7 +70,7 @@ void Gemm::Run(std::span<const GemmProduct> products) {
     for (const Share& share : shares_) RunShare(products, share);
     return;
   }
-  team_.ParallelFor(static_cast<int64_t>(shares_.size()), [&](int64_t i, int64_t) {
+  threads_.ParallelFor(static_cast<int64_t>(shares_.size()), [&](int64_t i, int64_t) {
     RunShare(products, shares_[static_cast<size_t>(i)]);
   });
 }

@@ -1,4 +1,4 @@
-// Gemm: products of activations and packed weights, shared out over a team.
+// Gemm: products of activations and packed weights, shared out over a threads.
 //
 // Several products with their own rows and matrices form one parallel loop, so
 // that the experts of a layer cost no more than one matrix of their size.
@@ -11,7 +11,7 @@
 
 #include "model/cpu/kernels/kernels.h"
 #include "model/cpu/packed_matrix.h"
-#include "model/cpu/thread_team.h"
+#include "model/cpu/thread_pool.h"
 
 namespace pace {
 
@@ -29,7 +29,7 @@ struct GemmProduct {
 
 class Gemm {
  public:
-  Gemm(const Kernels& kernels, ThreadTeam& team) : kernels_(kernels), team_(team) {}
+  Gemm(const Kernels& kernels, ThreadPool& threads) : kernels_(kernels), threads_(threads) {}
 
   // Products write to different memory.
   void Run(std::span<const GemmProduct> products);
@@ -48,7 +48,7 @@ class Gemm {
   void RunShare(std::span<const GemmProduct> products, const Share& share) const;
 
   const Kernels& kernels_;
-  ThreadTeam& team_;
+  ThreadPool& threads_;
   std::vector<Share> shares_;
   bool is_small_ = false;  // too little work to share out
 };

@@ -69,7 +69,7 @@ PackedMatrix PackProblem(const Problem& problem, const Kernels& kernels) {
 std::vector<float> RunRows(const Problem& problem, Isa isa, int64_t num_threads, int64_t first,
                            int64_t num_rows) {
   const Kernels& kernels = KernelsOf(isa);
-  ThreadTeam team(num_threads);
+  ThreadPool threads(num_threads);
   const PackedMatrix matrix = PackProblem(problem, kernels);
   Activations x(problem.shape.num_inputs, problem.is_bf16);
   Activations out(problem.out_width(), false);
@@ -93,7 +93,7 @@ std::vector<float> RunRows(const Problem& problem, Isa isa, int64_t num_threads,
                                .out_is_bf16 = false,
                                .out = out.data(),
                                .out_stride = out.stride()};
-  Gemm(kernels, team).Run({&product, 1});
+  Gemm(kernels, threads).Run({&product, 1});
   std::vector<float> result;
   for (int64_t row = 0; row < num_rows; ++row) {
     result.insert(result.end(), out.floats(row), out.floats(row) + problem.out_width());
@@ -191,7 +191,7 @@ TEST_P(GemmTest, AgreesWithThePortableLevelToTheBit) {
 
 TEST_P(GemmTest, SeveralProductsInOneLoopAreThoseOfEachAlone) {
   const Kernels& kernels = KernelsOf(GetParam().isa);
-  ThreadTeam team(2);
+  ThreadPool threads(2);
   const Problem problem = MakeProblem({.num_rows = 48, .num_inputs = 65, .num_outputs = 64},
                                       GetParam().is_bf16, false, Epilogue::kStore);
   const PackedMatrix matrix = PackProblem(problem, kernels);
@@ -218,7 +218,7 @@ TEST_P(GemmTest, SeveralProductsInOneLoopAreThoseOfEachAlone) {
                         .out = out.bytes(first),
                         .out_stride = out.stride()});
   }
-  Gemm(kernels, team).Run(products);
+  Gemm(kernels, threads).Run(products);
   std::vector<float> together;
   for (int64_t row = 0; row < 48; ++row) {
     together.insert(together.end(), out.floats(row), out.floats(row) + 64);

@@ -14,13 +14,13 @@ constexpr size_t kRowsAtOnce = 128;
 
 }  // namespace
 
-Head::Head(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadTeam& team)
+Head::Head(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadPool& threads)
     : vocab_size_(config.vocab_size),
       kernels_(kernels),
-      team_(team),
+      threads_(threads),
       asked_(config.hidden_size, is_bf16),
       logits_(config.vocab_size, false),
-      scratch_(static_cast<size_t>(team.num_threads())) {}
+      scratch_(static_cast<size_t>(threads.num_threads())) {}
 
 void Head::CollectQuestions(const Pass& pass) {
   questions_.clear();
@@ -88,7 +88,7 @@ PassResult Head::Run(const Pass& pass, const Activations& hidden, const PackedMa
         Answer(pass, questions_[q], logits, scratch_[static_cast<size_t>(worker)], result);
       }
     };
-    ForRows(team_, static_cast<int64_t>(end - begin), 4 * vocab_size_, answer);
+    ForRows(threads_, static_cast<int64_t>(end - begin), 4 * vocab_size_, answer);
   }
   return result;
 }

@@ -12,14 +12,14 @@
 #include "model/cpu/activations.h"
 #include "model/cpu/gemm.h"
 #include "model/cpu/kernels/kernels.h"
-#include "model/cpu/thread_team.h"
+#include "model/cpu/thread_pool.h"
 #include "model/decoder.h"
 
 namespace pace {
 
 class Head {
  public:
-  Head(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadTeam& team);
+  Head(const ModelConfig& config, bool is_bf16, const Kernels& kernels, ThreadPool& threads);
 
   // `hidden` has a row per token of the pass.
   PassResult Run(const Pass& pass, const Activations& hidden, const PackedMatrix& matrix,
@@ -42,7 +42,7 @@ class Head {
 
   const int64_t vocab_size_;
   const Kernels& kernels_;
-  ThreadTeam& team_;
+  ThreadPool& threads_;
   std::vector<Question> questions_;     // by row
   std::vector<int64_t> rows_;           // asked about, rising
   std::vector<size_t> first_question_;  // of each of rows_, and the end

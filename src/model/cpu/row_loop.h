@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "model/cpu/thread_team.h"
+#include "model/cpu/thread_pool.h"
 
 namespace pace {
 
 // Calls fn(row, worker) for every row. `row_work` is about the number of
 // elements that a row touches.
 template <typename Fn>
-void ForRows(ThreadTeam& team, int64_t num_rows, int64_t row_work, const Fn& fn) {
+void ForRows(ThreadPool& threads, int64_t num_rows, int64_t row_work, const Fn& fn) {
   constexpr int64_t kWorthATask = 16'384;
   const int64_t rows_per_task = std::max<int64_t>(1, kWorthATask / std::max<int64_t>(1, row_work));
   const int64_t num_tasks = (num_rows + rows_per_task - 1) / rows_per_task;
@@ -20,7 +20,7 @@ void ForRows(ThreadTeam& team, int64_t num_rows, int64_t row_work, const Fn& fn)
     const int64_t end = std::min(num_rows, (task + 1) * rows_per_task);
     for (int64_t row = task * rows_per_task; row < end; ++row) fn(row, worker);
   };
-  team.ParallelFor(num_tasks, run);
+  threads.ParallelFor(num_tasks, run);
 }
 
 }  // namespace pace

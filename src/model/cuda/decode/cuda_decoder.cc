@@ -13,8 +13,8 @@
 #include "model/cuda/decode/weight_layout.h"
 #include "model/cuda/device_memory.h"
 #include "model/network.h"
-#include "model/pass_ahead.h"
 #include "model/pass_check.h"
+#include "model/speculative_pass.h"
 
 namespace pace {
 namespace cuda {
@@ -63,7 +63,7 @@ class CudaDecoder : public Decoder {
   const ModelConfig& config() const override { return config_; }
   int64_t num_blocks() const override { return num_blocks_; }
   bool deterministic() const override { return false; }
-  bool runs_ahead() const override { return true; }
+  bool speculates() const override { return true; }
 
   Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override;
   Result<std::shared_ptr<const DecoderWeights>> PrepareRandom(uint64_t seed,
@@ -76,7 +76,7 @@ class CudaDecoder : public Decoder {
  private:
   // A pass that nobody has asked for yet.
   struct Begun {
-    PassAhead pass;
+    SpeculativePass pass;
     std::optional<PassRunner::Ticket> ticket;
   };
 
@@ -94,7 +94,8 @@ class CudaDecoder : public Decoder {
   // Answers a pass of which `found` was begun before.
   Result<PassResult> RunRest(const Pass& pass, std::span<const int32_t> found,
                              PassRunner::Ticket ticket);
-  std::optional<PassRunner::Ticket> Begin(const PassAhead& next, std::span<const int32_t> sources);
+  std::optional<PassRunner::Ticket> Begin(const SpeculativePass& next,
+                                          std::span<const int32_t> sources);
   void DropBegun();
   void Copy(const std::vector<int32_t>& pairs);
 
@@ -236,7 +237,7 @@ Result<PassResult> CudaDecoder::RunRest(const Pass& pass, std::span<const int32_
 }
 
 // A device that cannot begin it will say so when it is asked for a pass.
-std::optional<PassRunner::Ticket> CudaDecoder::Begin(const PassAhead& next,
+std::optional<PassRunner::Ticket> CudaDecoder::Begin(const SpeculativePass& next,
                                                      std::span<const int32_t> sources) {
   if (next.empty() || !PassRunner::IsSmall(std::ssize(next.pass().tokens))) return std::nullopt;
   const Result<PassRunner::Ticket> ticket = runner_->Start(next.pass(), sources);
@@ -251,7 +252,7 @@ Result<PassResult> CudaDecoder::Run(const Pass& pass) {
   PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
   const Begun begun = std::exchange(begun_, {});
   const std::vector<int32_t> found = begun.pass.Find(pass);
-  Begun next = {.pass = PassAhead(pass), .ticket = std::nullopt};
+  Begun next = {.pass = SpeculativePass(pass), .ticket = std::nullopt};
   // Where all of it is under way, its successor is queued before anybody waits.
   if (begun.ticket && runner_->IsLast(*begun.ticket) && std::ranges::none_of(found, IsNone)) {
     std::vector<int32_t> sources;

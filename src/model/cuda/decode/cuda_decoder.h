@@ -7,7 +7,7 @@
 // stay valid: weights of a trainer on the same device go straight from its tensors
 // into place. Only ids and log-probabilities come back to the host. The pass that
 // probably follows is queued at once, behind tokens that are still on the device, so
-// that it runs while the host works on the answers (pass_ahead.h). Passes go before
+// that it runs while the host works on the answers (speculative_pass.h). Passes go before
 // other work of the device: they are short, and a response waits for each.
 // Bits of a row may depend on the rows beside it (cuBLAS chooses by size), so
 // it is not deterministic() in Decoder's sense; the same passes in the same

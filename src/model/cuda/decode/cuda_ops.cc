@@ -87,7 +87,7 @@ Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_questions) {
   const int64_t logits = plan.Add(4 * logit_rows * logit_stride_);
   const int64_t pieces = plan.Add(4 * AnswerPieceFloats(logit_rows, config_.vocab_size));
   const int64_t answers =
-      plan.Add(PassTables::kNumCopies * questions * static_cast<int64_t>(sizeof(Answer)));
+      plan.Add(BatchMetadata::kNumCopies * questions * static_cast<int64_t>(sizeof(Answer)));
 
   // Before the larger one; without it there is none.
   memory_ = DeviceMemory();
@@ -120,7 +120,7 @@ Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_questions) {
   return true;
 }
 
-void CudaOps::Begin(const PassTables& tables, void* cache, int64_t layer_bytes) {
+void CudaOps::Begin(const BatchMetadata& tables, void* cache, int64_t layer_bytes) {
   PACE_CHECK(tables.shape().num_rows <= row_capacity_, "Reserve first");
   tables_ = &tables;
   cache_ = cache;

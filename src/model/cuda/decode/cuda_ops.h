@@ -15,7 +15,7 @@
 
 #include "model/cuda/decode/answer_kernels.h"
 #include "model/cuda/decode/attention_kernels.h"
-#include "model/cuda/decode/pass_tables.h"
+#include "model/cuda/decode/batch_metadata.h"
 #include "model/cuda/decode/product_kernels.h"
 #include "model/cuda/device_memory.h"
 #include "model/cuda/matrix_product.h"
@@ -49,7 +49,7 @@ class CudaOps {
   // Room for these many rows and questions; true where workspaces moved.
   Result<bool> Reserve(int64_t num_rows, int64_t num_questions);
   // What the following calls are about; all of it must outlive them.
-  void Begin(const PassTables& tables, void* cache, int64_t layer_bytes);
+  void Begin(const BatchMetadata& tables, void* cache, int64_t layer_bytes);
 
   // Rows take the tokens of the answers that their tables name, those of the other copy
   // of tables; before Embed.
@@ -107,7 +107,7 @@ class CudaOps {
   DeviceMemory stops_;
   Status status_;
 
-  const PassTables* tables_ = nullptr;
+  const BatchMetadata* tables_ = nullptr;
   void* cache_ = nullptr;
   int64_t layer_bytes_ = 0;
   // What Rotate leaves to Attend, which knows the layer.

@@ -6,7 +6,7 @@
 namespace pace::cuda {
 
 void CudaOps::Advance() {
-  static_assert(PassTables::kNumCopies == 2);
+  static_assert(BatchMetadata::kNumCopies == 2);
   AdvanceArguments arguments = tables_->advance(AnswersOf(1 - tables_->shape().copy));
   arguments.stops = stops_.As<int32_t>();
   arguments.num_stops = std::ssize(config_.eos);

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "core/status.h"
-#include "model/cuda/decode/pass_tables.h"
+#include "model/cuda/decode/batch_metadata.h"
 
 namespace pace::cuda {
 

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "core/status.h"
+#include "model/cuda/decode/batch_metadata.h"
 #include "model/cuda/decode/cuda_ops.h"
 #include "model/cuda/decode/pass_graphs.h"
-#include "model/cuda/decode/pass_tables.h"
 #include "model/cuda/device_memory.h"
 #include "model/decoder.h"
 #include "model/network.h"
@@ -66,7 +66,7 @@ class PassRunner {
 
   Status Reserve(int64_t num_questions) { return ops_->Reserve(0, num_questions).status(); }
   CudaOps& ops() { return *ops_; }
-  const PassTables& tables() const { return tables_; }  // of the last pass started
+  const BatchMetadata& tables() const { return tables_; }  // of the last pass started
 
  private:
   enum class Work {
@@ -74,7 +74,7 @@ class PassRunner {
     kPass,
     kKept,  // scores from kept states
   };
-  static constexpr int kMostPlaces = PassTables::kNumCopies;
+  static constexpr int kMostPlaces = BatchMetadata::kNumCopies;
   // A pass under way.
   struct Place {
     cudaEvent_t has_tables = nullptr;
@@ -98,7 +98,7 @@ class PassRunner {
   Status FetchAnswers(Place& place) const;
 
   const Setting setting_;
-  PassTables tables_;
+  BatchMetadata tables_;
   std::unique_ptr<CudaOps> ops_;
   PassGraphs graphs_;
   cudaStream_t to_device_ = nullptr;

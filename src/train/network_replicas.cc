@@ -1,4 +1,4 @@
-#include "train/network_team.h"
+#include "train/network_replicas.h"
 
 #include <ATen/Parallel.h>
 
@@ -10,13 +10,13 @@
 
 namespace pace {
 
-NetworkTeam::NetworkTeam(TrainingNetwork network, int64_t num_threads) {
+NetworkReplicas::NetworkReplicas(TrainingNetwork network, int64_t num_threads) {
   members_.push_back(std::move(network));
   for (int64_t i = 1; i < num_threads; ++i) members_.push_back(members_.front().Replica());
 }
 
-void NetworkTeam::RunBins(const Minibatch& batch, int64_t token_budget,
-                          const std::function<void(const Bin&)>& body) const {
+void NetworkReplicas::RunBins(const Minibatch& batch, int64_t token_budget,
+                              const std::function<void(const Bin&)>& body) const {
   const std::vector<int64_t> lengths = batch.ForwardLengths();
   const std::vector<std::vector<size_t>> shares = ShareSequences(lengths, num_threads());
   std::vector<std::exception_ptr> errors(shares.size());
@@ -47,13 +47,13 @@ void NetworkTeam::RunBins(const Minibatch& batch, int64_t token_budget,
   }
 }
 
-void NetworkTeam::GatherGradients() const {
+void NetworkReplicas::GatherGradients() const {
   for (size_t i = 1; i < members_.size(); ++i) {
     AddGradients(members_[i].parameters(), network().parameters());
   }
 }
 
-void NetworkTeam::ZeroGradients() const {
+void NetworkReplicas::ZeroGradients() const {
   for (const TrainingNetwork& member : members_) FreeGradients(member.parameters());
 }
 

@@ -1,4 +1,4 @@
-// ThreadTeam: the caller and some threads of its own, for short parallel loops.
+// ThreadPool: the caller and some threads of its own, for short parallel loops.
 //
 // Every thread has a range of consecutive tasks and takes them one by one; who
 // is through helps the others. So neighbouring tasks mostly share a thread and
@@ -6,29 +6,29 @@
 // nothing but the task it holds. Results must not depend on who runs what.
 // Between loops the threads spin for some tens of microseconds, then sleep.
 //
-//   ThreadTeam team(2);
-//   team.ParallelFor(num_panels, [&](int64_t panel, int64_t worker) { ... });
+//   ThreadPool threads(2);
+//   threads.ParallelFor(num_panels, [&](int64_t panel, int64_t worker) { ... });
 //
 // Thread-safety: one ParallelFor at a time, and not from within a task.
-#ifndef PACE_MODEL_CPU_THREAD_TEAM_H_
-#define PACE_MODEL_CPU_THREAD_TEAM_H_
+#ifndef PACE_MODEL_CPU_THREAD_POOL_H_
+#define PACE_MODEL_CPU_THREAD_POOL_H_
 
 #include <atomic>
 #include <cstdint>
 #include <thread>
 #include <vector>
 
-#include "core/sync.h"
+#include "core/mutex.h"
 
 namespace pace {
 
-class ThreadTeam {
+class ThreadPool {
  public:
   // REQUIRES: num_threads >= 1, the caller included
-  explicit ThreadTeam(int64_t num_threads);
-  ~ThreadTeam();
-  ThreadTeam(const ThreadTeam&) = delete;
-  ThreadTeam& operator=(const ThreadTeam&) = delete;
+  explicit ThreadPool(int64_t num_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int64_t num_threads() const { return static_cast<int64_t>(tickets_.size()); }
 
@@ -57,7 +57,7 @@ class ThreadTeam {
   void Work(int64_t worker);
   void DrainRange(int64_t range, int64_t worker);
   void Serve(int64_t worker);
-  // Waits until the worker's loop number differs from `seen` or the team ends.
+  // Waits until the worker's loop number differs from `seen` or the threads ends.
   void AwaitLoop(int64_t worker, uint32_t seen);
   // The end of a worker's range.
   int64_t RangeEnd(int64_t range, int64_t num_tasks) const {
@@ -78,4 +78,4 @@ class ThreadTeam {
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_CPU_THREAD_TEAM_H_
+#endif  // PACE_MODEL_CPU_THREAD_POOL_H_

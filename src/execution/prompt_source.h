@@ -1,15 +1,15 @@
-// Curriculum: the problems of a run as requests for responses, and the reward of
+// PromptSource: the problems of a run as requests for responses, and the reward of
 // what comes back.
 //
-//   Result<Curriculum> curriculum = Curriculum::Create(settings, policy);
-//   Result<GroupRequest> request = curriculum->RequestFor(group, prompt);
-//   Judgement judged = curriculum->Judge(prompt, response);
+//   Result<PromptSource> prompt_source = PromptSource::Create(settings, policy);
+//   Result<GroupRequest> request = prompt_source->RequestFor(group, prompt);
+//   Judgement judged = prompt_source->Judge(prompt, response);
 //
 // A request is a function of the prompt's index and attempt alone, and a judgement of the
 // problem and the tokens: both can be made again at any time.
 // Thread-safety: immutable.
-#ifndef PACE_EXECUTION_CURRICULUM_H_
-#define PACE_EXECUTION_CURRICULUM_H_
+#ifndef PACE_EXECUTION_PROMPT_SOURCE_H_
+#define PACE_EXECUTION_PROMPT_SOURCE_H_
 
 #include <memory>
 #include <optional>
@@ -43,9 +43,9 @@ struct Judgement {
   double reward = 0;
 };
 
-class Curriculum {
+class PromptSource {
  public:
-  static Result<Curriculum> Create(const Settings& settings, const Policy& policy);
+  static Result<PromptSource> Create(const Settings& settings, const Policy& policy);
 
   // `attempt`: 1 for the first dispatch of the prompt, 2 for the first retry. Each has
   // random numbers of its own; a retry that repeated the first would teach nothing new.
@@ -68,9 +68,9 @@ class Curriculum {
   const TurnRules* turns() const { return turns_.has_value() ? &*turns_ : nullptr; }
 
  private:
-  Curriculum(const Settings& settings, PromptRenderer renderer,
-             std::shared_ptr<const ProblemSource> source, std::vector<TokenId> stop_tokens,
-             std::optional<TurnRules> turns)
+  PromptSource(const Settings& settings, PromptRenderer renderer,
+               std::shared_ptr<const ProblemSource> source, std::vector<TokenId> stop_tokens,
+               std::optional<TurnRules> turns)
       : settings_(settings),
         renderer_(std::move(renderer)),
         source_(std::move(source)),
@@ -89,4 +89,4 @@ class Curriculum {
 
 }  // namespace pace
 
-#endif  // PACE_EXECUTION_CURRICULUM_H_
+#endif  // PACE_EXECUTION_PROMPT_SOURCE_H_

@@ -1,4 +1,4 @@
-#include "execution/curriculum.h"
+#include "execution/prompt_source.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +49,7 @@ Verification VerifyResponse(const Problem& problem, const PartialResponse& respo
   return Verify(problem.verifier, text, problem.answer, CountTurns(response).total());
 }
 
-Result<Curriculum> Curriculum::Create(const Settings& settings, const Policy& policy) {
+Result<PromptSource> PromptSource::Create(const Settings& settings, const Policy& policy) {
   Result<PromptRenderer> renderer = MakeRenderer(settings, policy);
   if (!renderer.ok()) return renderer.status();
   Result<TrainingProblems> problems =
@@ -62,12 +62,12 @@ Result<Curriculum> Curriculum::Create(const Settings& settings, const Policy& po
   }
   Result<std::optional<TurnRules>> turns = MakeTurnRules(settings, policy, *renderer);
   if (!turns.ok()) return turns.status();
-  return Curriculum(settings, std::move(renderer).value(), problems->source, policy.config.eos,
-                    std::move(turns).value());
+  return PromptSource(settings, std::move(renderer).value(), problems->source, policy.config.eos,
+                      std::move(turns).value());
 }
 
-Result<GroupRequest> Curriculum::RequestFor(GroupId group, PromptIndex prompt,
-                                            int64_t attempt) const {
+Result<GroupRequest> PromptSource::RequestFor(GroupId group, PromptIndex prompt,
+                                              int64_t attempt) const {
   Result<std::vector<TokenId>> tokens = renderer_.Render(source_->At(prompt));
   if (!tokens.ok()) return tokens.status();
   GroupRequest request;
@@ -85,13 +85,13 @@ Result<GroupRequest> Curriculum::RequestFor(GroupId group, PromptIndex prompt,
   return request;
 }
 
-std::optional<double> Curriculum::EpochOf(PromptIndex prompt) const {
+std::optional<double> PromptSource::EpochOf(PromptIndex prompt) const {
   const std::optional<int64_t> size = source_->epoch_size();
   if (!size.has_value()) return std::nullopt;
   return static_cast<double>(prompt.value() + 1) / static_cast<double>(*size);
 }
 
-std::vector<int64_t> Curriculum::LengthsOf(PromptIndex prompt, uint64_t seed) const {
+std::vector<int64_t> PromptSource::LengthsOf(PromptIndex prompt, uint64_t seed) const {
   const CounterRandom random(seed, kLengthStream);
   const auto most = static_cast<double>(settings_.generation.max_tokens);
   std::vector<int64_t> lengths;
@@ -104,7 +104,7 @@ std::vector<int64_t> Curriculum::LengthsOf(PromptIndex prompt, uint64_t seed) co
   return lengths;
 }
 
-Judgement Curriculum::Judge(PromptIndex prompt, const PartialResponse& response) const {
+Judgement PromptSource::Judge(PromptIndex prompt, const PartialResponse& response) const {
   const Problem problem = source_->At(prompt);
   const Verification seen = VerifyResponse(problem, response, renderer_.tokenizer());
   Judgement judged{.correct = seen.correct, .reward = seen.score};

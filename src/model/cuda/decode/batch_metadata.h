@@ -1,10 +1,10 @@
-// PassTables: what a pass tells the kernels, in one buffer and one copy.
+// BatchMetadata: what a pass tells the kernels, in one buffer and one copy.
 //
 // Where each table lies in the buffer depends on the shape alone, so a graph
 // that was captured for a shape serves every pass of that shape.
 // Thread-safety: none.
-#ifndef PACE_MODEL_CUDA_DECODE_PASS_TABLES_H_
-#define PACE_MODEL_CUDA_DECODE_PASS_TABLES_H_
+#ifndef PACE_MODEL_CUDA_DECODE_BATCH_METADATA_H_
+#define PACE_MODEL_CUDA_DECODE_BATCH_METADATA_H_
 
 #include <array>
 #include <compare>
@@ -27,7 +27,7 @@ struct PassShape {
   int64_t num_tiles = 0;
   int64_t num_questions = 0;
   bool any_truncated = false;
-  int copy = 0;  // of PassTables
+  int copy = 0;  // of BatchMetadata
   friend auto operator<=>(const PassShape&, const PassShape&) = default;
 };
 
@@ -38,12 +38,12 @@ int64_t PaddedRows(int64_t num_rows);
 // True where every chunk is one row that asks for one sample, in order.
 bool IsDecodeOnly(const Pass& pass);
 
-class PassTables {
+class BatchMetadata {
  public:
   static constexpr int kNumCopies = 2;
 
   // `spare_block` is one that no pass names. `group`: heads that share one.
-  PassTables(BlockId spare_block, int64_t group) : spare_block_(spare_block), group_(group) {}
+  BatchMetadata(BlockId spare_block, int64_t group) : spare_block_(spare_block), group_(group) {}
 
   // Lays the tables out in one of kNumCopies copies; the pass that was there before must
   // have ended. A pass that IsDecodeOnly is padded to padded_rows with rows of the spare
@@ -98,4 +98,4 @@ inline constexpr int64_t kQuestionsAtOnce = 256;
 
 }  // namespace pace::cuda
 
-#endif  // PACE_MODEL_CUDA_DECODE_PASS_TABLES_H_
+#endif  // PACE_MODEL_CUDA_DECODE_BATCH_METADATA_H_

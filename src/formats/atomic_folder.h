@@ -1,12 +1,12 @@
-// AsideFolder makes a folder that appears whole or not at all.
+// AtomicFolder makes a folder that appears whole or not at all.
 //
 // Files are written into path(), a folder beside the target; Commit renames it.
 // Without a Commit that succeeded it is removed with all it holds, and so are
 // the parent folders made for it. A process that is killed leaves at most a
 // folder whose name has ".partial-" in it.
 // Thread-safety: none.
-#ifndef PACE_FORMATS_ASIDE_FOLDER_H_
-#define PACE_FORMATS_ASIDE_FOLDER_H_
+#ifndef PACE_FORMATS_ATOMIC_FOLDER_H_
+#define PACE_FORMATS_ATOMIC_FOLDER_H_
 
 #include <filesystem>
 #include <string>
@@ -16,21 +16,21 @@
 
 namespace pace {
 
-class AsideFolder {
+class AtomicFolder {
  public:
   // `target` must not be there, or be an empty folder. Parents are made.
-  static Result<AsideFolder> Create(const std::string& target);
+  static Result<AtomicFolder> Create(const std::string& target);
 
-  AsideFolder(AsideFolder&& other) noexcept;
-  AsideFolder& operator=(AsideFolder&&) = delete;
-  ~AsideFolder();
+  AtomicFolder(AtomicFolder&& other) noexcept;
+  AtomicFolder& operator=(AtomicFolder&&) = delete;
+  ~AtomicFolder();
 
   const std::filesystem::path& path() const { return aside_; }
   // The last call.
   Status Commit();
 
  private:
-  AsideFolder() = default;
+  AtomicFolder() = default;
 
   std::filesystem::path target_;
   std::filesystem::path aside_;                 // empty once renamed or moved from
@@ -39,4 +39,4 @@ class AsideFolder {
 
 }  // namespace pace
 
-#endif  // PACE_FORMATS_ASIDE_FOLDER_H_
+#endif  // PACE_FORMATS_ATOMIC_FOLDER_H_

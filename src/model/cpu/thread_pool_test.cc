@@ -1,4 +1,4 @@
-#include "model/cpu/thread_team.h"
+#include "model/cpu/thread_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@
 namespace pace {
 namespace {
 
-TEST(ThreadTeamTest, RunsEveryTaskOnceWhateverTheCounts) {
+TEST(ThreadPoolTest, RunsEveryTaskOnceWhateverTheCounts) {
   for (const int64_t num_threads : {1, 2, 3, 5}) {
-    ThreadTeam team(num_threads);
-    EXPECT_EQ(team.num_threads(), num_threads);
+    ThreadPool threads(num_threads);
+    EXPECT_EQ(threads.num_threads(), num_threads);
     for (const int64_t num_tasks : {0, 1, 2, 3, 7, 64, 1000}) {
       std::vector<int> runs(static_cast<size_t>(num_tasks));
-      team.ParallelFor(num_tasks, [&](int64_t task, int64_t worker) {
+      threads.ParallelFor(num_tasks, [&](int64_t task, int64_t worker) {
         ASSERT_GE(worker, 0);
         ASSERT_LT(worker, num_threads);
         ++runs[static_cast<size_t>(task)];
@@ -28,24 +28,24 @@ TEST(ThreadTeamTest, RunsEveryTaskOnceWhateverTheCounts) {
   }
 }
 
-TEST(ThreadTeamTest, ASingleTaskRunsOnTheCaller) {
-  ThreadTeam team(3);
+TEST(ThreadPoolTest, ASingleTaskRunsOnTheCaller) {
+  ThreadPool threads(3);
   const std::thread::id caller = std::this_thread::get_id();
-  team.ParallelFor(1, [&](int64_t, int64_t worker) {
+  threads.ParallelFor(1, [&](int64_t, int64_t worker) {
     EXPECT_EQ(worker, 0);
     EXPECT_EQ(std::this_thread::get_id(), caller);
   });
 }
 
 // Each loop reads what the one before wrote: a missing barrier shows.
-TEST(ThreadTeamTest, ALoopSeesAllOfTheLoopBefore) {
-  ThreadTeam team(2);
+TEST(ThreadPoolTest, ALoopSeesAllOfTheLoopBefore) {
+  ThreadPool threads(2);
   constexpr int64_t kSize = 16;
   std::vector<int64_t> values(kSize);
   std::iota(values.begin(), values.end(), 0);
   for (int64_t round = 0; round < 2000; ++round) {
     std::vector<int64_t> next(kSize);
-    team.ParallelFor(kSize, [&](int64_t task, int64_t) {
+    threads.ParallelFor(kSize, [&](int64_t task, int64_t) {
       next[static_cast<size_t>(task)] = values[static_cast<size_t>((task + 1) % kSize)] + 1;
     });
     values = next;
@@ -55,13 +55,13 @@ TEST(ThreadTeamTest, ALoopSeesAllOfTheLoopBefore) {
   }
 }
 
-TEST(ThreadTeamTest, WakesThreadsThatHaveGoneToSleep) {
-  ThreadTeam team(2);
+TEST(ThreadPoolTest, WakesThreadsThatHaveGoneToSleep) {
+  ThreadPool threads(2);
   for (int round = 0; round < 5; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
     std::atomic<int> num_inside = 0;
     // Each task waits for the other, so that two threads must take part.
-    team.ParallelFor(2, [&](int64_t, int64_t) {
+    threads.ParallelFor(2, [&](int64_t, int64_t) {
       ++num_inside;
       const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
       while (num_inside.load() < 2) {
@@ -73,11 +73,11 @@ TEST(ThreadTeamTest, WakesThreadsThatHaveGoneToSleep) {
   }
 }
 
-TEST(ThreadTeamTest, OneBusyThreadDoesNotKeepTheOthersTasks) {
-  ThreadTeam team(2);
+TEST(ThreadPoolTest, OneBusyThreadDoesNotKeepTheOthersTasks) {
+  ThreadPool threads(2);
   std::atomic<int64_t> num_done = 0;
   constexpr int64_t kTasks = 20;
-  team.ParallelFor(kTasks, [&](int64_t task, int64_t) {
+  threads.ParallelFor(kTasks, [&](int64_t task, int64_t) {
     if (task == 0) {
       // The caller's first task ends only when the helper has done all others.
       const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -91,11 +91,11 @@ TEST(ThreadTeamTest, OneBusyThreadDoesNotKeepTheOthersTasks) {
   EXPECT_EQ(num_done.load(), kTasks);
 }
 
-TEST(ThreadTeamTest, EndsAtOnceWhetherItsThreadsSpinOrSleep) {
+TEST(ThreadPoolTest, EndsAtOnceWhetherItsThreadsSpinOrSleep) {
   for (const auto pause : {std::chrono::milliseconds(0), std::chrono::milliseconds(3)}) {
     for (int round = 0; round < 20; ++round) {
-      ThreadTeam team(3);
-      if (round % 2 == 0) team.ParallelFor(4, [](int64_t, int64_t) {});
+      ThreadPool threads(3);
+      if (round % 2 == 0) threads.ParallelFor(4, [](int64_t, int64_t) {});
       std::this_thread::sleep_for(pause);
     }
   }

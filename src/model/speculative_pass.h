@@ -1,4 +1,4 @@
-// PassAhead: the pass that probably follows a pass, so that a device can begin it
+// SpeculativePass: the pass that probably follows a pass, so that a device can begin it
 // before anybody asks.
 //
 // While sequences just go on, the next pass is known but for its tokens, and these
@@ -8,8 +8,8 @@
 // way. A row that nobody asks for is wasted and does no harm: it wrote where its
 // sequence would have gone on, a place that nobody reads.
 // Thread-safety: none.
-#ifndef PACE_MODEL_PASS_AHEAD_H_
-#define PACE_MODEL_PASS_AHEAD_H_
+#ifndef PACE_MODEL_SPECULATIVE_PASS_H_
+#define PACE_MODEL_SPECULATIVE_PASS_H_
 
 #include <cstdint>
 #include <span>
@@ -19,15 +19,15 @@
 
 namespace pace {
 
-class PassAhead {
+class SpeculativePass {
  public:
   // Nothing is ahead.
-  PassAhead() = default;
+  SpeculativePass() = default;
   // What probably follows `pass`: one row for each of its chunks with room for one more
   // token. Nothing, where some chunk does not end with a sample.
-  explicit PassAhead(const Pass& pass);
-  PassAhead(PassAhead&&) = default;
-  PassAhead& operator=(PassAhead&&) = default;
+  explicit SpeculativePass(const Pass& pass);
+  SpeculativePass(SpeculativePass&&) = default;
+  SpeculativePass& operator=(SpeculativePass&&) = default;
 
   bool empty() const { return pass_.chunks.empty(); }
   // Tokens are 0 until SetTokens.
@@ -60,4 +60,4 @@ PassResult JoinFound(const Pass& pass, std::span<const int32_t> found,
 
 }  // namespace pace
 
-#endif  // PACE_MODEL_PASS_AHEAD_H_
+#endif  // PACE_MODEL_SPECULATIVE_PASS_H_

@@ -1,4 +1,4 @@
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 
 #include "formats/mapped_file.h"
 #include "formats/test_files.h"
@@ -11,10 +11,10 @@ size_t NumFiles(const std::filesystem::path& folder) {
   return static_cast<size_t>(std::distance(begin(entries), end(entries)));
 }
 
-TEST(AsideFileTest, TheTargetChangesOnlyAtCommit) {
+TEST(AtomicFileTest, TheTargetChangesOnlyAtCommit) {
   const std::filesystem::path folder = ScratchFolder();
   const std::string path = WriteFile(folder / "file", "old");
-  Result<AsideFile> file = AsideFile::Create(path);
+  Result<AtomicFile> file = AtomicFile::Create(path);
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE(file->Append("new ").ok());
   ASSERT_TRUE(file->Append("text").ok());
@@ -26,11 +26,11 @@ TEST(AsideFileTest, TheTargetChangesOnlyAtCommit) {
   EXPECT_FALSE(file->Commit().ok());
 }
 
-TEST(AsideFileTest, WithoutCommitNothingIsLeft) {
+TEST(AtomicFileTest, WithoutCommitNothingIsLeft) {
   const std::filesystem::path folder = ScratchFolder();
   const std::string path = WriteFile(folder / "file", "old");
   {
-    Result<AsideFile> file = AsideFile::Create(path);
+    Result<AtomicFile> file = AtomicFile::Create(path);
     ASSERT_TRUE(file.ok());
     ASSERT_TRUE(file->Append("new").ok());
   }
@@ -38,27 +38,27 @@ TEST(AsideFileTest, WithoutCommitNothingIsLeft) {
   EXPECT_EQ(NumFiles(folder), 1u);
 }
 
-TEST(AsideFileTest, AReaderThatHasTheOldFileMappedKeepsIt) {
+TEST(AtomicFileTest, AReaderThatHasTheOldFileMappedKeepsIt) {
   const std::string path = WriteFile(ScratchFolder() / "file", "old bytes");
   const Result<MappedFile> mapped = MappedFile::Open(path);
-  Result<AsideFile> file = AsideFile::Create(path);
+  Result<AtomicFile> file = AtomicFile::Create(path);
   ASSERT_TRUE(mapped.ok() && file.ok());
   ASSERT_TRUE(file->Append("n").ok());
   ASSERT_TRUE(file->Commit().ok());
   EXPECT_EQ(std::memcmp(mapped->bytes().data(), "old bytes", 9), 0);
 }
 
-TEST(AsideFileTest, AFolderThatIsNotThereIsAnErrorThatNamesTheFile) {
+TEST(AtomicFileTest, AFolderThatIsNotThereIsAnErrorThatNamesTheFile) {
   const std::string path = (ScratchFolder() / "missing" / "file").string();
-  const Result<AsideFile> file = AsideFile::Create(path);
+  const Result<AtomicFile> file = AtomicFile::Create(path);
   ASSERT_FALSE(file.ok());
   EXPECT_TRUE(file.status().message().starts_with(path));
 }
 
-TEST(AsideFileTest, ATargetThatCannotBeReplacedIsAnErrorAndLeavesNothing) {
+TEST(AtomicFileTest, ATargetThatCannotBeReplacedIsAnErrorAndLeavesNothing) {
   const std::filesystem::path folder = ScratchFolder();
   std::filesystem::create_directories(folder / "target" / "inside");
-  Result<AsideFile> file = AsideFile::Create((folder / "target").string());
+  Result<AtomicFile> file = AtomicFile::Create((folder / "target").string());
   ASSERT_TRUE(file.ok());
   EXPECT_FALSE(file->Commit().ok());
   EXPECT_EQ(NumFiles(folder), 1u);

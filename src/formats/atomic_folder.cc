@@ -1,4 +1,4 @@
-#include "formats/aside_folder.h"
+#include "formats/atomic_folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -56,7 +56,7 @@ bool Flush(const fs::path& folder) {
 
 }  // namespace
 
-Result<AsideFolder> AsideFolder::Create(const std::string& target) {
+Result<AtomicFolder> AtomicFolder::Create(const std::string& target) {
   fs::path path = fs::path(target).lexically_normal();
   if (path.filename().empty()) path = path.parent_path();  // a slash at the end
   if (path.filename().empty() || path == "." || path == "..") {
@@ -65,7 +65,7 @@ Result<AsideFolder> AsideFolder::Create(const std::string& target) {
   PACE_RETURN_IF_ERROR(CheckTarget(path));
   Result<std::vector<fs::path>> parents = MakeParents(path);
   if (!parents.ok()) return parents.status();
-  AsideFolder folder;
+  AtomicFolder folder;
   folder.parents_ = std::move(parents).value();
   folder.target_ = path;
   const auto process = static_cast<int64_t>(::getpid());
@@ -81,12 +81,12 @@ Result<AsideFolder> AsideFolder::Create(const std::string& target) {
   }
 }
 
-AsideFolder::AsideFolder(AsideFolder&& other) noexcept
+AtomicFolder::AtomicFolder(AtomicFolder&& other) noexcept
     : target_(std::move(other.target_)),
       aside_(std::exchange(other.aside_, fs::path())),
       parents_(std::exchange(other.parents_, {})) {}
 
-AsideFolder::~AsideFolder() {
+AtomicFolder::~AtomicFolder() {
   std::error_code error;
   if (!aside_.empty()) fs::remove_all(aside_, error);
   // Only those that are empty go.
@@ -95,7 +95,7 @@ AsideFolder::~AsideFolder() {
   }
 }
 
-Status AsideFolder::Commit() {
+Status AtomicFolder::Commit() {
   if (aside_.empty()) return InvalidArgument(target_.string(), ": is already committed");
   Flush(aside_);
   // An empty folder gives way; anything that came in the meantime does not.

@@ -3,8 +3,8 @@
 // libstdc++'s std::mutex carries none, so clang cannot check it; this wraps it
 // once. Members that a mutex protects say so with PACE_GUARDED_BY, and the
 // clang build (-Wthread-safety -Werror) proves it.
-#ifndef PACE_CORE_SYNC_H_
-#define PACE_CORE_SYNC_H_
+#ifndef PACE_CORE_MUTEX_H_
+#define PACE_CORE_MUTEX_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -72,4 +72,4 @@ class CondVar {
 
 }  // namespace pace
 
-#endif  // PACE_CORE_SYNC_H_
+#endif  // PACE_CORE_MUTEX_H_

@@ -1,4 +1,4 @@
-#include "execution/tool_desk.h"
+#include "execution/tool_executor.h"
 
 #include <gtest/gtest.h>
 
@@ -32,19 +32,19 @@ class FakeRunner final : public ProgramRunner {
   std::vector<std::string>& asked_;
 };
 
-class ToolDeskTest : public testing::Test {
+class ToolExecutorTest : public testing::Test {
  protected:
   ToolReply Ask(const std::string& arguments, const std::string& name = "code_interpreter") {
-    const Result<ToolReply> reply = desk_.Answer({.name = name, .arguments = arguments});
+    const Result<ToolReply> reply = executor_.Answer({.name = name, .arguments = arguments});
     EXPECT_TRUE(reply.ok()) << reply.status().message();
     return reply.ok() ? *reply : ToolReply{};
   }
 
   std::vector<std::string> asked_;
-  ToolDesk desk_{std::make_unique<FakeRunner>(asked_), false};
+  ToolExecutor executor_{std::make_unique<FakeRunner>(asked_), false};
 };
 
-TEST_F(ToolDeskTest, APrintedTextIsTheReply) {
+TEST_F(ToolExecutorTest, APrintedTextIsTheReply) {
   const ToolReply reply = Ask(R"x({"code": "print('x')"})x");
   EXPECT_EQ(asked_, std::vector<std::string>{"print('x')"});
   EXPECT_EQ(reply.text, "out\n");
@@ -52,20 +52,20 @@ TEST_F(ToolDeskTest, APrintedTextIsTheReply) {
   EXPECT_EQ(reply.time, Seconds(0.5));
 }
 
-TEST_F(ToolDeskTest, AProgramThatFailsIsReadToTheEnd) {
+TEST_F(ToolExecutorTest, AProgramThatFailsIsReadToTheEnd) {
   const ToolReply reply = Ask(R"({"code": "bad"})");
   EXPECT_EQ(reply.text, "out\nerror\n");
   EXPECT_TRUE(reply.failed);
 }
 
-TEST_F(ToolDeskTest, AProgramThatWasEndedSaysNothing) {
+TEST_F(ToolExecutorTest, AProgramThatWasEndedSaysNothing) {
   const ToolReply reply = Ask(R"({"code": "slow"})");
   EXPECT_EQ(reply.text, "no stdout here");
   EXPECT_TRUE(reply.failed);
   EXPECT_TRUE(reply.timed_out);
 }
 
-TEST_F(ToolDeskTest, CallsThatNameNoProgramAreToldSo) {
+TEST_F(ToolExecutorTest, CallsThatNameNoProgramAreToldSo) {
   EXPECT_EQ(Ask("{}", "calculator").text, "Error when executing tool: 'calculator'");
   EXPECT_EQ(Ask("[1]").text, "Error when executing tool: 'list' object has no attribute 'get'");
   EXPECT_EQ(Ask("\"x\"").text, "Error when executing tool: 'str' object has no attribute 'get'");
@@ -73,54 +73,54 @@ TEST_F(ToolDeskTest, CallsThatNameNoProgramAreToldSo) {
   EXPECT_TRUE(asked_.empty());
 }
 
-TEST_F(ToolDeskTest, CodeThatIsNoTextIsShownAsPythonWould) {
+TEST_F(ToolExecutorTest, CodeThatIsNoTextIsShownAsPythonWould) {
   Ask("{}");
   Ask(R"({"code": 17})");
   Ask(R"({"code": ["a"]})");
   EXPECT_EQ(asked_, (std::vector<std::string>{"", "17", "['a']"}));
 }
 
-TEST_F(ToolDeskTest, BytesThatAreNoTextAreNamed) {
+TEST_F(ToolExecutorTest, BytesThatAreNoTextAreNamed) {
   EXPECT_TRUE(Ask(R"({"code": "bytes"})").text.starts_with("[DecodeError]"));
 }
 
-TEST_F(ToolDeskTest, ARunnerThatFailsIsAnError) {
-  EXPECT_FALSE(desk_.Answer({"code_interpreter", R"({"code": "lost"})"}).ok());
+TEST_F(ToolExecutorTest, ARunnerThatFailsIsAnError) {
+  EXPECT_FALSE(executor_.Answer({"code_interpreter", R"({"code": "lost"})"}).ok());
 }
 
-TEST_F(ToolDeskTest, ALostCallIsAFailedReplyAndManyInARowAnError) {
+TEST_F(ToolExecutorTest, ALostCallIsAFailedReplyAndManyInARowAnError) {
   const ToolCall lost{"code_interpreter", R"({"code": "lost"})"};
   const ToolCall fine{"code_interpreter", R"({"code": "a"})"};
   for (int round = 0; round < 2; ++round) {
-    for (int64_t count = 1; count < ToolDesk::kMaxLostCalls; ++count) {
-      const Result<ToolReply> reply = desk_.AnswerOrFail(lost);
+    for (int64_t count = 1; count < ToolExecutor::kMaxLostCalls; ++count) {
+      const Result<ToolReply> reply = executor_.AnswerOrFail(lost);
       ASSERT_TRUE(reply.ok()) << count;
       EXPECT_TRUE(reply->failed);
       EXPECT_EQ(reply->text, "Error when executing tool: no sandbox");
     }
     if (round == 0) {
-      EXPECT_EQ(desk_.AnswerOrFail(fine)->text, "out\n");
+      EXPECT_EQ(executor_.AnswerOrFail(fine)->text, "out\n");
     }
   }
-  const Result<ToolReply> last = desk_.AnswerOrFail(lost);
+  const Result<ToolReply> last = executor_.AnswerOrFail(lost);
   ASSERT_FALSE(last.ok());
   EXPECT_NE(last.status().message().find("64 calls in a row"), std::string::npos);
 }
 
-TEST(ToolDeskReuseTest, AKnownProgramIsNotRunAgainUnlessItWasEnded) {
+TEST(ToolExecutorReuseTest, AKnownProgramIsNotRunAgainUnlessItWasEnded) {
   std::vector<std::string> asked;
-  ToolDesk desk(std::make_unique<FakeRunner>(asked), true);
+  ToolExecutor executor(std::make_unique<FakeRunner>(asked), true);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(desk.Answer({"code_interpreter", R"({"code": "a"})"})->text, "out\n");
-    EXPECT_EQ(desk.Answer({"code_interpreter", R"({"code": "slow"})"})->text, "no stdout here");
+    EXPECT_EQ(executor.Answer({"code_interpreter", R"({"code": "a"})"})->text, "out\n");
+    EXPECT_EQ(executor.Answer({"code_interpreter", R"({"code": "slow"})"})->text, "no stdout here");
   }
   EXPECT_EQ(asked, (std::vector<std::string>{"a", "slow", "slow", "slow"}));
 }
 
-TEST(ToolDeskOpenTest, WithoutToolsThereIsNone) {
-  const auto desk = ToolDesk::Open(ToolsOptions{});
-  ASSERT_TRUE(desk.ok());
-  EXPECT_EQ(*desk, nullptr);
+TEST(ToolExecutorOpenTest, WithoutToolsThereIsNone) {
+  const auto executor = ToolExecutor::Open(ToolsOptions{});
+  ASSERT_TRUE(executor.ok());
+  EXPECT_EQ(*executor, nullptr);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "model/cpu/thread_team.h"
+#include "model/cpu/thread_pool.h"
 
 #include <chrono>
 #include <limits>
@@ -34,14 +34,14 @@ uint32_t LoopOf(uint64_t ticket) {
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(int64_t num_threads) : tickets_(static_cast<size_t>(num_threads)) {
+ThreadPool::ThreadPool(int64_t num_threads) : tickets_(static_cast<size_t>(num_threads)) {
   PACE_CHECK(num_threads >= 1, "num_threads = ", num_threads);
   for (int64_t worker = 1; worker < num_threads; ++worker) {
     threads_.emplace_back([this, worker] { Serve(worker); });
   }
 }
 
-ThreadTeam::~ThreadTeam() {
+ThreadPool::~ThreadPool() {
   ends_ = true;
   {
     const MutexLock lock(mutex_);
@@ -50,7 +50,7 @@ ThreadTeam::~ThreadTeam() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadTeam::Run(int64_t num_tasks, Function function, const void* context) {
+void ThreadPool::Run(int64_t num_tasks, Function function, const void* context) {
   PACE_CHECK(num_tasks >= 0 && num_tasks <= std::numeric_limits<int32_t>::max(),
              "num_tasks = ", num_tasks);
   if (threads_.empty() || num_tasks <= 1) {
@@ -84,11 +84,11 @@ void ThreadTeam::Run(int64_t num_tasks, Function function, const void* context) 
   }
 }
 
-void ThreadTeam::Work(int64_t worker) {
+void ThreadPool::Work(int64_t worker) {
   for (int64_t i = 0; i < num_threads(); ++i) DrainRange((worker + i) % num_threads(), worker);
 }
 
-void ThreadTeam::DrainRange(int64_t range, int64_t worker) {
+void ThreadPool::DrainRange(int64_t range, int64_t worker) {
   std::atomic<uint64_t>& left = tickets_[static_cast<size_t>(range)].value;
   uint64_t ticket = left.load(std::memory_order_acquire);
   while ((ticket & kLeftMask) > 0) {
@@ -107,7 +107,7 @@ void ThreadTeam::DrainRange(int64_t range, int64_t worker) {
   }
 }
 
-void ThreadTeam::AwaitLoop(int64_t worker, uint32_t seen) {
+void ThreadPool::AwaitLoop(int64_t worker, uint32_t seen) {
   const std::atomic<uint64_t>& ticket = tickets_[static_cast<size_t>(worker)].value;
   const auto changed = [&] {
     return ends_.load() || LoopOf(ticket.load(std::memory_order_seq_cst)) != seen;
@@ -124,7 +124,7 @@ void ThreadTeam::AwaitLoop(int64_t worker, uint32_t seen) {
   num_asleep_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-void ThreadTeam::Serve(int64_t worker) {
+void ThreadPool::Serve(int64_t worker) {
   const std::atomic<uint64_t>& ticket = tickets_[static_cast<size_t>(worker)].value;
   uint32_t seen = 0;
   while (true) {

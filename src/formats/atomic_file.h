@@ -1,4 +1,4 @@
-// AsideFile writes a file so that readers see the old one or the whole new one.
+// AtomicFile writes a file so that readers see the old one or the whole new one.
 //
 // Bytes go to a file beside the target; Commit flushes it to the disk, renames
 // it over the target and flushes the folder. Without a Commit that succeeded the
@@ -6,8 +6,8 @@
 // killed leaves at most a file whose name ends in ".partial-" and six
 // characters.
 // Thread-safety: none.
-#ifndef PACE_FORMATS_ASIDE_FILE_H_
-#define PACE_FORMATS_ASIDE_FILE_H_
+#ifndef PACE_FORMATS_ATOMIC_FILE_H_
+#define PACE_FORMATS_ATOMIC_FILE_H_
 
 #include <cstddef>
 #include <span>
@@ -18,13 +18,13 @@
 
 namespace pace {
 
-class AsideFile {
+class AtomicFile {
  public:
-  static Result<AsideFile> Create(const std::string& path);
+  static Result<AtomicFile> Create(const std::string& path);
 
-  AsideFile(AsideFile&& other) noexcept;
-  AsideFile& operator=(AsideFile&&) = delete;
-  ~AsideFile();
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
 
   Status Append(std::span<const std::byte> bytes);
   Status Append(std::string_view text);
@@ -32,7 +32,7 @@ class AsideFile {
   Status Commit();
 
  private:
-  AsideFile(std::string path, std::string aside, int descriptor)
+  AtomicFile(std::string path, std::string aside, int descriptor)
       : path_(std::move(path)), aside_(std::move(aside)), descriptor_(descriptor) {}
   Status Failed(std::string_view what) const;
   void Close();
@@ -47,4 +47,4 @@ Status WriteWholeFile(const std::string& path, std::string_view text);
 
 }  // namespace pace
 
-#endif  // PACE_FORMATS_ASIDE_FILE_H_
+#endif  // PACE_FORMATS_ATOMIC_FILE_H_

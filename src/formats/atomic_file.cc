@@ -1,4 +1,4 @@
-#include "formats/aside_file.h"
+#include "formats/atomic_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -44,39 +44,39 @@ mode_t NewFileMode() {
 
 }  // namespace
 
-Result<AsideFile> AsideFile::Create(const std::string& path) {
+Result<AtomicFile> AtomicFile::Create(const std::string& path) {
   if (std::filesystem::path(path).filename().empty()) {
     return InvalidArgument(path, ": must name a file");
   }
   std::string aside = path + ".partial-XXXXXX";
   const int descriptor = ::mkostemp(aside.data(), O_CLOEXEC);
   if (descriptor < 0) return Unavailable(path, ": cannot be created: ", std::strerror(errno));
-  AsideFile file(path, aside, descriptor);
+  AtomicFile file(path, aside, descriptor);
   if (::fchmod(descriptor, NewFileMode()) != 0) return file.Failed("cannot be created");
   return file;
 }
 
-AsideFile::AsideFile(AsideFile&& other) noexcept
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       aside_(std::exchange(other.aside_, std::string())),
       descriptor_(other.descriptor_) {}
 
-AsideFile::~AsideFile() {
+AtomicFile::~AtomicFile() {
   Close();
 }
 
-void AsideFile::Close() {
+void AtomicFile::Close() {
   if (aside_.empty()) return;
   ::close(descriptor_);
   ::unlink(aside_.c_str());
   aside_.clear();
 }
 
-Status AsideFile::Failed(std::string_view what) const {
+Status AtomicFile::Failed(std::string_view what) const {
   return Unavailable(path_, ": ", what, ": ", std::strerror(errno));
 }
 
-Status AsideFile::Append(std::span<const std::byte> bytes) {
+Status AtomicFile::Append(std::span<const std::byte> bytes) {
   if (aside_.empty()) return InvalidArgument(path_, ": is already committed");
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
@@ -87,11 +87,11 @@ Status AsideFile::Append(std::span<const std::byte> bytes) {
   return Status::Ok();
 }
 
-Status AsideFile::Append(std::string_view text) {
+Status AtomicFile::Append(std::string_view text) {
   return Append(std::as_bytes(std::span(text)));
 }
 
-Status AsideFile::Commit() {
+Status AtomicFile::Commit() {
   if (aside_.empty()) return InvalidArgument(path_, ": is already committed");
   Status status;
   if (::fsync(descriptor_) != 0) {
@@ -108,7 +108,7 @@ Status AsideFile::Commit() {
 }
 
 Status WriteWholeFile(const std::string& path, std::string_view text) {
-  Result<AsideFile> file = AsideFile::Create(path);
+  Result<AtomicFile> file = AtomicFile::Create(path);
   if (!file.ok()) return file.status();
   PACE_RETURN_IF_ERROR(file->Append(text));
   return file->Commit();

@@ -1,16 +1,16 @@
-// ToolDesk answers the calls of responses: it reads a call, has its program run, and
+// ToolExecutor answers the calls of responses: it reads a call, has its program run, and
 // says what the response will read.
 //
-//   Result<std::shared_ptr<ToolDesk>> desk = ToolDesk::Open(settings.tools);
-//   Result<ToolReply> reply = (*desk)->Answer(call);
+//   Result<std::shared_ptr<ToolExecutor>> executor = ToolExecutor::Open(settings.tools);
+//   Result<ToolReply> reply = (*executor)->Answer(call);
 //
 // What a call says is always answered, with an error's text if need be. The texts are
 // those of verl: what the program printed, "no stdout here" where it did not end by
 // itself.
 //
 // Thread-safety: all but Open may be called from any thread.
-#ifndef PACE_EXECUTION_TOOL_DESK_H_
-#define PACE_EXECUTION_TOOL_DESK_H_
+#ifndef PACE_EXECUTION_TOOL_EXECUTOR_H_
+#define PACE_EXECUTION_TOOL_EXECUTOR_H_
 
 #include <cstdint>
 #include <map>
@@ -20,8 +20,8 @@
 
 #include "config/tools_options.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "core/status.h"
-#include "core/sync.h"
 #include "execution/tool_record.h"
 #include "sandbox/program.h"
 #include "text/hermes.h"
@@ -40,13 +40,13 @@ inline ToolRecord RecordOf(const ToolReply& reply, Seconds took) {
   return {.num_calls = 1, .num_failures = reply.failed ? 1 : 0, .time = took};
 }
 
-class ToolDesk {
+class ToolExecutor {
  public:
   // Null where tools.use is none. Ready to run programs, or an error that says what
   // is missing.
-  static Result<std::shared_ptr<ToolDesk>> Open(const ToolsOptions& options);
+  static Result<std::shared_ptr<ToolExecutor>> Open(const ToolsOptions& options);
 
-  ToolDesk(std::unique_ptr<ProgramRunner> runner, bool reuse)
+  ToolExecutor(std::unique_ptr<ProgramRunner> runner, bool reuse)
       : runner_(std::move(runner)), reuse_(reuse) {}
 
   // An error: the program could not be run.
@@ -75,4 +75,4 @@ class ToolDesk {
 
 }  // namespace pace
 
-#endif  // PACE_EXECUTION_TOOL_DESK_H_
+#endif  // PACE_EXECUTION_TOOL_EXECUTOR_H_

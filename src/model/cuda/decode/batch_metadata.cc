@@ -1,4 +1,4 @@
-#include "model/cuda/decode/pass_tables.h"
+#include "model/cuda/decode/batch_metadata.h"
 
 #include <algorithm>
 #include <cstring>
@@ -62,7 +62,7 @@ bool IsDecodeOnly(const Pass& pass) {
   return true;
 }
 
-Result<bool> PassTables::PlaceTables(const Pass& pass) {
+Result<bool> BatchMetadata::PlaceTables(const Pass& pass) {
   int64_t num_entries = 1;
   for (const Chunk& chunk : pass.chunks) num_entries += std::ssize(chunk.blocks);
   MemoryPlan plan;
@@ -85,8 +85,8 @@ Result<bool> PassTables::PlaceTables(const Pass& pass) {
   return true;
 }
 
-Result<bool> PassTables::Build(const Pass& pass, int64_t padded_rows,
-                               std::span<const int32_t> sources, int copy) {
+Result<bool> BatchMetadata::Build(const Pass& pass, int64_t padded_rows,
+                                  std::span<const int32_t> sources, int copy) {
   shape_ = {};
   shape_.copy = copy;
   shape_.num_rows = std::max(padded_rows, std::ssize(pass.tokens));
@@ -114,7 +114,7 @@ Result<bool> PassTables::Build(const Pass& pass, int64_t padded_rows,
   return moved;
 }
 
-void PassTables::AddChunks(const Pass& pass) {
+void BatchMetadata::AddChunks(const Pass& pass) {
   std::copy(pass.tokens.begin(), pass.tokens.end(), host().As<int32_t>());
   int32_t row = 0;
   int64_t single = 0;
@@ -136,7 +136,7 @@ void PassTables::AddChunks(const Pass& pass) {
   }
 }
 
-void PassTables::PadRows(int64_t from) {
+void BatchMetadata::PadRows(int64_t from) {
   for (int64_t row = from; row < shape_.num_rows; ++row) {
     host().As<int32_t>()[row] = 0;
     host().As<int32_t>(positions_)[row] = 0;
@@ -145,7 +145,7 @@ void PassTables::PadRows(int64_t from) {
   }
 }
 
-void PassTables::AddQuestions(const Pass& pass) {
+void BatchMetadata::AddQuestions(const Pass& pass) {
   int64_t count = 0;
   const auto add = [&](int64_t row, Question question) {
     question.row = static_cast<int32_t>(count % kQuestionsAtOnce);
@@ -159,26 +159,26 @@ void PassTables::AddQuestions(const Pass& pass) {
   while (count < shape_.num_questions) add(count, greedy);
 }
 
-void PassTables::AddSources(std::span<const int32_t> sources) {
+void BatchMetadata::AddSources(std::span<const int32_t> sources) {
   int32_t* const all = host().As<int32_t>(sources_);
   std::fill_n(std::ranges::copy(sources, all).out, shape_.num_rows - std::ssize(sources),
               kOwnToken);
 }
 
-Status PassTables::Upload(cudaStream_t stream) const {
+Status BatchMetadata::Upload(cudaStream_t stream) const {
   return ToStatus(cudaMemcpyAsync(device().at(), host().As<char>(), static_cast<size_t>(num_bytes_),
                                   cudaMemcpyHostToDevice, stream),
                   "tables");
 }
 
-RowTables PassTables::rows() const {
+RowTables BatchMetadata::rows() const {
   return {.tokens = device().As<int32_t>(),
           .positions = device().As<int32_t>(positions_),
           .tables = device().As<int32_t>(tables_),
           .blocks = device().As<int32_t>(blocks_)};
 }
 
-AdvanceArguments PassTables::advance(const Answer* answers) const {
+AdvanceArguments BatchMetadata::advance(const Answer* answers) const {
   return {.sources = device().As<int32_t>(sources_),
           .answers = answers,
           .num_rows = shape_.num_rows,

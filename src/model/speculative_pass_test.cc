@@ -1,4 +1,4 @@
-#include "model/pass_ahead.h"
+#include "model/speculative_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -53,9 +53,9 @@ Pass PassOf(const std::vector<Sequence>& sequences) {
   return pass;
 }
 
-TEST(PassAheadTest, EveryRowMovesOnePlace) {
+TEST(SpeculativePassTest, EveryRowMovesOnePlace) {
   const std::vector<Sequence> sequences = {OneOf(1, 5, 4, 1), OneOf(2, 20, 0, 2)};
-  const PassAhead ahead(PassOf(sequences));
+  const SpeculativePass ahead(PassOf(sequences));
   ASSERT_EQ(ahead.pass().chunks.size(), 2);
   EXPECT_EQ(ahead.pass().chunks[0].start, 5);
   EXPECT_EQ(ahead.pass().chunks[1].start, 20);
@@ -65,26 +65,26 @@ TEST(PassAheadTest, EveryRowMovesOnePlace) {
   EXPECT_EQ(ahead.sources()[1], 1);
 }
 
-TEST(PassAheadTest, ARowWithoutRoomIsLeftOut) {
+TEST(SpeculativePassTest, ARowWithoutRoomIsLeftOut) {
   // The first has one block, and it is full.
-  const PassAhead ahead(PassOf({OneOf(1, 16, 15, 1), OneOf(2, 16, 15, 2)}));
+  const SpeculativePass ahead(PassOf({OneOf(1, 16, 15, 1), OneOf(2, 16, 15, 2)}));
   ASSERT_EQ(ahead.pass().chunks.size(), 1);
   EXPECT_EQ(ahead.sources()[0], 1);
 }
 
-TEST(PassAheadTest, NothingWhereAChunkAsksForNoSample) {
+TEST(SpeculativePassTest, NothingWhereAChunkAsksForNoSample) {
   Pass pass = PassOf({OneOf(1, 5, 4, 1)});
   Add(OneOf(2, 9, 0, 1), pass, /*samples=*/false);
-  EXPECT_TRUE(PassAhead(pass).empty());
+  EXPECT_TRUE(SpeculativePass(pass).empty());
   Pass scored = PassOf({OneOf(1, 5, 4, 1)});
   scored.scores.push_back({.row = 0, .target = 1});
-  EXPECT_TRUE(PassAhead(scored).empty());
+  EXPECT_TRUE(SpeculativePass(scored).empty());
 }
 
 // One sequence whose next token is `token`, after a pass ahead behind token 12.
 std::vector<int32_t> FoundAfter(const std::function<void(Sequence&, Pass&)>& change) {
   Sequence sequence = OneOf(1, 5, 4, 1);
-  PassAhead ahead(PassOf({sequence}));
+  SpeculativePass ahead(PassOf({sequence}));
   const std::vector<Sampled> sampled = {{.token = 12}};
   ahead.SetTokens(sampled, std::vector<TokenId>{kStop});
   sequence.num_cached = 5;
@@ -95,7 +95,7 @@ std::vector<int32_t> FoundAfter(const std::function<void(Sequence&, Pass&)>& cha
   return ahead.Find(next);
 }
 
-TEST(PassAheadTest, FindsWhatGoesOnAndNothingElse) {
+TEST(SpeculativePassTest, FindsWhatGoesOnAndNothingElse) {
   const std::vector<int32_t> yes = {0};
   const std::vector<int32_t> no = {-1};
   EXPECT_EQ(FoundAfter([](Sequence&, Pass&) {}), yes);
@@ -117,9 +117,9 @@ TEST(PassAheadTest, FindsWhatGoesOnAndNothingElse) {
             no);
 }
 
-TEST(PassAheadTest, BehindAStopNothingWasRun) {
+TEST(SpeculativePassTest, BehindAStopNothingWasRun) {
   Sequence sequence = OneOf(1, 5, 4, 1);
-  PassAhead ahead(PassOf({sequence}));
+  SpeculativePass ahead(PassOf({sequence}));
   ahead.SetTokens(std::vector<Sampled>{{.token = kStop}}, std::vector<TokenId>{kStop});
   sequence.num_cached = 5;
   sequence.tokens.push_back(kStop);
@@ -156,7 +156,7 @@ class AheadDevice {
     const Pass rest = WithoutFound(pass, found);
     num_found_ += std::ssize(pass.chunks) - std::ssize(rest.chunks);
     const PassResult result = JoinFound(pass, found, answers_.samples, Answer(rest));
-    ahead_ = PassAhead(pass);
+    ahead_ = SpeculativePass(pass);
     ahead_.SetTokens(result.samples, std::vector<TokenId>{kStop});
     answers_ = Answer(ahead_.pass());
     return result;
@@ -164,12 +164,12 @@ class AheadDevice {
   int64_t num_found() const { return num_found_; }
 
  private:
-  PassAhead ahead_;
+  SpeculativePass ahead_;
   PassResult answers_;
   int64_t num_found_ = 0;
 };
 
-TEST(PassAheadTest, AnswersAreThoseOfTheWholePassWhateverHappensBetween) {
+TEST(SpeculativePassTest, AnswersAreThoseOfTheWholePassWhateverHappensBetween) {
   std::mt19937 random(5);
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   AheadDevice device;

@@ -1,4 +1,4 @@
-#include "execution/curriculum.h"
+#include "execution/prompt_source.h"
 
 #include <gtest/gtest.h>
 
@@ -13,16 +13,16 @@ namespace {
 
 GroupRequest RequestWith(const std::vector<std::string>& overrides, int64_t prompt) {
   const Settings settings = SmallSettings(overrides);
-  const Result<Curriculum> curriculum = Curriculum::Create(settings, SmallPolicy(settings));
-  EXPECT_TRUE(curriculum.ok()) << curriculum.status().message();
-  return *curriculum->RequestFor(GroupId(7), PromptIndex(prompt));
+  const Result<PromptSource> prompt_source = PromptSource::Create(settings, SmallPolicy(settings));
+  EXPECT_TRUE(prompt_source.ok()) << prompt_source.status().message();
+  return *prompt_source->RequestFor(GroupId(7), PromptIndex(prompt));
 }
 
-TEST(CurriculumTest, LengthsAreThePolicysUnlessAMeanPrescribesThem) {
+TEST(PromptSourceTest, LengthsAreThePolicysUnlessAMeanPrescribesThem) {
   EXPECT_TRUE(RequestWith({}, 0).stop.lengths.empty());
 }
 
-TEST(CurriculumTest, PrescribedLengthsDependOnSeedPromptAndMemberAlone) {
+TEST(PromptSourceTest, PrescribedLengthsDependOnSeedPromptAndMemberAlone) {
   const auto lengths = [](const std::string& method, const std::string& seed, int64_t prompt) {
     return RequestWith({"generation.mean_tokens=20", "run.seed=" + seed, method}, prompt)
         .stop.lengths;
@@ -34,14 +34,14 @@ TEST(CurriculumTest, PrescribedLengthsDependOnSeedPromptAndMemberAlone) {
   EXPECT_NE(lengths(pace, "1", 3), lengths(pace, "2", 3));
 }
 
-TEST(CurriculumTest, PrescribedLengthsAreExponentialUpToTheLimit) {
+TEST(PromptSourceTest, PrescribedLengthsAreExponentialUpToTheLimit) {
   const Settings settings = SmallSettings(
       {"generation.mean_tokens=30", "generation.max_tokens=60", "batch.group_size=50"});
-  const Result<Curriculum> curriculum = Curriculum::Create(settings, SmallPolicy(settings));
-  ASSERT_TRUE(curriculum.ok()) << curriculum.status().message();
+  const Result<PromptSource> prompt_source = PromptSource::Create(settings, SmallPolicy(settings));
+  ASSERT_TRUE(prompt_source.ok()) << prompt_source.status().message();
   std::vector<int64_t> all;
   for (int64_t prompt = 0; prompt < 200; ++prompt) {
-    const Result<GroupRequest> request = curriculum->RequestFor(GroupId(0), PromptIndex(prompt));
+    const Result<GroupRequest> request = prompt_source->RequestFor(GroupId(0), PromptIndex(prompt));
     ASSERT_TRUE(request.ok());
     all.insert(all.end(), request->stop.lengths.begin(), request->stop.lengths.end());
   }
@@ -56,18 +56,18 @@ TEST(CurriculumTest, PrescribedLengthsAreExponentialUpToTheLimit) {
   EXPECT_NEAR(share_above(59), 0.140, 0.011);
 }
 
-TEST(CurriculumTest, EpochsCountADatasetAndNothingElse) {
-  const std::string path = std::string(PACE_BINARY_DIR) + "/curriculum_epochs.jsonl";
+TEST(PromptSourceTest, EpochsCountADatasetAndNothingElse) {
+  const std::string path = std::string(PACE_BINARY_DIR) + "/prompt_source_epochs.jsonl";
   std::ofstream(path) << R"({"problem": "1+1", "answer": 2})" << "\n"
                       << R"({"problem": "1+2", "answer": 3})" << "\n";
   const Settings settings = SmallSettings({"task.kind=dataset", "task.file=" + path});
-  const Result<Curriculum> curriculum = Curriculum::Create(settings, SmallPolicy(settings));
-  ASSERT_TRUE(curriculum.ok()) << curriculum.status().message();
-  EXPECT_EQ(curriculum->EpochOf(PromptIndex(0)), 0.5);
-  EXPECT_EQ(curriculum->EpochOf(PromptIndex(4)), 2.5);
+  const Result<PromptSource> prompt_source = PromptSource::Create(settings, SmallPolicy(settings));
+  ASSERT_TRUE(prompt_source.ok()) << prompt_source.status().message();
+  EXPECT_EQ(prompt_source->EpochOf(PromptIndex(0)), 0.5);
+  EXPECT_EQ(prompt_source->EpochOf(PromptIndex(4)), 2.5);
   const Settings generated = SmallSettings({});
   EXPECT_FALSE(
-      Curriculum::Create(generated, SmallPolicy(generated))->EpochOf(PromptIndex(9)).has_value());
+      PromptSource::Create(generated, SmallPolicy(generated))->EpochOf(PromptIndex(9)).has_value());
 }
 
 }  // namespace

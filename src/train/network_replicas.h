@@ -1,14 +1,15 @@
-// NetworkTeam: a network and its replicas, one per thread, that share the passes
+// NetworkReplicas: a network and its replicas, one per thread, that share the passes
 // over a batch.
 //
-//   team.ForBins<T>(batch, token_budget, [&](const NetworkTeam::Bin& bin) { ... return T; });
+//   replicas.ForBins<T>(batch, token_budget, [&](const NetworkReplicas::Bin& bin) { ... return T;
+//   });
 //
 // Sequences are shared among the threads by length and packed into bins of at
 // most token_budget tokens; a thread takes its bins one after the other. Who takes
 // what, and the order of the results, are functions of the lengths alone.
 // Thread-safety: none; ForBins starts threads of its own and ends them.
-#ifndef PACE_TRAIN_NETWORK_TEAM_H_
-#define PACE_TRAIN_NETWORK_TEAM_H_
+#ifndef PACE_TRAIN_NETWORK_REPLICAS_H_
+#define PACE_TRAIN_NETWORK_REPLICAS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -22,9 +23,9 @@
 
 namespace pace {
 
-class NetworkTeam {
+class NetworkReplicas {
  public:
-  NetworkTeam(TrainingNetwork network, int64_t num_threads);
+  NetworkReplicas(TrainingNetwork network, int64_t num_threads);
 
   const TrainingNetwork& network() const { return members_.front(); }
   int64_t num_threads() const { return static_cast<int64_t>(members_.size()); }
@@ -60,4 +61,4 @@ class NetworkTeam {
 
 }  // namespace pace
 
-#endif  // PACE_TRAIN_NETWORK_TEAM_H_
+#endif  // PACE_TRAIN_NETWORK_REPLICAS_H_

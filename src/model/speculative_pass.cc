@@ -1,4 +1,4 @@
-#include "model/pass_ahead.h"
+#include "model/speculative_pass.h"
 
 #include <algorithm>
 #include <optional>
@@ -35,7 +35,7 @@ bool HasRoomFor(const Chunk& chunk, int64_t num_tokens) {
 
 }  // namespace
 
-PassAhead::PassAhead(const Pass& pass) {
+SpeculativePass::SpeculativePass(const Pass& pass) {
   const std::optional<std::vector<int32_t>> samples = SamplesOf(pass);
   if (!samples || pass.samples.size() != pass.chunks.size() || !pass.scores.empty()) return;
   size_t num_blocks = 0;
@@ -59,7 +59,7 @@ PassAhead::PassAhead(const Pass& pass) {
   stopped_.resize(pass_.chunks.size(), false);
 }
 
-void PassAhead::SetTokens(std::span<const Sampled> sampled, std::span<const TokenId> stops) {
+void SpeculativePass::SetTokens(std::span<const Sampled> sampled, std::span<const TokenId> stops) {
   for (size_t row = 0; row < sources_.size(); ++row) {
     const auto source = static_cast<size_t>(sources_[row]);
     PACE_CHECK(source < sampled.size(), sampled.size(), " samples");
@@ -68,7 +68,7 @@ void PassAhead::SetTokens(std::span<const Sampled> sampled, std::span<const Toke
   }
 }
 
-bool PassAhead::IsRow(size_t row, const Pass& pass, size_t chunk) const {
+bool SpeculativePass::IsRow(size_t row, const Pass& pass, size_t chunk) const {
   const Chunk& ran = pass_.chunks[row];
   const Chunk& asked = pass.chunks[chunk];
   const int64_t num_blocks = (EndOf(ran) + kBlockTokens - 1) / kBlockTokens;
@@ -77,7 +77,7 @@ bool PassAhead::IsRow(size_t row, const Pass& pass, size_t chunk) const {
                             ran.blocks.first(static_cast<size_t>(num_blocks)));
 }
 
-std::vector<int32_t> PassAhead::Find(const Pass& pass) const {
+std::vector<int32_t> SpeculativePass::Find(const Pass& pass) const {
   std::vector<int32_t> found(pass.chunks.size(), kNone);
   const std::optional<std::vector<int32_t>> samples = SamplesOf(pass);
   if (empty() || !samples || !pass.scores.empty()) return found;

@@ -1,4 +1,4 @@
-#include "core/sync.h"
+#include "core/mutex.h"
 
 #include <gtest/gtest.h>
 

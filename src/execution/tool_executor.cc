@@ -1,4 +1,4 @@
-#include "execution/tool_desk.h"
+#include "execution/tool_executor.h"
 
 #include <utility>
 
@@ -32,14 +32,14 @@ ToolReply ReplyTo(const ProgramResult& result) {
 
 }  // namespace
 
-Result<std::shared_ptr<ToolDesk>> ToolDesk::Open(const ToolsOptions& options) {
-  if (options.use == ToolUse::kNone) return std::shared_ptr<ToolDesk>();
+Result<std::shared_ptr<ToolExecutor>> ToolExecutor::Open(const ToolsOptions& options) {
+  if (options.use == ToolUse::kNone) return std::shared_ptr<ToolExecutor>();
   Result<std::unique_ptr<ProgramRunner>> runner = StartToolRunner(options);
   if (!runner.ok()) return runner.status().At("tools.use = code_interpreter");
-  return std::make_shared<ToolDesk>(std::move(runner).value(), options.reuse);
+  return std::make_shared<ToolExecutor>(std::move(runner).value(), options.reuse);
 }
 
-Result<ToolReply> ToolDesk::Answer(const ToolCall& call, const Cancellation& cancellation) {
+Result<ToolReply> ToolExecutor::Answer(const ToolCall& call, const Cancellation& cancellation) {
   if (call.name != kCodeInterpreter) {
     // As Python shows a key that a dict does not have.
     const Result<std::string> name = PythonRepr(Value(call.name), kMaxReprBytes);
@@ -57,7 +57,8 @@ Result<ToolReply> ToolDesk::Answer(const ToolCall& call, const Cancellation& can
   return shown.ok() ? Run(*shown, cancellation) : Refused(shown.status().message());
 }
 
-Result<ToolReply> ToolDesk::AnswerOrFail(const ToolCall& call, const Cancellation& cancellation) {
+Result<ToolReply> ToolExecutor::AnswerOrFail(const ToolCall& call,
+                                             const Cancellation& cancellation) {
   Result<ToolReply> reply = Answer(call, cancellation);
   if (!reply.ok()) return FailLostCall(reply.status());
   const MutexLock lock(mutex_);
@@ -65,13 +66,13 @@ Result<ToolReply> ToolDesk::AnswerOrFail(const ToolCall& call, const Cancellatio
   return reply;
 }
 
-Result<ToolReply> ToolDesk::FailLostCall(const Status& why) {
+Result<ToolReply> ToolExecutor::FailLostCall(const Status& why) {
   const MutexLock lock(mutex_);
   if (++num_lost_ < kMaxLostCalls) return Refused(why.message());
   return why.At(Concat("tools: ", num_lost_, " calls in a row could not be run"));
 }
 
-Result<ToolReply> ToolDesk::Run(const std::string& code, const Cancellation& cancellation) {
+Result<ToolReply> ToolExecutor::Run(const std::string& code, const Cancellation& cancellation) {
   if (reuse_) {
     const MutexLock lock(mutex_);
     const auto known = known_.find(code);
