@@ -82,12 +82,10 @@ Result<std::unique_ptr<BenchModel>> BenchModel::Load(const std::string& folder) 
         SaveModel(loaded->folder, loaded->config, loaded->weights, Dtype::kF32, int64_t{1} << 32));
     return loaded;
   }
-  Result<ModelConfig> config = ReadModelConfig(folder);
-  if (!config.ok()) return config.status();
-  Result<WeightSet> weights = WeightSet::Load(*config, folder);
-  if (!weights.ok()) return weights.status();
-  loaded->config = std::move(config).value();
-  loaded->weights = std::move(weights).value();
+  PACE_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(folder));
+  PACE_ASSIGN_OR_RETURN(WeightSet weights, WeightSet::Load(config, folder));
+  loaded->config = std::move(config);
+  loaded->weights = std::move(weights);
   return loaded;
 }
 

@@ -53,15 +53,14 @@ std::string PeerConfig(const ModelConfig& config, const DecodeBenchOptions& opti
 class DecodePeer {
  public:
   static Result<std::unique_ptr<DecodePeer>> Start() {
-    Result<PeerProcess> process = PeerProcess::Start(PeerPython(), DecodePeerSource(), {}, "");
-    if (!process.ok()) return process.status();
-    return std::unique_ptr<DecodePeer>(new DecodePeer(std::move(*process)));
+    PACE_ASSIGN_OR_RETURN(PeerProcess process,
+                          PeerProcess::Start(PeerPython(), DecodePeerSource(), {}, ""));
+    return std::unique_ptr<DecodePeer>(new DecodePeer(std::move(process)));
   }
   Status Load(const ModelConfig& config, const DecodeBenchOptions& options) {
     PACE_RETURN_IF_ERROR(process_.Send(PeerConfig(config, options)));
-    const Result<std::string> line = process_.ReadLine(kPeerTimeout);
-    if (!line.ok()) return line.status();
-    JsonScanner scan(*line);
+    PACE_ASSIGN_OR_RETURN(const std::string line, process_.ReadLine(kPeerTimeout));
+    JsonScanner scan(line);
     scan.EnterObject();
     while (scan.NextKey()) scan.Text(version_);
     return scan.ok() ? Status::Ok() : scan.status();
@@ -70,10 +69,9 @@ class DecodePeer {
   Result<double> Decode(int64_t batch, int64_t context) {
     PACE_RETURN_IF_ERROR(process_.Send(Concat("{\"batch\": ", batch, ", \"context\": ", context,
                                               ", \"new_tokens\": ", kPeerTokens, "}")));
-    const Result<std::string> line = process_.ReadLine(kPeerTimeout);
-    if (!line.ok()) return line.status();
+    PACE_ASSIGN_OR_RETURN(const std::string line, process_.ReadLine(kPeerTimeout));
     double seconds = 0;
-    JsonScanner scan(*line);
+    JsonScanner scan(line);
     scan.EnterObject();
     while (scan.NextKey()) scan.Real(0, 1e6, "", seconds);
     if (!scan.ok()) return scan.status();
@@ -93,21 +91,17 @@ class DecodeBench {
 
   Status Run() {
     if (options_.device == DeviceKind::kCuda) {
-      Result<CudaDevice> device = FindCudaDevice();
-      if (!device.ok()) return device.status();
-      device_ = std::move(*device);
-      const Result<double> bandwidth = MeasureCudaBandwidth();
-      if (!bandwidth.ok()) return bandwidth.status();
-      bandwidth_ = *bandwidth;
+      PACE_ASSIGN_OR_RETURN(device_, FindCudaDevice());
+      PACE_ASSIGN_OR_RETURN(const double bandwidth, MeasureCudaBandwidth());
+      bandwidth_ = bandwidth;
     }
     if (options_.python) peer_ = DecodePeer::Start();
     for (const std::string& shape : options_.shapes) {
-      const Result<ModelConfig> config = NamedShape(shape);
-      if (!config.ok()) return config.status();
-      PACE_RETURN_IF_ERROR(MeasureOurs(shape, *config));
+      PACE_ASSIGN_OR_RETURN(const ModelConfig config, NamedShape(shape));
+      PACE_RETURN_IF_ERROR(MeasureOurs(shape, config));
       if (peer_.ok()) {
         // A peer that cannot be measured is not there.
-        const Status status = MeasurePeer(shape, *config);
+        const Status status = MeasurePeer(shape, config);
         if (!status.ok()) peer_ = status;
       }
     }
@@ -133,22 +127,20 @@ class DecodeBench {
 
   Status MeasureOurs(const std::string& shape, const ModelConfig& config) {
     const int64_t largest = *std::max_element(options_.batches.begin(), options_.batches.end());
-    Result<std::unique_ptr<DecodeLoop>> loop =
-        DecodeLoop::Create(config, options_.device, options_.num_threads, largest,
-                           options_.context + options_.new_tokens);
-    if (!loop.ok()) return loop.status();
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<DecodeLoop> loop,
+                          DecodeLoop::Create(config, options_.device, options_.num_threads, largest,
+                                             options_.context + options_.new_tokens));
     Measurement prefill = Begin(shape + "_prefill", "tokens/s", std::nullopt);
     Measurement install = Begin(shape + "_install", "ms", std::nullopt);
     for (int64_t round = 0; round <= options_.repetitions; ++round) {
-      const Result<double> seconds = (*loop)->Prefill(largest, options_.context);
-      if (!seconds.ok()) return seconds.status();
-      const double installed = (*loop)->Install();
+      PACE_ASSIGN_OR_RETURN(const double seconds, loop->Prefill(largest, options_.context));
+      const double installed = loop->Install();
       if (round == 0) continue;
-      prefill.repetitions.push_back(static_cast<double>(largest * options_.context) / *seconds);
+      prefill.repetitions.push_back(static_cast<double>(largest * options_.context) / seconds);
       install.repetitions.push_back(1e3 * installed);
     }
     for (const int64_t batch : options_.batches) {
-      PACE_RETURN_IF_ERROR(MeasureBatch(shape, config, batch, **loop));
+      PACE_RETURN_IF_ERROR(MeasureBatch(shape, config, batch, *loop));
     }
     measurements_.push_back(std::move(prefill));
     measurements_.push_back(std::move(install));
@@ -162,19 +154,19 @@ class DecodeBench {
     Measurement share =
         Begin(name + "_share_of_bandwidth", "ratio", RequiredShare(shape, batch, options_.device));
     for (int64_t round = 0; round <= options_.repetitions; ++round) {
-      const Result<double> seconds = loop.Decode(batch, options_.context, options_.new_tokens);
-      if (!seconds.ok()) return seconds.status();
+      PACE_ASSIGN_OR_RETURN(const double seconds,
+                            loop.Decode(batch, options_.context, options_.new_tokens));
       if (round == 0) continue;  // captures the graph
-      const double per_step = *seconds / static_cast<double>(options_.new_tokens);
+      const double per_step = seconds / static_cast<double>(options_.new_tokens);
       speed.repetitions.push_back(static_cast<double>(batch) / per_step);
       share.repetitions.push_back(StepBytes(config, batch) / per_step / bandwidth_);
     }
     if (device_) {
-      const Result<std::vector<DecodePart>> parts = loop.Profile(batch, options_.context);
-      if (!parts.ok()) return parts.status();
+      PACE_ASSIGN_OR_RETURN(const std::vector<DecodePart> parts,
+                            loop.Profile(batch, options_.context));
       StepProfile profile{
           .shape = name, .step_seconds = static_cast<double>(batch) / speed.Median(), .parts = {}};
-      for (const DecodePart& part : *parts) {
+      for (const DecodePart& part : parts) {
         profile.parts.push_back(
             {part.name, part.seconds, static_cast<double>(part.num_bytes) / bandwidth_});
       }
@@ -199,10 +191,9 @@ class DecodeBench {
       Measurement speed =
           Begin(Concat(shape, "_batch_", batch, "_transformers"), "tokens/s", std::nullopt);
       for (int64_t round = 0; round <= options_.repetitions; ++round) {
-        const Result<double> seconds = (*peer_)->Decode(batch, options_.context);
-        if (!seconds.ok()) return seconds.status();
+        PACE_ASSIGN_OR_RETURN(const double seconds, (*peer_)->Decode(batch, options_.context));
         if (round == 0) continue;
-        speed.repetitions.push_back(static_cast<double>(batch * kPeerTokens) / *seconds);
+        speed.repetitions.push_back(static_cast<double>(batch * kPeerTokens) / seconds);
       }
       measurements_.push_back(std::move(speed));
     }

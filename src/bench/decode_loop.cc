@@ -28,15 +28,14 @@ Result<std::unique_ptr<DecodeLoop>> DecodeLoop::Create(const ModelConfig& config
                                                        int64_t num_threads, int64_t max_batch,
                                                        int64_t max_tokens) {
   const int64_t blocks_each = (max_tokens + kBlockTokens - 1) / kBlockTokens;
-  Result<std::unique_ptr<Decoder>> decoder = CreateDecoder(
-      device, config,
-      {.dtype = Dtype::kBF16, .num_blocks = max_batch * blocks_each, .num_threads = num_threads});
-  if (!decoder.ok()) return decoder.status();
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
+                        CreateDecoder(device, config,
+                                      {.dtype = Dtype::kBF16,
+                                       .num_blocks = max_batch * blocks_each,
+                                       .num_threads = num_threads}));
   std::unique_ptr<DecodeLoop> loop(new DecodeLoop());
-  loop->decoder_ = std::move(*decoder);
-  Result<std::shared_ptr<const DecoderWeights>> weights = RandomPrepared(*loop->decoder_, device);
-  if (!weights.ok()) return weights.status();
-  loop->weights_ = std::move(*weights);
+  loop->decoder_ = std::move(decoder);
+  PACE_ASSIGN_OR_RETURN(loop->weights_, RandomPrepared(*loop->decoder_, device));
   loop->Install();
   for (int64_t s = 0; s < max_batch; ++s) {
     std::vector<BlockId>& blocks = loop->blocks_.emplace_back();
@@ -69,8 +68,7 @@ Result<double> DecodeLoop::Prefill(int64_t batch, int64_t context) {
       pass.chunks.push_back(
           {.start = 0, .num_tokens = context, .blocks = blocks_[static_cast<size_t>(s)]});
     }
-    const Result<PassResult> result = decoder_->Run(pass);
-    if (!result.ok()) return result.status();
+    PACE_RETURN_IF_ERROR(decoder_->Run(pass).status());
   }
   return clock.Now().count();
 }
@@ -96,10 +94,9 @@ Result<double> DecodeLoop::Decode(int64_t batch, int64_t context, int64_t new_to
   Pass pass = MakePass(batch, context);
   const WallClock clock;
   for (int64_t token = 0; token < new_tokens; ++token) {
-    const Result<PassResult> result = decoder_->Run(pass);
-    if (!result.ok()) return result.status();
+    PACE_ASSIGN_OR_RETURN(const PassResult result, decoder_->Run(pass));
     for (size_t s = 0; s < pass.tokens.size(); ++s) {
-      pass.tokens[s] = result->samples[s].token;
+      pass.tokens[s] = result.samples[s].token;
       ++pass.chunks[s].start;
       ++pass.samples[s].key.token;
     }

@@ -41,16 +41,13 @@ const std::vector<std::string> kLarge = {
 
 Result<Policy> LargePolicy() {
   // For its tokenizer: the network is another.
-  Result<Policy> policy = LoadPolicy({.model = "tiny"});
-  if (!policy.ok()) return policy.status();
-  Result<ModelConfig> config = NamedShape("qwen3-0.6b");
-  if (!config.ok()) return config.status();
-  config->eos = {0};  // ends nothing: lengths are prescribed
-  const Result<TrainingNetwork> network =
-      TrainingNetwork::CreateRandom(*config, kSeed, kDeviation, {});
-  if (!network.ok()) return network.status();
-  policy->weights = network->Weights();
-  policy->config = std::move(*config);
+  PACE_ASSIGN_OR_RETURN(Policy policy, LoadPolicy({.model = "tiny"}));
+  PACE_ASSIGN_OR_RETURN(ModelConfig config, NamedShape("qwen3-0.6b"));
+  config.eos = {0};  // ends nothing: lengths are prescribed
+  PACE_ASSIGN_OR_RETURN(const TrainingNetwork network,
+                        TrainingNetwork::CreateRandom(config, kSeed, kDeviation, {}));
+  policy.weights = network.Weights();
+  policy.config = std::move(config);
   return policy;
 }
 
@@ -66,11 +63,9 @@ Result<Task> MakeTask(const std::string& name, int64_t num_steps) {
   overrides.push_back(
       Concat("run.num_steps=", is_tiny ? num_steps : std::min(num_steps, kLargeSteps)));
   if (!is_tiny) overrides.insert(overrides.end(), kLarge.begin(), kLarge.end());
-  Result<Settings> settings = LoadSettings("tiny", overrides);
-  if (!settings.ok()) return settings.status();
-  Result<Policy> policy = is_tiny ? LoadPolicy(settings->policy) : LargePolicy();
-  if (!policy.ok()) return policy.status();
-  return Task{std::move(*settings), std::move(*policy), is_tiny ? 0 : kLargeSyncSteps};
+  PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings("tiny", overrides));
+  PACE_ASSIGN_OR_RETURN(Policy policy, is_tiny ? LoadPolicy(settings.policy) : LargePolicy());
+  return Task{std::move(settings), std::move(policy), is_tiny ? 0 : kLargeSyncSteps};
 }
 
 void AddMeasurements(const std::string& task, MethodTimings timings,
@@ -113,24 +108,22 @@ Status GpuMethodBenchOptions::Validate() const {
 
 Result<std::string> RunGpuMethodBench(const GpuMethodBenchOptions& options) {
   PACE_RETURN_IF_ERROR(options.Validate());
-  const Result<CudaDevice> device = FindCudaDevice();
-  if (!device.ok()) return device.status();
+  PACE_ASSIGN_OR_RETURN(const CudaDevice device, FindCudaDevice());
   std::vector<Measurement> all;
   std::map<std::string, Task> tasks;
   std::string command =
       Concat("pace bench methods --device cuda --repetitions ", options.repetitions, " --shape");
   for (const std::string& name : options.tasks) {
-    Result<Task> task = MakeTask(name, options.num_steps);
-    if (!task.ok()) return task.status();
-    Result<MethodTimings> timings =
-        TimeMethods(task->settings, task->policy,
-                    {.repetitions = options.repetitions, .sync_steps = task->sync_steps},
+    PACE_ASSIGN_OR_RETURN(Task task, MakeTask(name, options.num_steps));
+    PACE_ASSIGN_OR_RETURN(
+        MethodTimings timings,
+        TimeMethods(task.settings, task.policy,
+                    {.repetitions = options.repetitions, .sync_steps = task.sync_steps},
                     [&](const std::string& run) {
                       if (options.listener) options.listener(Concat(name, ", ", run));
-                    });
-    if (!timings.ok()) return timings.status();
-    AddMeasurements(name, std::move(*timings), all);
-    tasks.emplace(name, std::move(*task));
+                    }));
+    AddMeasurements(name, std::move(timings), all);
+    tasks.emplace(name, std::move(task));
     command += " " + name;
   }
   return BenchReport(
@@ -149,7 +142,7 @@ Result<std::string> RunGpuMethodBench(const GpuMethodBenchOptions& options) {
       },
       [&](JsonWriter& json) {
         json.Put("command", command);
-        WriteGpu(*device, {}, json);
+        WriteGpu(device, {}, json);
         for (const Measurement& measured : all) {
           if (!measured.name.ends_with("_effective_over_async")) continue;
           const auto [low, high] = MedianIntervalOf(measured.repetitions);

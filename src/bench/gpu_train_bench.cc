@@ -63,9 +63,9 @@ class TrainingPeer {
  public:
   static Result<std::unique_ptr<TrainingPeer>> Start(const ModelConfig& config,
                                                      const GpuTrainBenchOptions& options) {
-    Result<PeerProcess> process = PeerProcess::Start(PeerPython(), GpuTrainPeerSource(), {}, "");
-    if (!process.ok()) return process.status();
-    std::unique_ptr<TrainingPeer> peer(new TrainingPeer(std::move(*process)));
+    PACE_ASSIGN_OR_RETURN(PeerProcess process,
+                          PeerProcess::Start(PeerPython(), GpuTrainPeerSource(), {}, ""));
+    std::unique_ptr<TrainingPeer> peer(new TrainingPeer(std::move(process)));
     peer->micro_batch_ = options.num_sequences;
     std::string request;
     JsonWriter json(request);
@@ -76,9 +76,8 @@ class TrainingPeer {
     WritePeerConfig(config, json);
     json.EndObject();
     PACE_RETURN_IF_ERROR(peer->process_.Send(request));
-    const Result<std::string> line = peer->process_.ReadLine(kPeerTimeout);
-    if (!line.ok()) return line.status();
-    JsonScanner scan(*line);
+    PACE_ASSIGN_OR_RETURN(const std::string line, peer->process_.ReadLine(kPeerTimeout));
+    JsonScanner scan(line);
     scan.EnterObject();
     while (scan.NextKey()) scan.Text(peer->version_);
     if (!scan.ok()) return scan.status();
@@ -87,10 +86,9 @@ class TrainingPeer {
 
   Result<double> Step() {
     PACE_RETURN_IF_ERROR(process_.Send(Concat("{\"micro_batch\": ", micro_batch_, "}")));
-    const Result<std::string> line = process_.ReadLine(kPeerTimeout);
-    if (!line.ok()) return line.status();
+    PACE_ASSIGN_OR_RETURN(const std::string line, process_.ReadLine(kPeerTimeout));
     double seconds = 0;
-    JsonScanner scan(*line);
+    JsonScanner scan(line);
     scan.EnterObject();
     while (scan.NextKey()) {
       if (scan.key() == "seconds") {
@@ -120,23 +118,19 @@ class GpuTrainBench {
   explicit GpuTrainBench(const GpuTrainBenchOptions& options) : options_(options) {}
 
   Status Run() {
-    Result<CudaDevice> device = FindCudaDevice();
-    if (!device.ok()) return device.status();
-    device_ = std::move(*device);
-    const Result<double> bandwidth = MeasureCudaBandwidth();
-    if (!bandwidth.ok()) return bandwidth.status();
-    limits_ = {.flops = MeasureGpuFlops(), .bytes = *bandwidth};
+    PACE_ASSIGN_OR_RETURN(device_, FindCudaDevice());
+    PACE_ASSIGN_OR_RETURN(const double bandwidth, MeasureCudaBandwidth());
+    limits_ = {.flops = MeasureGpuFlops(), .bytes = bandwidth};
     for (const std::string& shape : options_.shapes) {
-      const Result<ModelConfig> config = NamedShape(shape);
-      if (!config.ok()) return config.status();
-      PACE_RETURN_IF_ERROR(MeasureOurs(shape, *config));
+      PACE_ASSIGN_OR_RETURN(const ModelConfig config, NamedShape(shape));
+      PACE_RETURN_IF_ERROR(MeasureOurs(shape, config));
       ReleaseTrainingMemory();
       profiles_.push_back(
           {shape, step_seconds_,
-           MeasureStepParts(*config, {options_.num_sequences, options_.length}, limits_)});
+           MeasureStepParts(config, {options_.num_sequences, options_.length}, limits_)});
       ReleaseTrainingMemory();
       // A peer that cannot be measured is not there.
-      if (options_.python) MeasurePeer(shape, *config);
+      if (options_.python) MeasurePeer(shape, config);
     }
     return Status::Ok();
   }
@@ -165,24 +159,24 @@ class GpuTrainBench {
     std::unique_ptr<Decoder> decoder;
   };
   Result<Pair> MakePair(const ModelConfig& config) const {
-    Result<TrainingNetwork> network = TrainingNetwork::CreateRandom(
-        config, kSeed, kDeviation,
-        {.device = at::kCUDA, .compute_in_bf16 = true, .recompute_layers = true});
-    if (!network.ok()) return network.status();
+    PACE_ASSIGN_OR_RETURN(
+        TrainingNetwork network,
+        TrainingNetwork::CreateRandom(
+            config, kSeed, kDeviation,
+            {.device = at::kCUDA, .compute_in_bf16 = true, .recompute_layers = true}));
     TrainerOptions options = BenchTrainerOptions(1, options_.token_budget);
     options.learning_rate = 1e-6;
-    Result<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(*network), options);
-    if (!trainer.ok()) return trainer.status();
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                          Trainer::Create(std::move(network), options));
     const double num_blocks = static_cast<double>(options_.kv_gib) * kGibibyte /
                               static_cast<double>(BlockBytes(config, Dtype::kBF16));
     // As beside PACE, which scores prefixes.
-    Result<std::unique_ptr<Decoder>> decoder =
-        CreateCudaDecoder(config, {.dtype = Dtype::kBF16,
-                                   .num_blocks = static_cast<int64_t>(num_blocks),
-                                   .num_threads = 1,
-                                   .keep_states = true});
-    if (!decoder.ok()) return decoder.status();
-    return Pair{std::move(*trainer), std::move(*decoder)};
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
+                          CreateCudaDecoder(config, {.dtype = Dtype::kBF16,
+                                                     .num_blocks = static_cast<int64_t>(num_blocks),
+                                                     .num_threads = 1,
+                                                     .keep_states = true}));
+    return Pair{std::move(trainer), std::move(decoder)};
   }
 
   struct Round {
@@ -195,23 +189,21 @@ class GpuTrainBench {
   static Result<Round> RunRound(Pair& pair, int64_t step,
                                 const std::vector<TrainSequence>& sequences) {
     const WallClock clock;
-    const Result<MetricList> metrics = pair.trainer->Step(PolicyVersion(step), sequences);
-    if (!metrics.ok()) return metrics.status();
+    PACE_RETURN_IF_ERROR(pair.trainer->Step(PolicyVersion(step), sequences).status());
     FinishCudaWork();
     Round round;
     round.trained = clock.Now().count();
-    const Result<std::shared_ptr<const DecoderWeights>> prepared =
-        pair.decoder->Prepare(pair.trainer->network().DeviceWeights(Dtype::kBF16));
-    if (!prepared.ok()) return prepared.status();
+    PACE_ASSIGN_OR_RETURN(
+        const std::shared_ptr<const DecoderWeights> prepared,
+        pair.decoder->Prepare(pair.trainer->network().DeviceWeights(Dtype::kBF16)));
     round.copied = clock.Now().count() - round.trained;
-    pair.decoder->Install(*prepared);
+    pair.decoder->Install(prepared);
     round.installed = clock.Now().count() - round.trained - round.copied;
     return round;
   }
 
   Status MeasureOurs(const std::string& shape, const ModelConfig& config) {
-    Result<Pair> pair = MakePair(config);
-    if (!pair.ok()) return pair.status();
+    PACE_ASSIGN_OR_RETURN(Pair pair, MakePair(config));
     const std::vector<TrainSequence> sequences = MakeSequences(config, options_);
     Measurement speed = Begin(shape + "_train", "tokens/s", RequiredSpeed(shape), Limit::kAtLeast);
     Measurement share =
@@ -220,14 +212,13 @@ class GpuTrainBench {
     Measurement pause = Begin(shape + "_sync_pause", "ms", kMaxSyncMs, Limit::kAtMost);
     std::vector<double> seconds;
     for (int64_t i = 0; i <= options_.repetitions; ++i) {
-      const Result<Round> round = RunRound(*pair, i, sequences);
-      if (!round.ok()) return round.status();
+      PACE_ASSIGN_OR_RETURN(const Round round, RunRound(pair, i, sequences));
       if (i == 0) continue;  // fills the optimizer and the allocator
-      seconds.push_back(round->trained);
-      speed.repetitions.push_back(num_tokens() / round->trained);
+      seconds.push_back(round.trained);
+      speed.repetitions.push_back(num_tokens() / round.trained);
       share.repetitions.push_back(speed.repetitions.back() * FlopsPerToken(config) / limits_.flops);
-      sync.repetitions.push_back(1e3 * (round->copied + round->installed));
-      pause.repetitions.push_back(1e3 * round->installed);
+      sync.repetitions.push_back(1e3 * (round.copied + round.installed));
+      pause.repetitions.push_back(1e3 * round.installed);
     }
     step_seconds_ = MedianOf(seconds);
     Measurement memory =

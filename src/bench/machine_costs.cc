@@ -72,25 +72,22 @@ GroupRequest RequestOf(int64_t group, const Settings& settings, const Policy& po
 
 // The passes of one generation that fills every slot.
 Result<std::vector<PassSample>> GenerateOnce(const Settings& settings, const Policy& policy) {
-  Result<std::unique_ptr<EngineCore>> engine = MakeEngine(settings, policy);
-  if (!engine.ok()) return engine.status();
-  Result<std::shared_ptr<const DecoderWeights>> weights =
-      (*engine)->decoder().Prepare(policy.weights);
-  if (!weights.ok()) return weights.status();
-  PACE_RETURN_IF_ERROR((*engine)->Sync(PolicyVersion(0), *weights));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> engine, MakeEngine(settings, policy));
+  PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> weights,
+                        engine->decoder().Prepare(policy.weights));
+  PACE_RETURN_IF_ERROR(engine->Sync(PolicyVersion(0), weights));
   const int64_t num_groups = settings.engine.slots / settings.batch.group_size;
   for (int64_t group = 0; group < num_groups; ++group) {
-    PACE_RETURN_IF_ERROR((*engine)->Submit(RequestOf(group, settings, policy)));
+    PACE_RETURN_IF_ERROR(engine->Submit(RequestOf(group, settings, policy)));
   }
   std::vector<PassSample> passes;
-  while ((*engine)->busy()) {
+  while (engine->busy()) {
     const auto begin = std::chrono::steady_clock::now();
-    const Result<StepReport> report = (*engine)->Step();
-    if (!report.ok()) return report.status();
+    PACE_ASSIGN_OR_RETURN(const StepReport report, engine->Step());
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    passes.push_back({static_cast<double>(report->num_decode_rows),
-                      static_cast<double>(report->num_decode_context_tokens),
-                      static_cast<double>(report->num_prefill_rows), time.count()});
+    passes.push_back({static_cast<double>(report.num_decode_rows),
+                      static_cast<double>(report.num_decode_context_tokens),
+                      static_cast<double>(report.num_prefill_rows), time.count()});
   }
   return passes;
 }
@@ -124,11 +121,10 @@ RolloutCosts FitCosts(std::span<const PassSample> passes) {
 Result<RolloutCosts> MeasureRolloutCosts(const Settings& settings, const Policy& policy) {
   std::vector<PassSample> fastest;
   for (int round = 0; round < kRepetitions; ++round) {
-    Result<std::vector<PassSample>> passes = GenerateOnce(settings, policy);
-    if (!passes.ok()) return passes.status();
-    if (round == 0) fastest = *passes;
+    PACE_ASSIGN_OR_RETURN(std::vector<PassSample> passes, GenerateOnce(settings, policy));
+    if (round == 0) fastest = passes;
     for (size_t i = 0; i < fastest.size(); ++i) {
-      fastest[i].seconds = std::min(fastest[i].seconds, (*passes)[i].seconds);
+      fastest[i].seconds = std::min(fastest[i].seconds, passes[i].seconds);
     }
   }
   return FitCosts(fastest);

@@ -45,11 +45,9 @@ class ScratchFile {
 
 Result<double> LabSeconds(const Settings& settings, const Policy& policy, const char* method,
                           std::string_view part) {
-  const Result<Settings> bundled = ApplyMethod(settings, method);
-  if (!bundled.ok()) return bundled.status();
-  const Result<LabResult> run = RunLab(*bundled, policy, {.num_threads = 2});
-  if (!run.ok()) return run.status();
-  return MeanBehind(run->rows, part);
+  PACE_ASSIGN_OR_RETURN(const Settings bundled, ApplyMethod(settings, method));
+  PACE_ASSIGN_OR_RETURN(const LabResult run, RunLab(bundled, policy, {.num_threads = 2}));
+  return MeanBehind(run.rows, part);
 }
 
 Measurement One(std::string name, std::string unit, double value,
@@ -63,50 +61,45 @@ Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
   if (std::thread::hardware_concurrency() < 2) {
     return Unavailable("bench methods: needs two cores, one for rollouts and one for training");
   }
-  Result<Settings> settings =
+  PACE_ASSIGN_OR_RETURN(
+      Settings settings,
       LoadSettings("tiny", {Concat("run.num_steps=", options.num_steps), "run.evaluate_every=0",
-                            "run.checkpoint_every=0", "runtime.pin_threads=true"});
-  if (!settings.ok()) return settings.status();
-  const Result<Policy> policy = LoadPolicy(settings->policy);
-  if (!policy.ok()) return policy.status();
+                            "run.checkpoint_every=0", "runtime.pin_threads=true"}));
+  PACE_ASSIGN_OR_RETURN(const Policy policy, LoadPolicy(settings.policy));
 
-  Result<RolloutCosts> costs = [&] {
+  PACE_ASSIGN_OR_RETURN(RolloutCosts costs, [&] {
     const ScopedAffinity rollout_core(true, 0, 1);
-    return MeasureRolloutCosts(*settings, *policy);
-  }();
-  if (!costs.ok()) return costs.status();
-  Result<MethodTimings> timings =
-      TimeMethods(*settings, *policy, {.repetitions = options.repetitions});
-  if (!timings.ok()) return timings.status();
+    return MeasureRolloutCosts(settings, policy);
+  }());
+  PACE_ASSIGN_OR_RETURN(MethodTimings timings,
+                        TimeMethods(settings, policy, {.repetitions = options.repetitions}));
 
   // In the lab, Sync computes the same updates to the bit: its training time at
   // full efficiency over the measured one is the efficiency.
   const ScratchFile table;
-  Settings lab = *settings;
-  PACE_RETURN_IF_ERROR(ApplyCosts(*costs, *policy, table.path(), lab));
+  Settings lab = settings;
+  PACE_RETURN_IF_ERROR(ApplyCosts(costs, policy, table.path(), lab));
   lab.gpu.train_mfu = 1;
-  const Result<double> ideal = LabSeconds(lab, *policy, "sync", "time/train");
-  if (!ideal.ok()) return ideal.status();
-  const double efficiency = *ideal / MedianOf(timings->parts["sync/time/train"]);
+  PACE_ASSIGN_OR_RETURN(const double ideal, LabSeconds(lab, policy, "sync", "time/train"));
+  const double efficiency = ideal / MedianOf(timings.parts["sync/time/train"]);
   lab.gpu.peak_tflops *= std::max(1.0, efficiency);  // a share above 1 is no share
   lab.gpu.prefill_mfu /= std::max(1.0, efficiency);
   lab.gpu.train_mfu = std::min(1.0, efficiency);
   std::map<std::string, double> predicted;
   for (const char* method : kTimedMethods) {
-    const Result<double> seconds = LabSeconds(lab, *policy, method, "time/step");
-    if (!seconds.ok()) return seconds.status();
-    predicted[method] = *seconds;
+    PACE_ASSIGN_OR_RETURN(const double seconds, LabSeconds(lab, policy, method, "time/step"));
+    predicted[method] = seconds;
   }
 
-  const Measurement over_async = RatioOf(timings->steps["effective"], timings->steps["async"],
+  const Measurement over_async = RatioOf(timings.steps["effective"], timings.steps["async"],
                                          "effective_over_async", kMaxOverAsync);
   const auto [low, high] = MedianIntervalOf(over_async.repetitions);
   Measurement speedup =
-      RatioOf(timings->steps["sync"], timings->steps["async"], "sync_over_async", 0);
+      RatioOf(timings.steps["sync"], timings.steps["async"], "sync_over_async", 0);
   speedup.limit = std::nullopt;
   const double lab_speedup = predicted["sync"] / predicted["async"];
   std::vector<Measurement> all;
-  for (const char* method : kTimedMethods) all.push_back(timings->steps[method]);
+  for (const char* method : kTimedMethods) all.push_back(timings.steps[method]);
   all.push_back(over_async);
   all.push_back(speedup);
   for (const char* method : kTimedMethods) {
@@ -135,11 +128,11 @@ Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
         json.EndArray();
         json.Key("rollout_costs");
         json.BeginObject();
-        json.Put("pass_s", costs->pass);
-        json.Put("row_s", costs->row);
-        json.Put("context_token_s", costs->context_token);
-        json.Put("prefill_row_s", costs->prefill_row);
-        json.Put("fit_residual", costs->residual);
+        json.Put("pass_s", costs.pass);
+        json.Put("row_s", costs.row);
+        json.Put("context_token_s", costs.context_token);
+        json.Put("prefill_row_s", costs.prefill_row);
+        json.Put("fit_residual", costs.residual);
         json.EndObject();
       });
 }

@@ -32,17 +32,15 @@ Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy
   for (int64_t round = 0; round < plan.repetitions; ++round) {
     for (size_t i = 0; i < kTimedMethods.size(); ++i) {
       const char* method = kTimedMethods[(i + static_cast<size_t>(round)) % kTimedMethods.size()];
-      Result<Settings> bundled = ApplyMethod(settings, method);
-      if (!bundled.ok()) return bundled.status();
+      PACE_ASSIGN_OR_RETURN(Settings bundled, ApplyMethod(settings, method));
       // What only looks at others' scores is not part of a method.
-      bundled->admission.observe = false;
-      bundled->run.seed = settings.run.seed + round;
+      bundled.admission.observe = false;
+      bundled.run.seed = settings.run.seed + round;
       const bool is_short = plan.sync_steps > 0 && std::string_view(method) == "sync";
-      if (is_short) bundled->run.num_steps = plan.sync_steps;
-      const Result<TrainingResult> run = RunTraining(*bundled, policy, {});
-      if (!run.ok()) return run.status();
+      if (is_short) bundled.run.num_steps = plan.sync_steps;
+      PACE_ASSIGN_OR_RETURN(const TrainingResult run, RunTraining(bundled, policy, {}));
       const auto mean = [&](const char* name) {
-        return MeanBehind(run->rows, name, is_short ? kSyncWarmUpSteps : kWarmUpSteps);
+        return MeanBehind(run.rows, name, is_short ? kSyncWarmUpSteps : kWarmUpSteps);
       };
       out.steps[method].repetitions.push_back(mean("time/step"));
       for (const char* part : kParts) out.parts[Concat(method, "/", part)].push_back(mean(part));

@@ -162,9 +162,8 @@ Result<std::string> PeerProcess::ReadLine(Seconds timeout) {
       buffer_.erase(0, end + 1);
       return line;
     }
-    const Result<bool> more = Fill(timeout);
-    if (!more.ok()) return more.status();
-    if (!*more) {
+    PACE_ASSIGN_OR_RETURN(const bool more, Fill(timeout));
+    if (!more) {
       PACE_RETURN_IF_ERROR(Ended());
       return Unavailable(python_, ": the script ended without an answer");
     }

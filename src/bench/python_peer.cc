@@ -18,20 +18,19 @@ constexpr double kPeerGraceSeconds = 60;
 
 Result<std::string> RunNaiveController(const std::vector<std::string>& arguments,
                                        const std::string& input_path, Seconds timeout) {
-  Result<PeerProcess> peer =
-      PeerProcess::Start(kPython, NaiveControllerSource(), arguments, input_path);
-  if (!peer.ok()) return peer.status();
-  return peer->ReadToEnd(timeout);
+  PACE_ASSIGN_OR_RETURN(PeerProcess peer, PeerProcess::Start(kPython, NaiveControllerSource(),
+                                                             arguments, input_path));
+  return peer.ReadToEnd(timeout);
 }
 
 Result<PeerNumbers> MeasurePeer(double seconds, int64_t window, int64_t small_pool,
                                 int64_t large_pool) {
-  const Result<std::string> text = RunNaiveController(
-      {"--bench", Concat(seconds), Concat(window), Concat(small_pool), Concat(large_pool)},
-      "/dev/null", Seconds(10 * seconds + kPeerGraceSeconds));
-  if (!text.ok()) return text.status();
+  PACE_ASSIGN_OR_RETURN(const std::string text,
+                        RunNaiveController({"--bench", Concat(seconds), Concat(window),
+                                            Concat(small_pool), Concat(large_pool)},
+                                           "/dev/null", Seconds(10 * seconds + kPeerGraceSeconds)));
   PeerNumbers numbers;
-  JsonScanner scan(*text);
+  JsonScanner scan(text);
   scan.EnterObject();
   while (scan.NextKey()) {
     double PeerNumbers::* field = nullptr;

@@ -132,13 +132,9 @@ class RolloutBench {
                                   .score_prefixes = score});
     };
     for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
-      Result<std::unique_ptr<RolloutLoop>> loop = make(dtype, false);
-      if (!loop.ok()) return loop.status();
-      loops_[dtype] = std::move(loop).value();
+      PACE_ASSIGN_OR_RETURN(loops_[dtype], make(dtype, false));
     }
-    Result<std::unique_ptr<RolloutLoop>> loop = make(Dtype::kF32, true);
-    if (!loop.ok()) return loop.status();
-    scoring_loop_ = std::move(loop).value();
+    PACE_ASSIGN_OR_RETURN(scoring_loop_, make(Dtype::kF32, true));
     return Status::Ok();
   }
 
@@ -148,15 +144,14 @@ class RolloutBench {
       const auto rate = [&](const Generation& generation) {
         return static_cast<double>(row.batch * options_.new_tokens) / generation.seconds;
       };
-      Result<Generation> ours = loops_[row.dtype]->Generate(prompts, options_.new_tokens);
-      if (!ours.ok()) return ours.status();
-      if (count) row.ours.repetitions.push_back(rate(*ours));
+      PACE_ASSIGN_OR_RETURN(Generation ours,
+                            loops_[row.dtype]->Generate(prompts, options_.new_tokens));
+      if (count) row.ours.repetitions.push_back(rate(ours));
       if (!peer_.ok()) continue;
-      Result<Generation> theirs =
-          (*peer_)->Generate(prompts, options_.new_tokens, PeerDtype(row.dtype));
-      if (!theirs.ok()) return theirs.status();
-      if (count) row.theirs.repetitions.push_back(rate(*theirs));
-      row.equal_share = EqualShare(ours->ids, theirs->ids);
+      PACE_ASSIGN_OR_RETURN(Generation theirs,
+                            (*peer_)->Generate(prompts, options_.new_tokens, PeerDtype(row.dtype)));
+      if (count) row.theirs.repetitions.push_back(rate(theirs));
+      row.equal_share = EqualShare(ours.ids, theirs.ids);
     }
     PACE_RETURN_IF_ERROR(RunSync(count));
     return count ? MeasureLimit() : Status::Ok();
@@ -171,11 +166,9 @@ class RolloutBench {
     PACE_RETURN_IF_ERROR(plain.Hold(prompts, tokens, kSyncsPerRound));
     PACE_RETURN_IF_ERROR(scoring.Hold(prompts, tokens, kSyncsPerRound));
     for (int64_t i = 0; i < kSyncsPerRound; ++i) {
-      const Result<SyncCost> without = plain.Sync();
-      if (!without.ok()) return without.status();
-      const Result<SyncCost> with = scoring.Sync();
-      if (!with.ok()) return with.status();
-      if (count) CountSync(*without, *with);
+      PACE_ASSIGN_OR_RETURN(const SyncCost without, plain.Sync());
+      PACE_ASSIGN_OR_RETURN(const SyncCost with, scoring.Sync());
+      if (count) CountSync(without, with);
     }
     plain.Drop();
     scoring.Drop();
@@ -194,9 +187,8 @@ class RolloutBench {
   Status MeasureLimit() {
     if (!peer_.ok()) return Status::Ok();
     for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
-      const Result<double> limit = (*peer_)->GemmGigaflops(PeerDtype(dtype));
-      if (!limit.ok()) return limit.status();
-      gemm_[dtype].repetitions.push_back(*limit);
+      PACE_ASSIGN_OR_RETURN(const double limit, (*peer_)->GemmGigaflops(PeerDtype(dtype)));
+      gemm_[dtype].repetitions.push_back(limit);
     }
     return Status::Ok();
   }
@@ -282,9 +274,8 @@ Status RolloutBenchOptions::Validate() const {
 
 Result<std::string> RunRolloutBench(const RolloutBenchOptions& options) {
   PACE_RETURN_IF_ERROR(options.Validate());
-  Result<std::unique_ptr<BenchModel>> model = BenchModel::Load(options.model);
-  if (!model.ok()) return model.status();
-  RolloutBench bench(options, std::move(model).value());
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<BenchModel> model, BenchModel::Load(options.model));
+  RolloutBench bench(options, std::move(model));
   PACE_RETURN_IF_ERROR(bench.Run());
   return bench.Report();
 }

@@ -28,16 +28,14 @@ Result<std::unique_ptr<RolloutLoop>> RolloutLoop::Create(const ModelConfig& conf
   decoder_options.num_threads = options.num_threads;
   // Ample: a sequence leaves part of its last block unused.
   decoder_options.num_blocks = 2 * options.max_tokens / kBlockTokens + 256;
-  Result<std::unique_ptr<Decoder>> decoder = CreateCpuDecoder(config, decoder_options);
-  if (!decoder.ok()) return decoder.status();
-  Result<std::shared_ptr<const DecoderWeights>> prepared = (*decoder)->Prepare(weights);
-  if (!prepared.ok()) return prepared.status();
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
+                        CreateCpuDecoder(config, decoder_options));
+  PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> prepared, decoder->Prepare(weights));
   RolloutOptions engine_options;
   engine_options.score_prefixes = options.score_prefixes;
   engine_options.max_pass_tokens = kPassTokens;
-  auto loop =
-      std::unique_ptr<RolloutLoop>(new RolloutLoop(std::move(decoder).value(), engine_options));
-  loop->weights_ = *prepared;
+  auto loop = std::unique_ptr<RolloutLoop>(new RolloutLoop(std::move(decoder), engine_options));
+  loop->weights_ = prepared;
   PACE_RETURN_IF_ERROR(loop->engine_.Sync(loop->version_, loop->weights_));
   return loop;
 }
@@ -60,9 +58,8 @@ Result<Generation> RolloutLoop::Generate(const TokenRows& prompts, int64_t new_t
   const WallClock clock;
   PACE_RETURN_IF_ERROR(Submit(prompts, new_tokens));
   while (engine_.busy()) {
-    Result<StepReport> step = engine_.Step();
-    if (!step.ok()) return step.status();
-    for (const FinishedResponse& done : step->finished) {
+    PACE_ASSIGN_OR_RETURN(StepReport step, engine_.Step());
+    for (const FinishedResponse& done : step.finished) {
       std::vector<TokenId>& ids =
           generation.ids[static_cast<size_t>(done.id.group.value() - first)];
       for (const TokenRecord& token : done.response.tokens) ids.push_back(token.id);
@@ -86,8 +83,7 @@ Status RolloutLoop::Hold(const TokenRows& prompts, int64_t new_tokens, int64_t n
       ++i;
       continue;
     }
-    const Result<StepReport> step = engine_.Step();
-    if (!step.ok()) return step.status();
+    PACE_RETURN_IF_ERROR(engine_.Step().status());
   }
   return Status::Ok();
 }
@@ -100,11 +96,10 @@ Result<SyncCost> RolloutLoop::Sync() {
   PACE_RETURN_IF_ERROR(engine_.Sync(version_, weights_));
   while (!waiting.empty()) {
     PACE_CHECK(engine_.busy(), "a response ended before the sync");
-    const Result<StepReport> step = engine_.Step();
-    if (!step.ok()) return step.status();
-    for (const MemberId& id : step->sampled) waiting.erase(id);
-    cost.num_rebuilt_rows += step->num_rebuilt_rows;
-    cost.num_scored_rows += step->num_scored_rows;
+    PACE_ASSIGN_OR_RETURN(const StepReport step, engine_.Step());
+    for (const MemberId& id : step.sampled) waiting.erase(id);
+    cost.num_rebuilt_rows += step.num_rebuilt_rows;
+    cost.num_scored_rows += step.num_scored_rows;
   }
   cost.seconds = clock.Now().count();
   return cost;

@@ -136,9 +136,8 @@ std::vector<Row> MakeRows(Sandbox& sandbox, const std::string& python, bool with
   for (const Workload& workload : kWorkloads) {
     if (!with_sympy && std::string_view(workload.name) == "sympy") continue;
     const auto isolated = [&sandbox, &workload]() -> Result<std::string> {
-      Result<ProgramResult> result = sandbox.Run({.code = workload.code}, {});
-      if (!result.ok()) return result.status();
-      return std::move(result->out);
+      PACE_ASSIGN_OR_RETURN(ProgramResult result, sandbox.Run({.code = workload.code}, {}));
+      return std::move(result.out);
     };
     const auto bare = [python, &workload] { return RunBare(python, workload.code); };
     rows.push_back({.workload = &workload,
@@ -168,16 +167,14 @@ Result<std::string> RunSandboxBench(const SandboxBenchOptions& options) {
     return InvalidArgument("repetitions, callers and seconds must be positive");
   }
   // The interpreter itself: what PATH finds may be a script that looks for it.
-  const Result<PythonInstallation> python = FindPython(options.python);
-  if (!python.ok()) return python.status();
+  PACE_ASSIGN_OR_RETURN(const PythonInstallation python, FindPython(options.python));
   SandboxOptions sandbox_options;
-  sandbox_options.python = python->executable;
+  sandbox_options.python = python.executable;
   sandbox_options.max_programs = options.num_callers;
-  Result<std::unique_ptr<Sandbox>> sandbox = Sandbox::Start(sandbox_options);
-  if (!sandbox.ok()) return sandbox.status();
-  const std::vector<std::string>& modules = (*sandbox)->warm_modules();
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Sandbox> sandbox, Sandbox::Start(sandbox_options));
+  const std::vector<std::string>& modules = sandbox->warm_modules();
   const bool with_sympy = std::find(modules.begin(), modules.end(), "sympy") != modules.end();
-  std::vector<Row> rows = MakeRows(**sandbox, python->executable, with_sympy);
+  std::vector<Row> rows = MakeRows(*sandbox, python.executable, with_sympy);
   for (int64_t round = -1; round < options.repetitions; ++round) {
     for (Row& row : rows) {
       for (Side* side : {&row.ours, &row.bare}) {
@@ -193,7 +190,7 @@ Result<std::string> RunSandboxBench(const SandboxBenchOptions& options) {
         json.Put("seconds_per_measurement", options.seconds_per_measurement);
         json.Put("callers", options.num_callers);
         json.Put("python", options.python);
-        json.Put("isolation", (*sandbox)->Description());
+        json.Put("isolation", sandbox->Description());
         json.EndObject();
       },
       [&](JsonWriter& json) {

@@ -78,14 +78,13 @@ class TokenizersPeer {
       out << line << '\n';
     }
     if (!out.flush()) return Unavailable(peer->texts_.string(), ": cannot be written");
-    Result<PeerProcess> process =
+    PACE_ASSIGN_OR_RETURN(
+        PeerProcess process,
         PeerProcess::Start(PeerPython(), TokenizersPeerSource(),
-                           {tokenizer + "/tokenizer.json", peer->texts_.string()}, "");
-    if (!process.ok()) return process.status();
-    peer->process_.emplace(std::move(process).value());
-    const Result<Answer> ready = peer->Read();
-    if (!ready.ok()) return ready.status();
-    peer->version_ = ready->version;
+                           {tokenizer + "/tokenizer.json", peer->texts_.string()}, ""));
+    peer->process_.emplace(std::move(process));
+    PACE_ASSIGN_OR_RETURN(const Answer ready, peer->Read());
+    peer->version_ = ready.version;
     return peer;
   }
   ~TokenizersPeer() {
@@ -108,10 +107,9 @@ class TokenizersPeer {
   TokenizersPeer() = default;
 
   Result<Answer> Read() {
-    const Result<std::string> line = process_->ReadLine(kPeerTimeout);
-    if (!line.ok()) return line.status();
+    PACE_ASSIGN_OR_RETURN(const std::string line, process_->ReadLine(kPeerTimeout));
     Answer answer;
-    JsonScanner scan(*line);
+    JsonScanner scan(line);
     scan.EnterObject();
     while (scan.NextKey()) {
       if (scan.key() == "seconds") {
@@ -134,9 +132,8 @@ class TokenizersPeer {
 Result<int64_t> EncodeAll(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   int64_t num_ids = 0;
   for (const std::string& text : texts) {
-    const Result<std::vector<TokenId>> ids = tokenizer.Encode(text);
-    if (!ids.ok()) return ids.status();
-    num_ids += static_cast<int64_t>(ids->size());
+    PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, tokenizer.Encode(text));
+    num_ids += static_cast<int64_t>(ids.size());
   }
   return num_ids;
 }
@@ -151,32 +148,28 @@ Measurement Speed(std::string name) {
 }  // namespace
 
 Result<std::string> RunTokenizerBench(const TokenizerBenchOptions& options) {
-  const Result<Tokenizer> tokenizer = Tokenizer::Load(options.tokenizer);
-  if (!tokenizer.ok()) return tokenizer.status();
-  const Result<std::vector<std::string>> texts = ReadTexts(options.texts);
-  if (!texts.ok()) return texts.status();
+  PACE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Load(options.tokenizer));
+  PACE_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(options.texts));
   if (options.repetitions < 1) return InvalidArgument("repetitions: must be at least 1");
   double megabytes = 0;
-  for (const std::string& text : *texts) megabytes += 1e-6 * static_cast<double>(text.size());
+  for (const std::string& text : texts) megabytes += 1e-6 * static_cast<double>(text.size());
 
   Result<std::unique_ptr<TokenizersPeer>> peer = Unavailable("not asked for");
-  if (options.python) peer = TokenizersPeer::Start(options.tokenizer, *texts);
+  if (options.python) peer = TokenizersPeer::Start(options.tokenizer, texts);
 
   Measurement ours = Speed("encode");
   Measurement theirs = Speed("encode_tokenizers_package");
   int64_t num_ids = 0;
   for (int64_t round = 0; round < options.repetitions; ++round) {
     const WallClock clock;
-    const Result<int64_t> encoded = EncodeAll(*tokenizer, *texts);
-    if (!encoded.ok()) return encoded.status();
-    num_ids = *encoded;
+    PACE_ASSIGN_OR_RETURN(const int64_t encoded, EncodeAll(tokenizer, texts));
+    num_ids = encoded;
     ours.repetitions.push_back(megabytes / clock.Now().count());
     if (!peer.ok()) continue;
-    const Result<TokenizersPeer::Answer> answer = (*peer)->Measure();
-    if (!answer.ok()) return answer.status();
-    theirs.repetitions.push_back(megabytes / answer->seconds);
-    if (answer->num_ids != num_ids) {
-      return DataLoss(options.tokenizer, ": ", num_ids, " ids here, ", answer->num_ids,
+    PACE_ASSIGN_OR_RETURN(const TokenizersPeer::Answer answer, (*peer)->Measure());
+    theirs.repetitions.push_back(megabytes / answer.seconds);
+    if (answer.num_ids != num_ids) {
+      return DataLoss(options.tokenizer, ": ", num_ids, " ids here, ", answer.num_ids,
                       " by the tokenizers package");
     }
   }
@@ -192,7 +185,7 @@ Result<std::string> RunTokenizerBench(const TokenizerBenchOptions& options) {
         json.BeginObject();
         json.Put("repetitions", options.repetitions);
         json.Put("threads", 1);
-        json.Put("num_texts", texts->size());
+        json.Put("num_texts", texts.size());
         json.Put("megabytes", megabytes);
         json.Put("num_ids", num_ids);
         json.EndObject();

@@ -86,10 +86,8 @@ class Lane {
   // A peer that cannot be had is no error: the report says why.
   Status Start(const BenchModel& model, const std::vector<TrainSequence>& sequences, bool python) {
     for (auto& [dtype, side] : ours_) {
-      Result<std::unique_ptr<TrainLoop>> loop =
-          TrainLoop::Create(model.config, model.weights, dtype, options_);
-      if (!loop.ok()) return loop.status();
-      loops_[dtype] = std::move(loop).value();
+      PACE_ASSIGN_OR_RETURN(loops_[dtype],
+                            TrainLoop::Create(model.config, model.weights, dtype, options_));
     }
     if (python) peer_ = TrainPeer::Start(model.folder, sequences, options_, token_budget_);
     return Status::Ok();
@@ -99,18 +97,16 @@ class Lane {
   Status RunRound(const std::vector<TrainSequence>& sequences, bool measure_memory, bool count) {
     const int64_t num_tokens = CountTokens(sequences);
     for (auto& [dtype, side] : ours_) {
-      const Result<TrainStep> step = loops_[dtype]->Step(sequences, measure_memory);
-      if (!step.ok()) return step.status();
-      side.Add(*step, num_tokens, count);
+      PACE_ASSIGN_OR_RETURN(const TrainStep step, loops_[dtype]->Step(sequences, measure_memory));
+      side.Add(step, num_tokens, count);
       if (count)
         gemm_[dtype].repetitions.push_back(
             GemmGigaflops(TorchHasBf16Products() ? dtype : Dtype::kF32, num_threads_));
     }
     if (!peer_.ok()) return Status::Ok();
     for (auto& [order, side] : theirs_) {
-      const Result<TrainStep> step = (*peer_)->Step(order, measure_memory);
-      if (!step.ok()) return step.status();
-      side.Add(*step, num_tokens, count);
+      PACE_ASSIGN_OR_RETURN(const TrainStep step, (*peer_)->Step(order, measure_memory));
+      side.Add(step, num_tokens, count);
     }
     return Status::Ok();
   }
@@ -237,11 +233,10 @@ Status TrainBenchOptions::Validate() const {
 
 Result<std::string> RunTrainBench(const TrainBenchOptions& options) {
   PACE_RETURN_IF_ERROR(options.Validate());
-  const Result<std::unique_ptr<BenchModel>> model = BenchModel::Load(options.model);
-  if (!model.ok()) return model.status();
-  const ModelConfig& config = (*model)->config;
+  PACE_ASSIGN_OR_RETURN(const std::unique_ptr<BenchModel> model, BenchModel::Load(options.model));
+  const ModelConfig& config = model->config;
   std::vector<TrainSequence> sequences = MakeTrainBatch(config, {});
-  PACE_RETURN_IF_ERROR(RecordLogProbs(config, (*model)->weights, sequences));
+  PACE_RETURN_IF_ERROR(RecordLogProbs(config, model->weights, sequences));
 
   std::vector<std::unique_ptr<Lane>> lanes;
   lanes.push_back(std::make_unique<Lane>(1, options.token_budget));
@@ -249,7 +244,7 @@ Result<std::string> RunTrainBench(const TrainBenchOptions& options) {
     lanes.push_back(std::make_unique<Lane>(options.num_threads, options.token_budget));
   }
   for (const std::unique_ptr<Lane>& lane : lanes) {
-    PACE_RETURN_IF_ERROR(lane->Start(**model, sequences, options.python));
+    PACE_RETURN_IF_ERROR(lane->Start(*model, sequences, options.python));
   }
   // The first round warms up and fills the optimizers, the second measures
   // memory; neither counts.

@@ -43,11 +43,11 @@ Result<std::unique_ptr<TrainLoop>> TrainLoop::Create(const ModelConfig& config,
                                                      const TrainerOptions& options) {
   TrainingNetwork::Options network_options;
   network_options.compute_in_bf16 = dtype == Dtype::kBF16;
-  Result<TrainingNetwork> network = TrainingNetwork::Create(config, weights, network_options);
-  if (!network.ok()) return network.status();
-  Result<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(*network), options);
-  if (!trainer.ok()) return trainer.status();
-  return std::unique_ptr<TrainLoop>(new TrainLoop(std::move(trainer).value()));
+  PACE_ASSIGN_OR_RETURN(TrainingNetwork network,
+                        TrainingNetwork::Create(config, weights, network_options));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                        Trainer::Create(std::move(network), options));
+  return std::unique_ptr<TrainLoop>(new TrainLoop(std::move(trainer)));
 }
 
 Result<TrainStep> TrainLoop::Step(const std::vector<TrainSequence>& sequences,
@@ -63,26 +63,24 @@ Result<TrainStep> TrainLoop::Step(const std::vector<TrainSequence>& sequences,
   if (peak.has_value()) step.peak_bytes = peak->Bytes();
   if (!metrics.ok()) return metrics.status();
   version_ = version_.Next();
-  const Result<double> loss = ValueOf(*metrics, "train/loss");
-  if (!loss.ok()) return loss.status();
-  const Result<double> norm = ValueOf(*metrics, "train/grad_norm");
-  if (!norm.ok()) return norm.status();
-  step.loss = *loss;
-  step.grad_norm = *norm;
+  PACE_ASSIGN_OR_RETURN(const double loss, ValueOf(*metrics, "train/loss"));
+  PACE_ASSIGN_OR_RETURN(const double norm, ValueOf(*metrics, "train/grad_norm"));
+  step.loss = loss;
+  step.grad_norm = norm;
   return step;
 }
 
 Status RecordLogProbs(const ModelConfig& config, const WeightSet& weights,
                       std::vector<TrainSequence>& sequences) {
-  const Result<TrainingNetwork> network = TrainingNetwork::Create(config, weights, {});
-  if (!network.ok()) return network.status();
+  PACE_ASSIGN_OR_RETURN(const TrainingNetwork network,
+                        TrainingNetwork::Create(config, weights, {}));
   at::set_num_threads(1);
   try {
     const at::NoGradGuard no_grad;
     for (size_t i = 0; i < sequences.size(); ++i) {
       TrainSequence& sequence = sequences[i];
       const Minibatch alone({&sequence});
-      const PolicyScores scored = ScorePolicyTokens(*network, alone, 1.0);
+      const PolicyScores scored = ScorePolicyTokens(network, alone, 1.0);
       std::vector<double> logprobs(sequence.num_response_tokens());
       scored.Spread(scored.logprobs_N, logprobs);
       for (size_t t = 0; t < logprobs.size(); ++t) {

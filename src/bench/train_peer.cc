@@ -72,18 +72,17 @@ Result<std::unique_ptr<TrainPeer>> TrainPeer::Start(const std::string& folder,
                                                     const std::vector<TrainSequence>& sequences,
                                                     const TrainerOptions& options,
                                                     int64_t token_budget) {
-  Result<PeerProcess> process = PeerProcess::Start(PeerPython(), TrainPeerSource(), {}, "");
-  if (!process.ok()) return process.status();
-  auto peer = std::unique_ptr<TrainPeer>(new TrainPeer(std::move(process).value()));
+  PACE_ASSIGN_OR_RETURN(PeerProcess process,
+                        PeerProcess::Start(PeerPython(), TrainPeerSource(), {}, ""));
+  auto peer = std::unique_ptr<TrainPeer>(new TrainPeer(std::move(process)));
   PACE_RETURN_IF_ERROR(peer->process_.Send(LoadRequest(folder, sequences, options, token_budget)));
   PACE_RETURN_IF_ERROR(peer->ReadLoaded());
   return peer;
 }
 
 Status TrainPeer::ReadLoaded() {
-  const Result<std::string> line = process_.ReadLine(kTimeout);
-  if (!line.ok()) return line.status();
-  JsonScanner scan(*line);
+  PACE_ASSIGN_OR_RETURN(const std::string line, process_.ReadLine(kTimeout));
+  JsonScanner scan(line);
   scan.EnterObject();
   while (scan.NextKey()) {
     if (scan.key() == "version") {
@@ -107,10 +106,9 @@ Result<TrainStep> TrainPeer::Step(PeerOrder order, bool measure_memory) {
   PACE_RETURN_IF_ERROR(
       process_.Send(Concat("{\"step\": \"", NameOf(order),
                            "\", \"measure_memory\": ", measure_memory ? "true" : "false", "}")));
-  const Result<std::string> line = process_.ReadLine(kTimeout);
-  if (!line.ok()) return line.status();
+  PACE_ASSIGN_OR_RETURN(const std::string line, process_.ReadLine(kTimeout));
   TrainStep step;
-  JsonScanner scan(*line);
+  JsonScanner scan(line);
   scan.EnterObject();
   while (scan.NextKey()) {
     if (scan.key() == "seconds") {

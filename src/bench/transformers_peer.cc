@@ -44,9 +44,9 @@ void ScanRows(JsonScanner& scan, TokenRows& rows) {
 
 Result<std::unique_ptr<TransformersPeer>> TransformersPeer::Start(const std::string& folder,
                                                                   int64_t num_threads) {
-  Result<PeerProcess> process = PeerProcess::Start(PeerPython(), TransformersPeerSource(), {}, "");
-  if (!process.ok()) return process.status();
-  auto peer = std::unique_ptr<TransformersPeer>(new TransformersPeer(std::move(process).value()));
+  PACE_ASSIGN_OR_RETURN(PeerProcess process,
+                        PeerProcess::Start(PeerPython(), TransformersPeerSource(), {}, ""));
+  auto peer = std::unique_ptr<TransformersPeer>(new TransformersPeer(std::move(process)));
   for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
     PACE_RETURN_IF_ERROR(peer->Load(folder, num_threads, dtype));
   }
@@ -62,9 +62,8 @@ Status TransformersPeer::Load(const std::string& folder, int64_t num_threads, Dt
   json.Put("threads", num_threads);
   json.EndObject();
   PACE_RETURN_IF_ERROR(process_.Send(request));
-  const Result<std::string> line = process_.ReadLine(kTimeout);
-  if (!line.ok()) return line.status();
-  JsonScanner scan(*line);
+  PACE_ASSIGN_OR_RETURN(const std::string line, process_.ReadLine(kTimeout));
+  JsonScanner scan(line);
   scan.EnterObject();
   while (scan.NextKey()) scan.Text(version_);
   return scan.status();
@@ -81,10 +80,9 @@ Result<Generation> TransformersPeer::Generate(const TokenRows& prompts, int64_t 
   json.Put("dtype", TorchName(dtype));
   json.EndObject();
   PACE_RETURN_IF_ERROR(process_.Send(request));
-  const Result<std::string> line = process_.ReadLine(kTimeout);
-  if (!line.ok()) return line.status();
+  PACE_ASSIGN_OR_RETURN(const std::string line, process_.ReadLine(kTimeout));
   Generation generation;
-  JsonScanner scan(*line);
+  JsonScanner scan(line);
   scan.EnterObject();
   while (scan.NextKey()) {
     if (scan.key() == "seconds") {
@@ -101,10 +99,9 @@ Result<double> TransformersPeer::GemmGigaflops(Dtype dtype) {
   PACE_RETURN_IF_ERROR(
       process_.Send(Concat("{\"gemm\": [", kGemmSize, ", ", kGemmSize, ", ", kGemmSize,
                            "], \"dtype\": \"", TorchName(dtype), "\"}")));
-  const Result<std::string> line = process_.ReadLine(kTimeout);
-  if (!line.ok()) return line.status();
+  PACE_ASSIGN_OR_RETURN(const std::string line, process_.ReadLine(kTimeout));
   double gigaflops = 0;
-  JsonScanner scan(*line);
+  JsonScanner scan(line);
   scan.EnterObject();
   while (scan.NextKey()) scan.Real(0, 1e12, "", gigaflops);
   if (!scan.ok()) return scan.status().At("transformers_peer.py");

@@ -21,16 +21,15 @@ namespace pace {
 namespace {
 
 Result<std::string> RunDecode(const BenchArguments& arguments) {
-  const Result<DeviceKind> device = ParseDevice(arguments.device);
-  if (!device.ok()) return device.status();
+  PACE_ASSIGN_OR_RETURN(const DeviceKind device, ParseDevice(arguments.device));
   DecodeBenchOptions options;
-  options.device = *device;
+  options.device = device;
   options.repetitions = arguments.repetitions;
   options.python = !arguments.no_python;
   options.num_threads = arguments.num_threads;
   options.context = arguments.context;
   options.batches = arguments.batches;
-  if (*device == DeviceKind::kCpu) options.shapes = {"tiny"};
+  if (device == DeviceKind::kCpu) options.shapes = {"tiny"};
   if (!arguments.shapes.empty()) options.shapes = arguments.shapes;
   return RunDecodeBench(options);
 }

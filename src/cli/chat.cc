@@ -51,10 +51,9 @@ class Chat {
     std::string line;
     for (;;) {
       if (is_terminal_) std::fputs("> ", stderr);
-      const Result<LineInput::Read> read = input_.Next(/*wait=*/true, line);
-      if (!read.ok()) return read.status();
-      if (*read == LineInput::Read::kEnd) break;
-      if (*read == LineInput::Read::kNotYet) {
+      PACE_ASSIGN_OR_RETURN(const LineInput::Read read, input_.Next(/*wait=*/true, line));
+      if (read == LineInput::Read::kEnd) break;
+      if (read == LineInput::Read::kNotYet) {
         // Ctrl-C at the prompt: the terminal has dropped the line.
         if (interrupt_.Take()) std::fputs("\n(Ctrl-D ends)\n", stderr);
         continue;
@@ -101,11 +100,10 @@ class Chat {
       std::fputs("(the template changes earlier turns: the conversation was tokenized again)\n",
                  stderr);
     }
-    Result<FinishedResponse> finished = Stream({group, 0});
-    if (!finished.ok()) return finished.status();
+    PACE_ASSIGN_OR_RETURN(FinishedResponse finished, Stream({group, 0}));
     std::vector<TokenId> ids;
-    for (const TokenRecord& token : finished->response.tokens) ids.push_back(token.id);
-    const bool ended = finished->reason == FinishReason::kStopToken && !ids.empty();
+    for (const TokenRecord& token : finished.response.tokens) ids.push_back(token.id);
+    const bool ended = finished.reason == FinishReason::kStopToken && !ids.empty();
     conversation_.Reply(*prompt, ids, ended);
     Report(prompt->tokens.size(), ids.size());
     return Status::Ok();
@@ -144,10 +142,9 @@ class Chat {
     first_token_ = begin_;
     std::optional<FinishedResponse> finished;
     while (!finished.has_value()) {
-      Result<StepReport> step = engine_->Step();
-      if (!step.ok()) return step.status();
-      if (!step->finished.empty()) {
-        finished = std::move(step->finished.front());
+      PACE_ASSIGN_OR_RETURN(StepReport step, engine_->Step());
+      if (!step.finished.empty()) {
+        finished = std::move(step.finished.front());
       } else if (interrupt_.Take()) {
         finished = Stop(id);
       } else if (const PartialResponse* response = engine_->Peek(id)) {
@@ -210,14 +207,13 @@ Status RunChat(const ChatOptions& options, ModelTexts& texts, ReadyModel model) 
   } else {
     std::fputs("The model has no chat template: it continues what you type.\n", stderr);
   }
-  Result<LineInput> input = LineInput::Open("");
-  if (!input.ok()) return input.status();
+  PACE_ASSIGN_OR_RETURN(LineInput input, LineInput::Open(""));
   const Tokenizer& tokenizer = *texts.tokenizer();
-  Result<std::unique_ptr<EngineCore>> engine = EngineFor(std::move(model), tokenizer, 1);
-  if (!engine.ok()) return engine.status();
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> engine,
+                        EngineFor(std::move(model), tokenizer, 1));
   Chat session(options, tokenizer,
                Conversation(tokenizer, std::move(chat), options.system, texts.variables()),
-               std::move(engine).value(), std::move(input).value());
+               std::move(engine), std::move(input));
   return session.Run();
 }
 

@@ -55,10 +55,9 @@ Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells
   }
   std::printf("%s", text.c_str());
   if (table.seeds().empty()) return Status::Ok();
-  const Result<std::vector<RunData>> runs = MeanRuns(table);
-  if (!runs.ok()) return runs.status();
+  PACE_ASSIGN_OR_RETURN(const std::vector<RunData> runs, MeanRuns(table));
   const std::string page = directory + "/report.html";
-  PACE_RETURN_IF_ERROR(WriteReport(*runs, page));
+  PACE_RETURN_IF_ERROR(WriteReport(runs, page));
   const ClaimCounts counts = CountClaims(table);
   std::printf("claims: %lld hold, %lld do not, %lld undecided\nreport: %s\n",
               static_cast<long long>(counts.hold), static_cast<long long>(counts.fail),
@@ -72,9 +71,8 @@ Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells
 
 Status ListExperiments() {
   for (const BuiltInExperiment& known : BuiltInExperiments()) {
-    const Result<Experiment> experiment = LoadExperiment(std::string(known.name));
-    if (!experiment.ok()) return experiment.status();
-    std::printf("%-20s %s\n", experiment->name.c_str(), experiment->title.c_str());
+    PACE_ASSIGN_OR_RETURN(const Experiment experiment, LoadExperiment(std::string(known.name)));
+    std::printf("%-20s %s\n", experiment.name.c_str(), experiment.title.c_str());
   }
   return Status::Ok();
 }
@@ -84,18 +82,16 @@ Status RunCompare(const CompareArguments& arguments) {
   if (arguments.experiment.empty()) {
     return InvalidArgument("compare: name an experiment (pace compare --list) or a file");
   }
-  Result<Experiment> experiment = LoadExperiment(arguments.experiment);
-  if (!experiment.ok()) return experiment.status();
-  if (arguments.num_seeds > 0) experiment->num_seeds = arguments.num_seeds;
+  PACE_ASSIGN_OR_RETURN(Experiment experiment, LoadExperiment(arguments.experiment));
+  if (arguments.num_seeds > 0) experiment.num_seeds = arguments.num_seeds;
   ComparisonOptions options;
-  options.directory = arguments.out.empty() ? "runs/compare/" + experiment->name : arguments.out;
+  options.directory = arguments.out.empty() ? "runs/compare/" + experiment.name : arguments.out;
   options.num_jobs = arguments.num_jobs;
   options.overrides = arguments.overrides;
   options.again = arguments.again;
   for (const std::string& text : arguments.cells) {
-    Result<CellId> id = ParseCellId(text);
-    if (!id.ok()) return id.status();
-    options.only.push_back(std::move(id).value());
+    PACE_ASSIGN_OR_RETURN(CellId id, ParseCellId(text));
+    options.only.push_back(std::move(id));
   }
   Interrupt interrupt;
   bool asked = false;
@@ -109,17 +105,17 @@ Status RunCompare(const CompareArguments& arguments) {
   bool ran = false;
   options.begin = [&](size_t to_run, size_t done) {
     std::fprintf(stderr, "%s: %zu runs to make, %zu there already, in %s\n",
-                 experiment->name.c_str(), to_run, done, options.directory.c_str());
+                 experiment.name.c_str(), to_run, done, options.directory.c_str());
     ran = to_run > 0;
     if (ran) progress = std::make_unique<Progress>("comparing", "steps", to_run);
   };
   options.progress = [&](size_t cell, int64_t done, int64_t total) {
     progress->Update(cell, done, total);
   };
-  const Result<std::vector<Cell>> cells = RunComparison(*experiment, options);
+  const Result<std::vector<Cell>> cells = RunComparison(experiment, options);
   progress.reset();
   if (!cells.ok()) return cells.status();
-  PACE_RETURN_IF_ERROR(WriteResults(*experiment, *cells, arguments, options.directory, ran));
+  PACE_RETURN_IF_ERROR(WriteResults(experiment, *cells, arguments, options.directory, ran));
   if (asked) {
     std::fprintf(stderr, "stopped early; the same command goes on with what is missing\n");
   }
@@ -127,15 +123,15 @@ Status RunCompare(const CompareArguments& arguments) {
 }
 
 Status RunResults(const ResultsArguments& arguments) {
-  const Result<std::vector<FinishedComparison>> comparisons = ReadComparisons(arguments.from);
-  if (!comparisons.ok()) return comparisons.status();
-  if (comparisons->empty()) return NotFound(arguments.from, ": holds no comparison");
+  PACE_ASSIGN_OR_RETURN(const std::vector<FinishedComparison> comparisons,
+                        ReadComparisons(arguments.from));
+  if (comparisons.empty()) return NotFound(arguments.from, ": holds no comparison");
   if (arguments.out.empty()) {
-    std::fputs(ResultsPage(*comparisons).c_str(), stdout);
+    std::fputs(ResultsPage(comparisons).c_str(), stdout);
     return std::fflush(stdout) == 0 ? Status::Ok() : Unavailable("stdout: cannot be written");
   }
-  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out, ResultsPage(*comparisons)));
-  std::printf("%s: %zu comparisons\n", arguments.out.c_str(), comparisons->size());
+  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out, ResultsPage(comparisons)));
+  std::printf("%s: %zu comparisons\n", arguments.out.c_str(), comparisons.size());
   return Status::Ok();
 }
 

@@ -48,22 +48,17 @@ bool NamesModel(const DataArguments& arguments) {
 Result<ShownData> OpenData(const Settings& settings, bool with_model) {
   const auto seed = static_cast<uint64_t>(settings.run.seed);
   if (!with_model) {
-    const Result<DatasetForm> form = DatasetFormOf(settings.task);
-    if (!form.ok()) return form.status();
-    Result<Dataset> data = Dataset::Load(settings.task.file, *form);
-    if (!data.ok()) return data.status();
-    return ShownData{.source = std::make_shared<DatasetSource>(std::move(data).value(), seed),
+    PACE_ASSIGN_OR_RETURN(const DatasetForm form, DatasetFormOf(settings.task));
+    PACE_ASSIGN_OR_RETURN(Dataset data, Dataset::Load(settings.task.file, form));
+    return ShownData{.source = std::make_shared<DatasetSource>(std::move(data), seed),
                      .renderer = std::nullopt,
                      .fit = {}};
   }
-  const Result<Policy> policy = OpenPolicy(settings.policy);
-  if (!policy.ok()) return policy.status();
-  Result<PromptRenderer> renderer = MakeRenderer(settings, *policy);
-  if (!renderer.ok()) return renderer.status();
-  Result<TrainingProblems> problems = MakeTrainingProblems(settings.task, *renderer, seed);
-  if (!problems.ok()) return problems.status();
-  return ShownData{
-      .source = problems->source, .renderer = std::move(renderer).value(), .fit = problems->fit};
+  PACE_ASSIGN_OR_RETURN(const Policy policy, OpenPolicy(settings.policy));
+  PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy));
+  PACE_ASSIGN_OR_RETURN(TrainingProblems problems,
+                        MakeTrainingProblems(settings.task, renderer, seed));
+  return ShownData{.source = problems.source, .renderer = std::move(renderer), .fit = problems.fit};
 }
 
 // A conversation as it stands, a message after its role.
@@ -94,9 +89,8 @@ Status ShowOne(const ShownData& data, int64_t index, bool as_json) {
     Result<std::string> rendered = data.renderer->Text(problem.prompt);
     if (!rendered.ok()) return rendered.status().At("problem " + problem.id);
     text = std::move(rendered).value();
-    const Result<std::vector<TokenId>> ids = data.renderer->Render(problem);
-    if (!ids.ok()) return ids.status();
-    num_tokens = static_cast<int64_t>(ids->size());
+    PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, data.renderer->Render(problem));
+    num_tokens = static_cast<int64_t>(ids.size());
   }
   if (as_json) {
     std::string line;
@@ -121,24 +115,22 @@ Status ShowOne(const ShownData& data, int64_t index, bool as_json) {
 }
 
 Status RunData(const DataArguments& arguments) {
-  const Result<Settings> settings = SettingsFor(arguments);
-  if (!settings.ok()) return settings.status();
+  PACE_ASSIGN_OR_RETURN(const Settings settings, SettingsFor(arguments));
   const bool with_model = NamesModel(arguments);
-  const Result<ShownData> data = OpenData(*settings, with_model);
-  if (!data.ok()) return data.status();
-  const std::optional<int64_t> size = data->source->epoch_size();
+  PACE_ASSIGN_OR_RETURN(const ShownData data, OpenData(settings, with_model));
+  const std::optional<int64_t> size = data.source->epoch_size();
   const int64_t count = std::min(arguments.num_problems, size.value_or(arguments.num_problems));
   for (int64_t i = 0; i < count; ++i) {
-    PACE_RETURN_IF_ERROR(ShowOne(*data, i, arguments.json));
+    PACE_RETURN_IF_ERROR(ShowOne(data, i, arguments.json));
   }
   if (std::fflush(stdout) != 0) return Unavailable("stdout: cannot be written");
   if (size.has_value()) {
     std::fprintf(stderr, "%lld problems in an epoch, the first %lld in the order of training\n",
                  static_cast<long long>(*size), static_cast<long long>(count));
   }
-  if (data->fit.num_skipped > 0) {
+  if (data.fit.num_skipped > 0) {
     std::fprintf(stderr, "%lld prompts are longer than prompt.max_tokens and left out\n",
-                 static_cast<long long>(data->fit.num_skipped));
+                 static_cast<long long>(data.fit.num_skipped));
   }
   if (!with_model) {
     std::fprintf(stderr,

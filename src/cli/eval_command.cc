@@ -78,9 +78,8 @@ Result<std::optional<AtomicFile>> OpenResponses(const std::string& folder) {
   if (std::filesystem::exists(folder + "/scores.jsonl", error)) {
     return InvalidArgument("--out ", folder, ": holds an evaluation already (name another folder)");
   }
-  Result<AtomicFile> file = AtomicFile::Create(folder + "/responses.jsonl");
-  if (!file.ok()) return file.status();
-  return std::optional(std::move(file).value());
+  PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(folder + "/responses.jsonl"));
+  return std::optional(std::move(file));
 }
 
 Status Keep(const std::string& folder, AtomicFile& responses, const std::string& scores) {
@@ -89,45 +88,40 @@ Status Keep(const std::string& folder, AtomicFile& responses, const std::string&
 }
 
 Status RunEval(const EvalArguments& arguments) {
-  const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
-  if (!settings.ok()) return settings.status();
-  const Result<Policy> policy = OpenPolicy(settings->policy);
-  if (!policy.ok()) return policy.status();
-  Result<std::shared_ptr<ToolExecutor>> executor = ToolExecutor::Open(settings->tools);
-  if (!executor.ok()) return executor.status();
-  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy, *executor);
-  if (!evaluator.ok()) return evaluator.status();
-  if (evaluator->empty()) {
+  PACE_ASSIGN_OR_RETURN(const Settings settings,
+                        LoadSettings(arguments.settings, arguments.overrides));
+  PACE_ASSIGN_OR_RETURN(const Policy policy, OpenPolicy(settings.policy));
+  PACE_ASSIGN_OR_RETURN(std::shared_ptr<ToolExecutor> executor, ToolExecutor::Open(settings.tools));
+  PACE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(settings, policy, executor));
+  if (evaluator.empty()) {
     return InvalidArgument("task.benchmarks = []: nothing to evaluate on (name benchmark files)");
   }
-  Result<std::optional<AtomicFile>> responses = OpenResponses(arguments.out);
-  if (!responses.ok()) return responses.status();
+  PACE_ASSIGN_OR_RETURN(std::optional<AtomicFile> responses, OpenResponses(arguments.out));
   Status kept;
   Evaluator::ResponseSink sink;
-  if (responses->has_value()) {
+  if (responses.has_value()) {
     sink = [&](const EvaluatedResponse& response) {
       std::string line;
       AppendResponse(response, line);
-      if (kept.ok()) kept = (*responses)->Append(line);
+      if (kept.ok()) kept = responses->Append(line);
     };
   }
-  const Result<std::vector<BenchmarkScore>> scores = [&] {
+  PACE_ASSIGN_OR_RETURN(const std::vector<BenchmarkScore> scores, [&] {
     Progress progress("evaluating", "responses", 1);
-    return evaluator->Run(
-        policy->weights,
+    return evaluator.Run(
+        policy.weights,
         [&progress](int64_t done, int64_t total) { progress.Update(0, done, total); }, sink);
-  }();
-  if (!scores.ok()) return scores.status();
+  }());
   PACE_RETURN_IF_ERROR(kept);
   std::string lines;
-  for (const BenchmarkScore& score : *scores) lines += ScoreLine(score);
+  for (const BenchmarkScore& score : scores) lines += ScoreLine(score);
   if (arguments.json || isatty(STDOUT_FILENO) == 0) {
     std::fputs(lines.c_str(), stdout);
   } else {
-    PrintTable(*scores);
+    PrintTable(scores);
   }
-  if (!responses->has_value()) return Status::Ok();
-  PACE_RETURN_IF_ERROR(Keep(arguments.out, **responses, lines));
+  if (!responses.has_value()) return Status::Ok();
+  PACE_RETURN_IF_ERROR(Keep(arguments.out, *responses, lines));
   std::fprintf(stderr, "responses: %s/responses.jsonl\n", arguments.out.c_str());
   return Status::Ok();
 }

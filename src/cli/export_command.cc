@@ -18,13 +18,12 @@ Status ExportFolder(const ExportArguments& arguments, const ModelSource& source,
   ModelFolderOptions options;
   options.dtype = source.config.dtype;
   if (!arguments.dtype.empty()) {
-    const Result<Dtype> dtype = ParseModelDtype(arguments.dtype);
-    if (!dtype.ok()) return dtype.status();
-    options.dtype = *dtype;
+    PACE_ASSIGN_OR_RETURN(const Dtype dtype, ParseModelDtype(arguments.dtype));
+    options.dtype = dtype;
   }
-  const Result<int64_t> shard = ParseByteSize("--max-shard-size", arguments.max_shard_size);
-  if (!shard.ok()) return shard.status();
-  options.max_shard_bytes = *shard;
+  PACE_ASSIGN_OR_RETURN(const int64_t shard,
+                        ParseByteSize("--max-shard-size", arguments.max_shard_size));
+  options.max_shard_bytes = shard;
   options.progress = [&](int64_t done, int64_t total) { progress.Update(0, done, total); };
   return WriteModelFolder(arguments.to, source, options);
 }
@@ -49,26 +48,24 @@ Status CheckNewFile(const std::string& path) {
 
 Status Export(const ExportArguments& arguments) {
   if (arguments.format != "hf") PACE_RETURN_IF_ERROR(CheckNewFile(arguments.to));
-  const Result<ModelSource> source = OpenModelFolder(arguments.model);
-  if (!source.ok()) return source.status();
+  PACE_ASSIGN_OR_RETURN(const ModelSource source, OpenModelFolder(arguments.model));
   Progress progress(arguments.to, "tensors", 1);
-  if (arguments.format == "hf") return ExportFolder(arguments, *source, progress);
+  if (arguments.format == "hf") return ExportFolder(arguments, source, progress);
   if (arguments.format == "llama2c") {
     if (!arguments.dtype.empty() && arguments.dtype != "f32") {
       return InvalidArgument("--dtype ", arguments.dtype, ": llama2.c has f32 alone");
     }
-    return ExportLlama2c(arguments.to, *source);
+    return ExportLlama2c(arguments.to, source);
   }
-  const Result<uint32_t> type = GgufTypeOf(arguments, source->config.dtype);
-  if (!type.ok()) return type.status();
+  PACE_ASSIGN_OR_RETURN(const uint32_t type, GgufTypeOf(arguments, source.config.dtype));
   GgufExportOptions options;
-  options.type = *type;
+  options.type = type;
   options.tokenizer = !arguments.no_tokenizer;
   const std::filesystem::path folder =
       std::filesystem::absolute(arguments.model).lexically_normal();
   options.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
   options.progress = [&](int64_t done, int64_t total) { progress.Update(0, done, total); };
-  return ExportGguf(arguments.to, *source, options);
+  return ExportGguf(arguments.to, source, options);
 }
 
 }  // namespace

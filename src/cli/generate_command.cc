@@ -19,16 +19,13 @@ namespace {
 constexpr int64_t kMaxRunning = 128;
 
 Status GenerateLines(const GenerateArguments& arguments, ModelTexts& texts) {
-  Result<LineInput> input = LineInput::Open(arguments.file);
-  if (!input.ok()) return input.status();
-  Result<ReadyModel> model = LoadReadyModel(arguments.inference, kMaxRunning);
-  if (!model.ok()) return model.status();
+  PACE_ASSIGN_OR_RETURN(LineInput input, LineInput::Open(arguments.file));
+  PACE_ASSIGN_OR_RETURN(ReadyModel model, LoadReadyModel(arguments.inference, kMaxRunning));
   std::optional<Tokenizer> tokenizer;
   if (texts.tokenizer().ok()) tokenizer = *texts.tokenizer();
-  Result<std::unique_ptr<EngineCore>> engine =
-      EngineFor(std::move(model).value(), std::move(tokenizer), kMaxRunning);
-  if (!engine.ok()) return engine.status();
-  LineGenerator lines(arguments.generation, texts, *input, **engine);
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> engine,
+                        EngineFor(std::move(model), std::move(tokenizer), kMaxRunning));
+  LineGenerator lines(arguments.generation, texts, input, *engine);
   const auto begin = std::chrono::steady_clock::now();
   PACE_RETURN_IF_ERROR(lines.Run());
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
@@ -52,9 +49,8 @@ Result<ValueDict> VariablesOf(const GenerateArguments& arguments) {
 
 Status Generate(const GenerateArguments& arguments) {
   PACE_RETURN_IF_ERROR(arguments.generation.Validate());
-  Result<ValueDict> variables = VariablesOf(arguments);
-  if (!variables.ok()) return variables.status();
-  ModelTexts texts(arguments.inference.model, std::move(variables).value());
+  PACE_ASSIGN_OR_RETURN(ValueDict variables, VariablesOf(arguments));
+  ModelTexts texts(arguments.inference.model, std::move(variables));
   const bool reads_stdin = arguments.file.empty();
   const bool chat = arguments.chat || (reads_stdin && isatty(STDIN_FILENO) != 0);
   if (!chat) {
@@ -70,10 +66,9 @@ Status Generate(const GenerateArguments& arguments) {
     return InvalidArgument("--num-responses ", arguments.generation.num_responses,
                            ": a chat has one reply");
   }
-  Result<ReadyModel> model = LoadReadyModel(arguments.inference, 1);
-  if (!model.ok()) return model.status();
+  PACE_ASSIGN_OR_RETURN(ReadyModel model, LoadReadyModel(arguments.inference, 1));
   return RunChat({.generation = arguments.generation, .system = arguments.system}, texts,
-                 std::move(model).value());
+                 std::move(model));
 }
 
 }  // namespace

@@ -39,11 +39,8 @@ Status TakeTokenizerFiles(const std::string& given, ModelSource& source) {
     }
     folder = folder.has_parent_path() ? folder.parent_path() : ".";
   }
-  const Result<Tokenizer> tokenizer = Tokenizer::Load(folder.string());
-  if (!tokenizer.ok()) return tokenizer.status();
-  Result<std::vector<FolderText>> texts = ReadTokenizerFiles(folder.string());
-  if (!texts.ok()) return texts.status();
-  source.texts = std::move(texts).value();
+  PACE_RETURN_IF_ERROR(Tokenizer::Load(folder.string()).status());
+  PACE_ASSIGN_OR_RETURN(source.texts, ReadTokenizerFiles(folder.string()));
   return Status::Ok();
 }
 
@@ -54,36 +51,34 @@ Result<ModelSource> OpenSource(const ImportArguments& arguments) {
     return InvalidArgument("--tokenizer ", arguments.tokenizer,
                            ": must be a tokenizer.json or its folder");
   }
-  Result<ModelSource> source =
-      is_gguf ? OpenGguf(arguments.file, takes_files)
-              : OpenLlama2c(arguments.file, takes_files ? "" : arguments.tokenizer);
-  if (!source.ok()) return source.status();
-  if (takes_files) PACE_RETURN_IF_ERROR(TakeTokenizerFiles(arguments.tokenizer, *source));
+  PACE_ASSIGN_OR_RETURN(ModelSource source,
+                        is_gguf
+                            ? OpenGguf(arguments.file, takes_files)
+                            : OpenLlama2c(arguments.file, takes_files ? "" : arguments.tokenizer));
+  if (takes_files) PACE_RETURN_IF_ERROR(TakeTokenizerFiles(arguments.tokenizer, source));
   return source;
 }
 
 Status Import(const ImportArguments& arguments) {
-  const Result<ModelSource> source = OpenSource(arguments);
-  if (!source.ok()) return source.status();
+  PACE_ASSIGN_OR_RETURN(const ModelSource source, OpenSource(arguments));
   ModelFolderOptions options;
-  const int64_t num_parameters = source->config.num_parameters();
+  const int64_t num_parameters = source.config.num_parameters();
   options.dtype = num_parameters > kMaxF32Parameters ? Dtype::kBF16 : Dtype::kF32;
   if (!arguments.dtype.empty()) {
-    const Result<Dtype> dtype = ParseModelDtype(arguments.dtype);
-    if (!dtype.ok()) return dtype.status();
-    options.dtype = *dtype;
+    PACE_ASSIGN_OR_RETURN(const Dtype dtype, ParseModelDtype(arguments.dtype));
+    options.dtype = dtype;
   }
   {
     Progress progress(arguments.to, "tensors", 1);
     options.progress = [&](int64_t done, int64_t total) { progress.Update(0, done, total); };
-    PACE_RETURN_IF_ERROR(WriteModelFolder(arguments.to, *source, options));
+    PACE_RETURN_IF_ERROR(WriteModelFolder(arguments.to, source, options));
   }
   std::fprintf(stderr, "%s: %s, %lld parameters as %s, %s\n", arguments.to.c_str(),
-               std::string(ArchitectureName(source->config.architecture)).c_str(),
+               std::string(ArchitectureName(source.config.architecture)).c_str(),
                static_cast<long long>(num_parameters),
                std::string(DtypeName(options.dtype)).c_str(),
-               source->texts.empty() ? "without a tokenizer (give one with --tokenizer)"
-                                     : "with its tokenizer");
+               source.texts.empty() ? "without a tokenizer (give one with --tokenizer)"
+                                    : "with its tokenizer");
   return Status::Ok();
 }
 

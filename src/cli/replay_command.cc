@@ -24,9 +24,8 @@ struct ReplayConfig {
 Result<ReplayConfig> LoadConfig(const std::string& path) {
   ReplayConfig config;
   if (std::filesystem::path(path).extension() != ".json") {
-    Result<Settings> settings = LoadSettings(path, {});
-    if (!settings.ok()) return settings.status();
-    config.settings = *settings;
+    PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings(path, {}));
+    config.settings = settings;
     config.whole_run = true;
     return config;
   }
@@ -38,9 +37,8 @@ Result<ReplayConfig> LoadConfig(const std::string& path) {
     return InvalidArgument(path, ": larger than ", kMaxConfigBytes, " bytes");
   }
   text.resize(static_cast<size_t>(file.gcount()));
-  Result<AdmissionOptions> admission = AdmissionFromJson(text, path);
-  if (!admission.ok()) return admission.status();
-  config.settings.admission = *admission;
+  PACE_ASSIGN_OR_RETURN(AdmissionOptions admission, AdmissionFromJson(text, path));
+  config.settings.admission = admission;
   return config;
 }
 

@@ -31,22 +31,21 @@ Status Serve(const SandboxArguments& arguments) {
   options.python = arguments.python;
   options.max_programs = arguments.max_programs;
   options.memory_bytes = arguments.memory_mib << 20;
-  Result<std::unique_ptr<Sandbox>> sandbox = Sandbox::Start(options);
-  if (!sandbox.ok()) return sandbox.status();
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Sandbox> sandbox, Sandbox::Start(options));
 
   FusionServerOptions server_options;
   server_options.http.address = arguments.address;
   server_options.http.port = arguments.port;
   server_options.max_memory_bytes = options.memory_bytes;
   server_options.max_timeout = Seconds(arguments.max_timeout);
-  const Result<std::unique_ptr<HttpServer>> server = StartFusionServer(server_options, **sandbox);
-  if (!server.ok()) return server.status();
-  std::fprintf(stderr, "pace: sandbox: %s\n", (*sandbox)->Description().c_str());
+  PACE_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
+                        StartFusionServer(server_options, *sandbox));
+  std::fprintf(stderr, "pace: sandbox: %s\n", sandbox->Description().c_str());
   const bool version_6 = arguments.address.find(':') != std::string::npos;
   std::fprintf(
       stderr, "pace: sandbox: POST /run_code at http://%s%s%s:%lld, %lld programs at once\n",
       version_6 ? "[" : "", arguments.address.c_str(), version_6 ? "]" : "",
-      static_cast<long long>((*server)->port()), static_cast<long long>(options.max_programs));
+      static_cast<long long>(server->port()), static_cast<long long>(options.max_programs));
   WaitForEnd(signals);
   return Status::Ok();
 }

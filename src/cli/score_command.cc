@@ -20,10 +20,9 @@ constexpr int64_t kNumSequences = 64;
 Result<bool> ReadAhead(LineInput& input, ModelTexts& texts, SequenceScorer& scorer) {
   std::string line;
   while (scorer.num_waiting_tokens() < kMaxWaitingTokens) {
-    const Result<LineInput::Read> read = input.Next(/*wait=*/!scorer.busy(), line);
-    if (!read.ok()) return read.status();
-    if (*read == LineInput::Read::kEnd) return false;
-    if (*read == LineInput::Read::kNotYet) return true;
+    PACE_ASSIGN_OR_RETURN(const LineInput::Read read, input.Next(/*wait=*/!scorer.busy(), line));
+    if (read == LineInput::Read::kEnd) return false;
+    if (read == LineInput::Read::kNotYet) return true;
     if (line.empty()) continue;
     const Result<PromptLine> prompt = ParsePromptLine(line);
     if (!prompt.ok()) return prompt.status().At(input.where());
@@ -52,24 +51,21 @@ Status Print(const std::vector<std::vector<float>>& completed) {
 }
 
 Status Score(const ScoreArguments& arguments) {
-  Result<LineInput> input = LineInput::Open(arguments.file);
-  if (!input.ok()) return input.status();
+  PACE_ASSIGN_OR_RETURN(LineInput input, LineInput::Open(arguments.file));
   ModelTexts texts(arguments.inference.model);
-  const Result<ReadyModel> model = LoadReadyModel(arguments.inference, kNumSequences);
-  if (!model.ok()) return model.status();
-  model->decoder->Install(model->weights);
-  SequenceScorer scorer(*model->decoder, kPassTokens);
+  PACE_ASSIGN_OR_RETURN(const ReadyModel model, LoadReadyModel(arguments.inference, kNumSequences));
+  model.decoder->Install(model.weights);
+  SequenceScorer scorer(*model.decoder, kPassTokens);
   // A bad line ends the reading; what came before it is still answered.
   Status bad_line;
   for (bool more = true; more || scorer.busy();) {
     if (more) {
-      const Result<bool> read = ReadAhead(*input, texts, scorer);
+      const Result<bool> read = ReadAhead(input, texts, scorer);
       bad_line = read.status();
       more = read.ok() && *read;
     }
-    const Result<std::vector<std::vector<float>>> completed = scorer.Step();
-    if (!completed.ok()) return completed.status();
-    PACE_RETURN_IF_ERROR(Print(*completed));
+    PACE_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> completed, scorer.Step());
+    PACE_RETURN_IF_ERROR(Print(completed));
   }
   return bad_line;
 }

@@ -66,9 +66,8 @@ Status CheckTarget(const std::string& out) {
 }
 
 Status PrintScores(Evaluator& evaluator, const WeightSet& weights) {
-  const Result<std::vector<BenchmarkScore>> scores = evaluator.Run(weights);
-  if (!scores.ok()) return scores.status();
-  for (const BenchmarkScore& score : *scores) {
+  PACE_ASSIGN_OR_RETURN(const std::vector<BenchmarkScore> scores, evaluator.Run(weights));
+  for (const BenchmarkScore& score : scores) {
     std::fprintf(stderr, "%s: mean@%lld %.3f +- %.3f, pass@%lld %.3f, %.1f tokens\n",
                  score.name.c_str(), static_cast<long long>(score.num_responses), score.mean,
                  score.mean_half_width, static_cast<long long>(score.num_responses), score.pass,
@@ -79,45 +78,43 @@ Status PrintScores(Evaluator& evaluator, const WeightSet& weights) {
 
 Result<int> RunSft(const SftArguments& arguments) {
   PACE_RETURN_IF_ERROR(CheckTarget(arguments.out));
-  const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
-  if (!settings.ok()) return settings.status();
-  const Result<Policy> policy =
-      arguments.fresh ? NewCharacterPolicy(
-                            settings->model, static_cast<uint64_t>(settings->run.seed),
-                            settings->task.kind == TaskKind::kProduct ? CharacterSet::kTools
-                                                                      : CharacterSet::kArithmetic)
-                      : OpenPolicy(settings->policy);
-  if (!policy.ok()) return policy.status();
-  PACE_RETURN_IF_ERROR(PrepareGpu(*settings, policy->config));
-  const Result<std::shared_ptr<ToolExecutor>> executor = ToolExecutor::Open(settings->tools);
-  if (!executor.ok()) return executor.status();
-  const Result<ExampleSource> examples = SupervisedExamples(*settings, *policy, *executor);
-  if (!examples.ok()) return examples.status();
-  Result<Evaluator> evaluator = Evaluator::Create(*settings, *policy, *executor);
-  if (!evaluator.ok()) return evaluator.status();
+  PACE_ASSIGN_OR_RETURN(const Settings settings,
+                        LoadSettings(arguments.settings, arguments.overrides));
+  PACE_ASSIGN_OR_RETURN(
+      const Policy policy,
+      arguments.fresh
+          ? NewCharacterPolicy(settings.model, static_cast<uint64_t>(settings.run.seed),
+                               settings.task.kind == TaskKind::kProduct ? CharacterSet::kTools
+                                                                        : CharacterSet::kArithmetic)
+          : OpenPolicy(settings.policy));
+  PACE_RETURN_IF_ERROR(PrepareGpu(settings, policy.config));
+  PACE_ASSIGN_OR_RETURN(const std::shared_ptr<ToolExecutor> executor,
+                        ToolExecutor::Open(settings.tools));
+  PACE_ASSIGN_OR_RETURN(const ExampleSource examples,
+                        SupervisedExamples(settings, policy, executor));
+  PACE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(settings, policy, executor));
   std::fprintf(stderr, "training %lld parameters\n",
-               static_cast<long long>(policy->config.num_parameters()));
+               static_cast<long long>(policy.config.num_parameters()));
   const StopSignals signals;
-  LossLines lines(settings->sft.num_steps);
+  LossLines lines(settings.sft.num_steps);
   int64_t steps_done = 0;
-  const Result<std::unique_ptr<Trainer>> trainer =
-      RunSupervised(*settings, *policy, *examples, [&](const SupervisedStep& step) {
-        lines.Add(step);
-        steps_done = step.step + 1;
-        return signals.signal() == 0;
-      });
-  if (!trainer.ok()) return trainer.status();
-  const WeightSet weights = (*trainer)->network().Weights();
+  PACE_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                        RunSupervised(settings, policy, examples, [&](const SupervisedStep& step) {
+                          lines.Add(step);
+                          steps_done = step.step + 1;
+                          return signals.signal() == 0;
+                        }));
+  const WeightSet weights = trainer->network().Weights();
   const Dtype dtype = arguments.half ? Dtype::kBF16 : Dtype::kF32;
-  PACE_RETURN_IF_ERROR(SavePolicy(arguments.out, *policy, weights, dtype));
+  PACE_RETURN_IF_ERROR(SavePolicy(arguments.out, policy, weights, dtype));
   std::fprintf(stderr, "wrote %s\n", arguments.out.c_str());
-  if (steps_done < settings->sft.num_steps) {
+  if (steps_done < settings.sft.num_steps) {
     std::fprintf(stderr, "stopped by %s after step %lld of %lld\n", signals.name().c_str(),
                  static_cast<long long>(steps_done),
-                 static_cast<long long>(settings->sft.num_steps));
+                 static_cast<long long>(settings.sft.num_steps));
     return StopSignals::kExitCode;
   }
-  PACE_RETURN_IF_ERROR(PrintScores(*evaluator, weights));
+  PACE_RETURN_IF_ERROR(PrintScores(evaluator, weights));
   return 0;
 }
 

@@ -44,11 +44,9 @@ Result<std::vector<SimRun>> PlanRuns(const SimArguments& arguments, const Settin
     return runs;
   }
   for (const std::string& method : methods) {
-    const Result<Settings> bundled = ApplyMethod(settings, method, where);
-    if (!bundled.ok()) return bundled.status();
-    const auto reference = ReferenceSeconds(settings.compare, method);
-    if (!reference.ok()) return reference.status();
-    runs.push_back({method, *bundled, Concat(out, "/", method), *reference, {}});
+    PACE_ASSIGN_OR_RETURN(const Settings bundled, ApplyMethod(settings, method, where));
+    PACE_ASSIGN_OR_RETURN(const auto reference, ReferenceSeconds(settings.compare, method));
+    runs.push_back({method, bundled, Concat(out, "/", method), reference, {}});
   }
   return runs;
 }
@@ -56,14 +54,14 @@ Result<std::vector<SimRun>> PlanRuns(const SimArguments& arguments, const Settin
 Status RunOne(SimRun& run, const std::function<void(int64_t, int64_t)>& progress) {
   const int64_t num_responses =
       run.settings.run.num_steps * run.settings.batch.num_groups * run.settings.batch.group_size;
-  const auto writer = RunWriter::Create(run.directory, run.settings, {run.name, "sim"},
-                                        run.settings.record.Resolve(num_responses));
-  if (!writer.ok()) return writer.status();
-  const Result<SimResult> result =
-      RunSimulation(run.settings, {.writer = writer->get(), .progress = progress});
-  if (!result.ok()) return result.status();
-  run.totals = result->totals;
-  return (*writer)->Finish();
+  PACE_ASSIGN_OR_RETURN(const auto writer,
+                        RunWriter::Create(run.directory, run.settings, {run.name, "sim"},
+                                          run.settings.record.Resolve(num_responses)));
+  PACE_ASSIGN_OR_RETURN(
+      const SimResult result,
+      RunSimulation(run.settings, {.writer = writer.get(), .progress = progress}));
+  run.totals = result.totals;
+  return writer->Finish();
 }
 
 Status RunAll(std::vector<SimRun>& runs, int64_t num_jobs) {
@@ -135,9 +133,8 @@ void PrintJson(const std::vector<SimRun>& runs) {
 Status WriteComparison(const std::vector<SimRun>& runs, const std::string& path) {
   std::vector<RunData> data;
   for (const SimRun& run : runs) {
-    Result<RunData> read = ReadRun(run.directory);
-    if (!read.ok()) return read.status();
-    data.push_back(std::move(*read));
+    PACE_ASSIGN_OR_RETURN(RunData read, ReadRun(run.directory));
+    data.push_back(std::move(read));
   }
   ReportOptions options;
   for (const SimRun& run : runs) {

@@ -47,12 +47,11 @@ Status ReadIdsLine(std::string_view line, std::vector<TokenId>& ids) {
 Status EncodeLine(const Tokenizer& tokenizer, std::string_view line, JsonWriter& json) {
   std::string text;
   PACE_RETURN_IF_ERROR(ReadTextLine(line, text));
-  const Result<std::vector<TokenId>> ids = tokenizer.Encode(text);
-  if (!ids.ok()) return ids.status();
+  PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, tokenizer.Encode(text));
   json.BeginObject();
   json.Key("ids");
   json.BeginArray();
-  for (const TokenId id : *ids) json.Value(id);
+  for (const TokenId id : ids) json.Value(id);
   json.EndArray();
   json.EndObject();
   return Status::Ok();

@@ -65,9 +65,8 @@ int64_t UnixSeconds() {
 }
 
 Status TakeLock(Plan& plan) {
-  Result<RunLock> lock = RunLock::Take(plan.directory);
-  if (!lock.ok()) return lock.status();
-  plan.lock = std::make_unique<RunLock>(std::move(lock).value());
+  PACE_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(plan.directory));
+  plan.lock = std::make_unique<RunLock>(std::move(lock));
   return Status::Ok();
 }
 
@@ -105,11 +104,10 @@ Result<Plan> PlanResumedRun(const TrainArguments& arguments) {
   plan.directory = arguments.resume;
   PACE_RETURN_IF_ERROR(ReadManifest(plan.directory).status());
   PACE_RETURN_IF_ERROR(TakeLock(plan));
-  Result<ResumePlan> resume = PlanResume(plan.directory, overrides);
-  if (!resume.ok()) return resume.status();
-  plan.settings = std::move(resume->settings);
-  plan.driver = std::move(resume->driver);
-  plan.resume.emplace(std::move(resume).value());
+  PACE_ASSIGN_OR_RETURN(ResumePlan resume, PlanResume(plan.directory, overrides));
+  plan.settings = std::move(resume.settings);
+  plan.driver = std::move(resume.driver);
+  plan.resume.emplace(std::move(resume));
   return plan;
 }
 
@@ -161,35 +159,32 @@ Result<Outcome> RunDriver(Plan& plan, const Policy& policy, RunWriter* writer, i
   };
   LoadedCheckpoint* const loaded = plan.goes_on() ? &*plan.resume->checkpoint : nullptr;
   if (plan.driver == "lab") {
-    Result<LabResult> result = RunLab(plan.settings, policy,
-                                      {.writer = writer,
-                                       .checkpoints = plan.checkpoints(),
-                                       .resume = plan.goes_on(),
-                                       .loaded = loaded,
-                                       .num_threads = num_threads,
-                                       .observer = &view,
-                                       .stop = stop});
-    if (!result.ok()) return result.status();
-    return Outcome{std::move(result->rows), std::move(result->evaluations), result->steps_done,
-                   result->stopped_early, result->time};
+    PACE_ASSIGN_OR_RETURN(LabResult result, RunLab(plan.settings, policy,
+                                                   {.writer = writer,
+                                                    .checkpoints = plan.checkpoints(),
+                                                    .resume = plan.goes_on(),
+                                                    .loaded = loaded,
+                                                    .num_threads = num_threads,
+                                                    .observer = &view,
+                                                    .stop = stop}));
+    return Outcome{std::move(result.rows), std::move(result.evaluations), result.steps_done,
+                   result.stopped_early, result.time};
   }
-  Result<TrainingResult> result = RunTraining(plan.settings, policy,
-                                              {.writer = writer,
-                                               .checkpoints = plan.checkpoints(),
-                                               .resume = plan.goes_on(),
-                                               .loaded = loaded,
-                                               .observer = &view,
-                                               .stop = stop});
-  if (!result.ok()) return result.status();
-  return Outcome{std::move(result->rows), std::move(result->evaluations), result->steps_done,
-                 result->stopped_early, result->time};
+  PACE_ASSIGN_OR_RETURN(TrainingResult result, RunTraining(plan.settings, policy,
+                                                           {.writer = writer,
+                                                            .checkpoints = plan.checkpoints(),
+                                                            .resume = plan.goes_on(),
+                                                            .loaded = loaded,
+                                                            .observer = &view,
+                                                            .stop = stop}));
+  return Outcome{std::move(result.rows), std::move(result.evaluations), result.steps_done,
+                 result.stopped_early, result.time};
 }
 
 Status WriteRunReport(const std::string& directory) {
-  Result<RunData> run = ReadRun(directory);
-  if (!run.ok()) return run.status();
+  PACE_ASSIGN_OR_RETURN(RunData run, ReadRun(directory));
   std::vector<RunData> runs;
-  runs.push_back(std::move(run).value());
+  runs.push_back(std::move(run));
   return WriteReport(runs, directory + "/report.html");
 }
 
@@ -263,42 +258,40 @@ Status WarnOfIgnored(const TrainArguments& arguments, const std::string& driver,
 }
 
 Result<int> RunTrain(const TrainArguments& arguments) {
-  Result<Plan> plan = arguments.resume.empty() ? PlanNewRun(arguments) : PlanResumedRun(arguments);
-  if (!plan.ok()) return plan.status();
-  const Settings& settings = plan->settings;
-  const Result<Policy> policy = OpenPolicy(settings.policy);
-  if (!policy.ok()) return policy.status();
-  PACE_RETURN_IF_ERROR(CheckBeforehand(*plan, *policy));
-  Result<std::unique_ptr<RunWriter>> writer = OpenWriter(arguments, *plan);
-  if (!writer.ok()) return writer.status();
-  if (plan->resume.has_value()) {
-    for (const std::string& note : plan->resume->notes) std::fprintf(stderr, "%s\n", note.c_str());
+  PACE_ASSIGN_OR_RETURN(
+      Plan plan, arguments.resume.empty() ? PlanNewRun(arguments) : PlanResumedRun(arguments));
+  const Settings& settings = plan.settings;
+  PACE_ASSIGN_OR_RETURN(const Policy policy, OpenPolicy(settings.policy));
+  PACE_RETURN_IF_ERROR(CheckBeforehand(plan, policy));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<RunWriter> writer, OpenWriter(arguments, plan));
+  if (plan.resume.has_value()) {
+    for (const std::string& note : plan.resume->notes) std::fprintf(stderr, "%s\n", note.c_str());
   }
-  const std::string title = MethodTitle(MethodTyped(arguments, *plan));
-  std::fprintf(stderr, "%s: %s, %lld parameters, run directory %s\n", plan->driver.c_str(),
-               title.c_str(), static_cast<long long>(policy->config.num_parameters()),
-               plan->directory.c_str());
+  const std::string title = MethodTitle(MethodTyped(arguments, plan));
+  std::fprintf(stderr, "%s: %s, %lld parameters, run directory %s\n", plan.driver.c_str(),
+               title.c_str(), static_cast<long long>(policy.config.num_parameters()),
+               plan.directory.c_str());
   const StopSignals signals;
-  TrainView view(plan->directory, title, settings.run.num_steps,
+  TrainView view(plan.directory, title, settings.run.num_steps,
                  settings.admission.policy != AdmissionKind::kAcceptAll);
-  PACE_RETURN_IF_ERROR(WarnOfIgnored(arguments, plan->driver, **writer, view));
+  PACE_RETURN_IF_ERROR(WarnOfIgnored(arguments, plan.driver, *writer, view));
   const Result<Outcome> outcome =
-      RunDriver(*plan, *policy, writer->get(), arguments.num_threads, view, signals);
+      RunDriver(plan, policy, writer.get(), arguments.num_threads, view, signals);
   view.Finish(outcome.ok() && !outcome->stopped_early ? LiveEnd::kFinished : LiveEnd::kStopped);
-  const Status finished = (*writer)->Finish();
+  const Status finished = writer->Finish();
   const Status status = outcome.ok() ? finished : outcome.status();
   if (!status.ok()) {
     std::fprintf(stderr, "once that is mended, go on with: pace train --resume %s\n",
-                 plan->directory.c_str());
+                 plan.directory.c_str());
     return status;
   }
-  PACE_RETURN_IF_ERROR(WriteRunReport(plan->directory));
-  PrintSummary(*plan, title, *outcome);
+  PACE_RETURN_IF_ERROR(WriteRunReport(plan.directory));
+  PrintSummary(plan, title, *outcome);
   if (!outcome->stopped_early) return 0;
   std::fprintf(stderr,
                "stopped by %s after step %lld of %lld; go on with: pace train --resume %s\n",
                signals.name().c_str(), static_cast<long long>(outcome->steps_done),
-               static_cast<long long>(settings.run.num_steps), plan->directory.c_str());
+               static_cast<long long>(settings.run.num_steps), plan.directory.c_str());
   return StopSignals::kExitCode;
 }
 

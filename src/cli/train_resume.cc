@@ -67,34 +67,29 @@ Status CheckResumedSettings(Settings before, Settings now, const std::string& pl
 
 Result<ResumePlan> PlanResume(const std::string& directory,
                               const std::vector<std::string>& overrides) {
-  const Result<RunManifest> manifest = ReadManifest(directory);
-  if (!manifest.ok()) return manifest.status();
-  if (manifest->driver != "lab" && manifest->driver != "runtime") {
-    return InvalidArgument("--resume ", directory, ": is a run of ", Printable(manifest->driver),
+  PACE_ASSIGN_OR_RETURN(const RunManifest manifest, ReadManifest(directory));
+  if (manifest.driver != "lab" && manifest.driver != "runtime") {
+    return InvalidArgument("--resume ", directory, ": is a run of ", Printable(manifest.driver),
                            ", not of pace train");
   }
   ResumePlan plan;
-  plan.driver = manifest->driver;
+  plan.driver = manifest.driver;
   const std::string config = directory + "/config.yaml";
-  const Result<Settings> before = LoadSettings(config, {});
-  if (!before.ok()) return before.status();
-  Result<Settings> settings = LoadSettings(config, overrides);
-  if (!settings.ok()) return settings.status();
-  plan.settings = std::move(settings).value();
-  plan.settings_changed = ToYaml(plan.settings) != ToYaml(*before);
-  PACE_RETURN_IF_ERROR(CheckResumedSettings(*before, plan.settings, config));
-  Result<RecordLevel> level = LevelOf(plan.settings, manifest->record);
+  PACE_ASSIGN_OR_RETURN(const Settings before, LoadSettings(config, {}));
+  PACE_ASSIGN_OR_RETURN(plan.settings, LoadSettings(config, overrides));
+  plan.settings_changed = ToYaml(plan.settings) != ToYaml(before);
+  PACE_RETURN_IF_ERROR(CheckResumedSettings(before, plan.settings, config));
+  Result<RecordLevel> level = LevelOf(plan.settings, manifest.record);
   if (!level.ok()) return level.status().At(directory);
   plan.level = *level;
 
   const std::string checkpoints = directory + "/checkpoints";
   RemovePartialCheckpoints(checkpoints);
-  const bool repeats = plan.driver == "lab" && before->run.checkpoint_every > 0;
-  Result<std::optional<LoadedCheckpoint>> found =
+  const bool repeats = plan.driver == "lab" && before.run.checkpoint_every > 0;
+  PACE_ASSIGN_OR_RETURN(
+      plan.checkpoint,
       FindCheckpoint(checkpoints, repeats ? ResumeFrom::kNewestScheduled : ResumeFrom::kNewest,
-                     [&plan](std::string note) { plan.notes.push_back(std::move(note)); });
-  if (!found.ok()) return found.status();
-  plan.checkpoint = std::move(found).value();
+                     [&plan](std::string note) { plan.notes.push_back(std::move(note)); }));
   if (!plan.checkpoint.has_value()) {
     plan.notes.push_back(directory + ": no checkpoint to go on from, so the run begins again");
     return plan;
@@ -116,7 +111,7 @@ Result<ResumePlan> PlanResume(const std::string& directory,
                            " has done more");
   }
   const std::string note = run.version.empty()
-                               ? VersionNote(manifest->version, manifest->commit, directory)
+                               ? VersionNote(manifest.version, manifest.commit, directory)
                                : VersionNote(run.version, run.commit, checkpoint.folder);
   if (!note.empty()) plan.notes.push_back(note);
   return plan;

@@ -98,9 +98,7 @@ Result<CostModel> CostModel::Create(const ModelOptions& model, const GpuOptions&
   }
   std::optional<DecodeTable> table;
   if (cluster.decode_costs == DecodeCosts::kTable) {
-    auto loaded = DecodeTable::Load(cluster.decode_table);
-    if (!loaded.ok()) return loaded.status();
-    table = *std::move(loaded);
+    PACE_ASSIGN_OR_RETURN(table, DecodeTable::Load(cluster.decode_table));
   }
   costs.decode_.reserve(static_cast<size_t>(cluster.slots));
   for (int64_t batch = 1; batch <= cluster.slots; ++batch) {

@@ -39,12 +39,11 @@ class CellStore {
   }
   Status Save() PACE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
-    Result<AtomicFile> file = AtomicFile::Create(path_);
-    if (!file.ok()) return file.status();
+    PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path_));
     for (const Cell& cell : Ordered()) {
-      PACE_RETURN_IF_ERROR(file->Append(CellToJson(cell) + "\n"));
+      PACE_RETURN_IF_ERROR(file.Append(CellToJson(cell) + "\n"));
     }
-    return file->Commit();
+    return file.Commit();
   }
   std::vector<Cell> Cells() PACE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -78,16 +77,15 @@ Result<std::vector<PlannedCell>> Plan(const Experiment& experiment,
                                       const ComparisonOptions& options, Policies& policies) {
   std::vector<PlannedCell> planned;
   for (const CellId& id : CellsOf(experiment)) {
-    Result<Settings> settings = SettingsOf(experiment, id, options.overrides);
-    if (!settings.ok()) return settings.status();
-    auto known = policies.find(settings->policy.model);
+    PACE_ASSIGN_OR_RETURN(Settings settings, SettingsOf(experiment, id, options.overrides));
+    auto known = policies.find(settings.policy.model);
     if (known == policies.end()) {
-      Result<Policy> policy = LoadPolicy(settings->policy);
+      Result<Policy> policy = LoadPolicy(settings.policy);
       if (!policy.ok()) return policy.status().At(Concat("arm ", id.arm));
-      known = policies.emplace(settings->policy.model, std::move(policy).value()).first;
+      known = policies.emplace(settings.policy.model, std::move(policy).value()).first;
     }
-    std::string digest = DigestOf(*settings, known->second);
-    planned.push_back({id, std::move(settings).value(), &known->second, std::move(digest)});
+    std::string digest = DigestOf(settings, known->second);
+    planned.push_back({id, std::move(settings), &known->second, std::move(digest)});
   }
   for (const CellId& id : options.only) {
     const bool known = std::any_of(planned.begin(), planned.end(),
@@ -110,20 +108,18 @@ std::vector<CellId> CellsOf(const Experiment& experiment) {
 Result<std::vector<Cell>> RunComparison(const Experiment& experiment,
                                         const ComparisonOptions& options) {
   Policies policies;
-  Result<std::vector<PlannedCell>> planned = Plan(experiment, options, policies);
-  if (!planned.ok()) return planned.status();
+  PACE_ASSIGN_OR_RETURN(std::vector<PlannedCell> planned, Plan(experiment, options, policies));
   std::error_code error;
   std::filesystem::create_directories(options.directory, error);
   if (error) return Unavailable(options.directory, ": cannot be made: ", error.message());
   const std::string path = Concat(options.directory, "/", kCellsFile);
   CellStore store(CellsOf(experiment), path);
   if (std::filesystem::exists(path, error)) {
-    Result<std::vector<Cell>> there = ReadCells(path);
-    if (!there.ok()) return there.status();
-    for (Cell& cell : *there) store.Add(std::move(cell));
+    PACE_ASSIGN_OR_RETURN(std::vector<Cell> there, ReadCells(path));
+    for (Cell& cell : there) store.Add(std::move(cell));
   }
   std::vector<const PlannedCell*> to_run;
-  for (const PlannedCell& cell : *planned) {
+  for (const PlannedCell& cell : planned) {
     const bool wanted = options.only.empty() || std::find(options.only.begin(), options.only.end(),
                                                           cell.id) != options.only.end();
     if (wanted && (options.again || !store.Has(cell.id, cell.digest))) to_run.push_back(&cell);
@@ -132,7 +128,7 @@ Result<std::vector<Cell>> RunComparison(const Experiment& experiment,
   std::stable_sort(to_run.begin(), to_run.end(), [](const PlannedCell* a, const PlannedCell* b) {
     return a->id.seed < b->id.seed;
   });
-  if (options.begin) options.begin(to_run.size(), planned->size() - to_run.size());
+  if (options.begin) options.begin(to_run.size(), planned.size() - to_run.size());
   std::vector<Status> statuses(to_run.size());
   ForEachInParallel(to_run.size(), options.num_jobs, [&](size_t i) {
     if (options.stop && options.stop()) return;

@@ -30,9 +30,8 @@ Result<std::vector<std::string>> Words(const YAML::Node& node, std::string_view 
   if (!node.IsSequence()) return InvalidArgument(key, ": must be a list").At(YamlPlace(name, node));
   std::vector<std::string> out;
   for (const YAML::Node& item : node) {
-    Result<std::string> word = Word(item, key, name);
-    if (!word.ok()) return word.status();
-    out.push_back(std::move(word).value());
+    PACE_ASSIGN_OR_RETURN(std::string word, Word(item, key, name));
+    out.push_back(std::move(word));
   }
   return out;
 }
@@ -68,17 +67,14 @@ Result<Arm> ParseArm(const YAML::Node& node, const std::string& name) {
   for (const auto& entry : node) {
     const std::string key = entry.first.Scalar();
     if (key == "set") {
-      Result<std::vector<std::string>> set = Words(entry.second, "set", name);
-      if (!set.ok()) return set.status();
-      arm.set = std::move(set).value();
+      PACE_ASSIGN_OR_RETURN(arm.set, Words(entry.second, "set", name));
       continue;
     }
-    Result<std::string> word = Word(entry.second, key, name);
-    if (!word.ok()) return word.status();
+    PACE_ASSIGN_OR_RETURN(std::string word, Word(entry.second, key, name));
     if (key == "name") {
-      arm.name = std::move(word).value();
+      arm.name = std::move(word);
     } else if (key == "method") {
-      arm.method = std::move(word).value();
+      arm.method = std::move(word);
     } else {
       return InvalidArgument("arms: unknown key ", Printable(key), " (name, method, set)")
           .At(YamlPlace(name, entry.first));
@@ -101,9 +97,8 @@ Result<Claim> ParseClaim(const YAML::Node& node, const std::string& name) {
                                           : key == "paper"   ? &claim.paper
                                                              : nullptr;
     if (number != nullptr) {
-      const Result<double> value = Number(entry.second, key, name);
-      if (!value.ok()) return value.status();
-      *number = *value;
+      PACE_ASSIGN_OR_RETURN(const double value, Number(entry.second, key, name));
+      *number = value;
       continue;
     }
     std::string* const text = key == "says"    ? &claim.says
@@ -116,9 +111,8 @@ Result<Claim> ParseClaim(const YAML::Node& node, const std::string& name) {
                              " (says, value, of, over, at_least, at_most, paper)")
           .At(YamlPlace(name, entry.first));
     }
-    Result<std::string> word = Word(entry.second, key, name);
-    if (!word.ok()) return word.status();
-    *text = std::move(word).value();
+    PACE_ASSIGN_OR_RETURN(std::string word, Word(entry.second, key, name));
+    *text = std::move(word);
   }
   return claim;
 }
@@ -163,30 +157,25 @@ Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value
       return InvalidArgument(key, ": must be a list").At(YamlPlace(name, value));
     for (const YAML::Node& item : value) {
       if (key == "arms") {
-        Result<Arm> arm = ParseArm(item, name);
-        if (!arm.ok()) return arm.status();
-        out.arms.push_back(std::move(arm).value());
+        PACE_ASSIGN_OR_RETURN(Arm arm, ParseArm(item, name));
+        out.arms.push_back(std::move(arm));
       } else {
-        Result<Claim> claim = ParseClaim(item, name);
-        if (!claim.ok()) return claim.status();
-        out.claims.push_back(std::move(claim).value());
+        PACE_ASSIGN_OR_RETURN(Claim claim, ParseClaim(item, name));
+        out.claims.push_back(std::move(claim));
       }
     }
     return Status::Ok();
   }
   if (key == "set") {
-    Result<std::vector<std::string>> set = Words(value, key, name);
-    if (!set.ok()) return set.status();
-    out.set = std::move(set).value();
+    PACE_ASSIGN_OR_RETURN(out.set, Words(value, key, name));
     return Status::Ok();
   }
   if (key == "seeds") {
-    const Result<double> number = Number(value, key, name);
-    if (!number.ok()) return number.status();
-    if (!(*number >= 1 && *number <= kMaxSeeds)) {
+    PACE_ASSIGN_OR_RETURN(const double number, Number(value, key, name));
+    if (!(number >= 1 && number <= kMaxSeeds)) {
       return InvalidArgument("seeds: must be 1 to ", kMaxSeeds).At(YamlPlace(name, value));
     }
-    out.num_seeds = static_cast<int64_t>(*number);
+    out.num_seeds = static_cast<int64_t>(number);
     return Status::Ok();
   }
   if (key == "groups") {
@@ -205,9 +194,8 @@ Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value
                            " (title, paper, base, set, seeds, baseline, groups, arms, claims)")
         .At(YamlPlace(name, value));
   }
-  Result<std::string> word = Word(value, key, name);
-  if (!word.ok()) return word.status();
-  *text = std::move(word).value();
+  PACE_ASSIGN_OR_RETURN(std::string word, Word(value, key, name));
+  *text = std::move(word);
   return Status::Ok();
 }
 
@@ -235,11 +223,10 @@ const Arm* Experiment::FindArm(std::string_view arm) const {
 Result<Experiment> ParseExperiment(std::string_view yaml, const std::string& name) {
   Experiment out;
   try {
-    const Result<YAML::Node> document = LoadYamlDocument(yaml, name);
-    if (!document.ok()) return document.status();
-    if (!document->IsMap()) return InvalidArgument(name, ": must hold title, base, arms");
-    PACE_RETURN_IF_ERROR(CheckKeysOnce(*document, name));
-    for (const auto& entry : *document) {
+    PACE_ASSIGN_OR_RETURN(const YAML::Node document, LoadYamlDocument(yaml, name));
+    if (!document.IsMap()) return InvalidArgument(name, ": must hold title, base, arms");
+    PACE_RETURN_IF_ERROR(CheckKeysOnce(document, name));
+    for (const auto& entry : document) {
       if (!entry.first.IsScalar()) return InvalidArgument("a key must be a word").At(name);
       PACE_RETURN_IF_ERROR(ApplyKey(out, entry.first.Scalar(), entry.second, name));
     }

@@ -210,14 +210,13 @@ Result<std::vector<RunData>> MeanRuns(const CellTable& table) {
   if (table.seeds().empty()) return InvalidArgument("no seed has been run in every arm");
   for (const Arm& arm : table.experiment().arms) {
     const int64_t seed = table.seeds().front();
-    Result<Settings> settings = SettingsOf(table.experiment(), {arm.name, seed}, {});
-    if (!settings.ok()) return settings.status();
+    PACE_ASSIGN_OR_RETURN(Settings settings, SettingsOf(table.experiment(), {arm.name, seed}, {}));
     RunData run;
     run.directory = arm.name;
     run.manifest.name = arm.name;
     run.manifest.driver = "lab";
     run.manifest.method = arm.method;
-    run.settings = std::move(settings).value();
+    run.settings = std::move(settings);
     const size_t num_steps = table.At(arm.name, seed).num_steps();
     std::vector<std::pair<std::string_view, std::vector<double>>> columns;
     for (const auto& [name, values] : table.At(arm.name, seed).steps) {

@@ -27,15 +27,11 @@ Result<std::string> ReadText(const std::string& path) {
 
 Result<FinishedComparison> ReadComparison(const std::string& folder) {
   FinishedComparison out;
-  Result<Experiment> experiment = LoadExperiment(std::filesystem::path(folder).filename().string());
-  if (!experiment.ok()) return experiment.status();
-  out.experiment = std::move(experiment).value();
-  Result<std::vector<Cell>> cells = ReadCells(Concat(folder, "/", kCellsFile));
-  if (!cells.ok()) return cells.status();
-  out.cells = std::move(cells).value();
-  const Result<std::string> text = ReadText(folder + "/manifest.json");
-  if (!text.ok()) return text.status();
-  Result<ComparisonManifest> manifest = ParseComparisonManifest(*text);
+  PACE_ASSIGN_OR_RETURN(out.experiment,
+                        LoadExperiment(std::filesystem::path(folder).filename().string()));
+  PACE_ASSIGN_OR_RETURN(out.cells, ReadCells(Concat(folder, "/", kCellsFile)));
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadText(folder + "/manifest.json"));
+  Result<ComparisonManifest> manifest = ParseComparisonManifest(text);
   if (!manifest.ok()) return manifest.status().At(folder + "/manifest.json");
   out.manifest = std::move(manifest).value();
   return out;
@@ -122,9 +118,9 @@ Result<std::vector<FinishedComparison>> ReadComparisons(const std::string& direc
   });
   std::vector<FinishedComparison> out;
   for (const std::string& name : names) {
-    Result<FinishedComparison> comparison = ReadComparison(Concat(directory, "/", name));
-    if (!comparison.ok()) return comparison.status();
-    out.push_back(std::move(comparison).value());
+    PACE_ASSIGN_OR_RETURN(FinishedComparison comparison,
+                          ReadComparison(Concat(directory, "/", name)));
+    out.push_back(std::move(comparison));
   }
   return out;
 }

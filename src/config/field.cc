@@ -123,10 +123,9 @@ Field Field::Int(std::string key, int64_t& value, std::string doc) {
   field.maximum_ = kLargestInteger;
   field.get_ = [&value] { return Concat(value); };
   field.set_ = [&value](const Field& self, const FieldValue& given) -> Status {
-    const auto parsed = ToInt(given);
-    if (!parsed.ok()) return parsed.status();
-    PACE_RETURN_IF_ERROR(self.CheckBounds(static_cast<double>(*parsed)));
-    value = *parsed;
+    PACE_ASSIGN_OR_RETURN(const auto parsed, ToInt(given));
+    PACE_RETURN_IF_ERROR(self.CheckBounds(static_cast<double>(parsed)));
+    value = parsed;
     return Status::Ok();
   };
   return field;
@@ -139,10 +138,9 @@ Field Field::Real(std::string key, double& value, std::string doc) {
   field.type_ = "number";
   field.get_ = [&value] { return Concat(value); };
   field.set_ = [&value](const Field& self, const FieldValue& given) -> Status {
-    const auto parsed = ToReal(given);
-    if (!parsed.ok()) return parsed.status();
-    PACE_RETURN_IF_ERROR(self.CheckBounds(*parsed));
-    value = *parsed;
+    PACE_ASSIGN_OR_RETURN(const auto parsed, ToReal(given));
+    PACE_RETURN_IF_ERROR(self.CheckBounds(parsed));
+    value = parsed;
     return Status::Ok();
   };
   return field;
@@ -183,9 +181,7 @@ Field Field::TextList(std::string key, std::vector<std::string>& value, std::str
     }
     const auto text = ToText(given);
     if (!text.has_value()) return InvalidArgument("must be a list of names");
-    Result<std::vector<std::string>> items = ParseTextList(*text);
-    if (!items.ok()) return items.status();
-    value = std::move(items).value();
+    PACE_ASSIGN_OR_RETURN(value, ParseTextList(*text));
     return Status::Ok();
   };
   return field;
@@ -223,10 +219,9 @@ Field Field::OptionalReal(std::string key, std::optional<double>& value, std::st
       value.reset();
       return Status::Ok();
     }
-    const auto parsed = ToReal(given);
-    if (!parsed.ok()) return parsed.status();
-    PACE_RETURN_IF_ERROR(self.CheckBounds(*parsed));
-    value = *parsed;
+    PACE_ASSIGN_OR_RETURN(const auto parsed, ToReal(given));
+    PACE_RETURN_IF_ERROR(self.CheckBounds(parsed));
+    value = parsed;
     return Status::Ok();
   };
   return field;

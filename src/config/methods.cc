@@ -183,10 +183,9 @@ Result<Settings> ApplyMethod(const Settings& settings, const std::string& method
   Settings out = settings;
   PACE_RETURN_IF_ERROR(ApplyBundle(out, method).At(Concat(where, " ", Printable(method))));
   for (const std::string& entry : settings.compare.overrides) {
-    const auto assignment = EntryFor(entry, method, "compare.overrides");
-    if (!assignment.ok()) return assignment.status();
-    if (!assignment->has_value()) continue;
-    PACE_RETURN_IF_ERROR(ApplyOverride(out, **assignment).At("compare.overrides"));
+    PACE_ASSIGN_OR_RETURN(const auto assignment, EntryFor(entry, method, "compare.overrides"));
+    if (!assignment.has_value()) continue;
+    PACE_RETURN_IF_ERROR(ApplyOverride(out, *assignment).At("compare.overrides"));
   }
   out.compare.methods.clear();
   out.compare.overrides.clear();
@@ -197,10 +196,9 @@ Result<Settings> ApplyMethod(const Settings& settings, const std::string& method
 Result<std::optional<double>> ReferenceSeconds(const CompareOptions& options,
                                                std::string_view method) {
   for (const std::string& entry : options.reference) {
-    const auto text = EntryFor(entry, method, "compare.reference");
-    if (!text.ok()) return text.status();
-    if (!text->has_value()) continue;
-    const auto seconds = ToNumber(**text);
+    PACE_ASSIGN_OR_RETURN(const auto text, EntryFor(entry, method, "compare.reference"));
+    if (!text.has_value()) continue;
+    const auto seconds = ToNumber(*text);
     if (!seconds.has_value() || *seconds < 0) {
       return InvalidArgument("compare.reference = ", entry, ": must be method:seconds");
     }

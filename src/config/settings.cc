@@ -243,9 +243,8 @@ Status ApplyYaml(Settings& settings, std::string_view yaml, const std::string& n
     return InvalidArgument(name, ": larger than ", kMaxYamlBytes, " bytes");
   }
   try {
-    const Result<YAML::Node> document = LoadYamlDocument(yaml, name);
-    if (!document.ok()) return document.status();
-    return ApplyDocument(settings, *document, name);
+    PACE_ASSIGN_OR_RETURN(const YAML::Node document, LoadYamlDocument(yaml, name));
+    return ApplyDocument(settings, document, name);
   } catch (const YAML::Exception& error) {
     return YamlError(error, name);
   }

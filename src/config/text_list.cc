@@ -41,9 +41,8 @@ class ListReader {
     while (true) {
       rest_.remove_prefix(std::min(rest_.find_first_not_of(kSpace), rest_.size()));
       const bool quoted = rest_.starts_with('"') || rest_.starts_with('\'');
-      Result<std::string> item = quoted ? QuotedItem() : PlainItem();
-      if (!item.ok()) return item.status();
-      items.push_back(std::move(item).value());
+      PACE_ASSIGN_OR_RETURN(std::string item, quoted ? QuotedItem() : PlainItem());
+      items.push_back(std::move(item));
       if (rest_.empty()) return items;
       rest_.remove_prefix(1);  // the comma
     }

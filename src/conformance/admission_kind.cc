@@ -66,27 +66,23 @@ Result<std::vector<Value>> ParseLines(std::string_view text, const std::string& 
 Status CheckTrace(const std::string& path, Tally& tally) {
   if (!path.ends_with(kSuffix)) return InvalidArgument(path, ": must be named X", kSuffix);
   const std::string stem = path.substr(0, path.size() - kSuffix.size());
-  const Result<std::string> config = ReadFile(stem + ".json", kMaxBytes);
-  if (!config.ok()) return config.status();
-  const Result<AdmissionOptions> options = AdmissionFromJson(*config, stem + ".json");
-  if (!options.ok()) return options.status();
+  PACE_ASSIGN_OR_RETURN(const std::string config, ReadFile(stem + ".json", kMaxBytes));
+  PACE_ASSIGN_OR_RETURN(const AdmissionOptions options, AdmissionFromJson(config, stem + ".json"));
   const std::string expected_path = stem + ".expected.jsonl";
-  const Result<std::string> expected_text = ReadFile(expected_path, kMaxBytes);
-  if (!expected_text.ok()) return expected_text.status();
-  const Result<std::vector<Value>> expected = ParseLines(*expected_text, expected_path);
-  if (!expected.ok()) return expected.status();
+  PACE_ASSIGN_OR_RETURN(const std::string expected_text, ReadFile(expected_path, kMaxBytes));
+  PACE_ASSIGN_OR_RETURN(const std::vector<Value> expected,
+                        ParseLines(expected_text, expected_path));
   std::string output;
-  PACE_RETURN_IF_ERROR(ReplayTrace(path, *options, static_cast<uint64_t>(Settings().run.seed),
+  PACE_RETURN_IF_ERROR(ReplayTrace(path, options, static_cast<uint64_t>(Settings().run.seed),
                                    [&](std::string_view line) { output += line; }));
-  const Result<std::vector<Value>> ours = ParseLines(output, "our output");
-  if (!ours.ok()) return ours.status();
-  for (size_t i = 0; i < std::max(ours->size(), expected->size()); ++i) {
+  PACE_ASSIGN_OR_RETURN(const std::vector<Value> ours, ParseLines(output, "our output"));
+  for (size_t i = 0; i < std::max(ours.size(), expected.size()); ++i) {
     const std::string where = Concat(expected_path, ":", i + 1);
-    if (i >= ours->size() || i >= expected->size()) {
-      tally.Fail(Concat(where, i >= ours->size() ? ": we have no such line" : ": not expected"));
+    if (i >= ours.size() || i >= expected.size()) {
+      tally.Fail(Concat(where, i >= ours.size() ? ": we have no such line" : ": not expected"));
       continue;
     }
-    const std::string difference = FirstDifference((*ours)[i], (*expected)[i]);
+    const std::string difference = FirstDifference(ours[i], expected[i]);
     difference.empty() ? tally.Pass() : tally.Fail(Concat(where, ": ", difference));
   }
   return Status::Ok();

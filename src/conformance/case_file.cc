@@ -26,9 +26,8 @@ std::string Around(const std::string& text, size_t at) {
 }  // namespace
 
 Result<Value> ReadCaseFile(const std::string& path) {
-  const Result<std::string> text = ReadFile(path, kMaxCaseBytes);
-  if (!text.ok()) return text.status();
-  Result<Value> file = ParsePythonJson(*text);
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxCaseBytes));
+  Result<Value> file = ParsePythonJson(text);
   if (!file.ok()) return file.status().At(path);
   if (!file->is_dict()) return InvalidArgument(path, ": must be an object with cases");
   return file;

@@ -14,9 +14,8 @@ namespace pace {
 
 inline Result<ValueList> ReadCaseList(const std::string& path) {
   constexpr size_t kMaxBytes = size_t{1} << 30;
-  const Result<std::string> text = ReadFile(path, kMaxBytes);
-  if (!text.ok()) return text.status();
-  const Result<Value> file = ParsePythonJson(*text);
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxBytes));
+  const Result<Value> file = ParsePythonJson(text);
   if (!file.ok()) return file.status().At(path);
   return file->is_list() ? file->list() : ListField(*file, "cases", path);
 }

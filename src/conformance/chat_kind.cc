@@ -46,15 +46,13 @@ Status CheckCase(const Value& entry, const std::string& where, const ChatTemplat
     tally.Fail(Concat(where, ": ", text.status().message()));
     return Status::Ok();
   }
-  const Result<std::string> rendered = TextField(entry, "rendered", where);
-  if (!rendered.ok()) return rendered.status();
-  CompareText(tally, where, "rendered", *text, *rendered);
+  PACE_ASSIGN_OR_RETURN(const std::string rendered, TextField(entry, "rendered", where));
+  CompareText(tally, where, "rendered", *text, rendered);
   if (FieldOf(entry, "ids").is_undefined()) return Status::Ok();
-  const Result<std::vector<TokenId>> expected = IdsField(entry, "ids", where);
-  if (!expected.ok()) return expected.status();
+  PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> expected, IdsField(entry, "ids", where));
   const Result<std::vector<TokenId>> ids = tokenizer.Encode(*text);
   if (!ids.ok()) return ids.status().At(where);
-  CompareText(tally, where, "ids", JoinIds(*ids), JoinIds(*expected));
+  CompareText(tally, where, "ids", JoinIds(*ids), JoinIds(expected));
   return Status::Ok();
 }
 
@@ -62,21 +60,18 @@ Status CheckCase(const Value& entry, const std::string& where, const ChatTemplat
 
 Status CheckChat(const KindArguments& arguments, Tally& tally) {
   for (const std::string& path : arguments.paths) {
-    const Result<Value> file = ReadCaseFile(path);
-    if (!file.ok()) return file.status();
-    const Result<ValueList> cases = ListField(*file, "cases", path);
-    if (!cases.ok()) return cases.status();
-    const Result<Tokenizer> tokenizer = Tokenizer::Load(TokenizerFolder(arguments, path));
-    if (!tokenizer.ok()) return tokenizer.status();
-    const Result<ChatTemplate> chat = LoadTemplate(arguments, path);
-    if (!chat.ok()) return chat.status();
-    for (size_t i = 0; i < cases->size(); ++i) {
-      const Value& entry = (*cases)[i];
+    PACE_ASSIGN_OR_RETURN(const Value file, ReadCaseFile(path));
+    PACE_ASSIGN_OR_RETURN(const ValueList cases, ListField(file, "cases", path));
+    PACE_ASSIGN_OR_RETURN(const Tokenizer tokenizer,
+                          Tokenizer::Load(TokenizerFolder(arguments, path)));
+    PACE_ASSIGN_OR_RETURN(const ChatTemplate chat, LoadTemplate(arguments, path));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const Value& entry = cases[i];
       if (!entry.is_dict()) return InvalidArgument(path, ": cases[", i, "]: must be an object");
       const Value name = FieldOf(entry, "name");
       const std::string where =
           Concat(path, ": cases[", i, "]", name.is_text() ? " " + name.text() : "");
-      PACE_RETURN_IF_ERROR(CheckCase(entry, where, *chat, *tokenizer, tally));
+      PACE_RETURN_IF_ERROR(CheckCase(entry, where, chat, tokenizer, tally));
     }
   }
   return Status::Ok();

@@ -12,9 +12,8 @@ Result<std::optional<std::string>> OptionalText(const Value& object, std::string
                                                 const std::string& where) {
   const Value field = FieldOf(object, name);
   if (field.is_none()) return std::optional<std::string>();
-  const Result<std::string> text = TextField(object, name, where);
-  if (!text.ok()) return text.status();
-  return std::optional<std::string>(*text);
+  PACE_ASSIGN_OR_RETURN(const std::string text, TextField(object, name, where));
+  return std::optional<std::string>(text);
 }
 
 // True and false, or 1 and 0.
@@ -33,24 +32,20 @@ std::string Show(const Verification& seen) {
 }
 
 Status CheckCase(const Value& entry, const std::string& where, Tally& tally) {
-  const Result<std::string> solution = TextField(entry, "solution", where);
-  if (!solution.ok()) return solution.status();
-  const Result<std::string> gold = TextField(entry, "gold", where);
-  if (!gold.ok()) return gold.status();
-  const Result<bool> strict = BoolField(entry, "strict_box", where);
-  if (!strict.ok()) return strict.status();
-  const Result<bool> correct = BoolField(entry, "acc", where);
-  if (!correct.ok()) return correct.status();
-  const Result<std::optional<std::string>> extracted = OptionalText(entry, "pred", where);
-  if (!extracted.ok()) return extracted.status();
+  PACE_ASSIGN_OR_RETURN(const std::string solution, TextField(entry, "solution", where));
+  PACE_ASSIGN_OR_RETURN(const std::string gold, TextField(entry, "gold", where));
+  PACE_ASSIGN_OR_RETURN(const bool strict, BoolField(entry, "strict_box", where));
+  PACE_ASSIGN_OR_RETURN(const bool correct, BoolField(entry, "acc", where));
+  PACE_ASSIGN_OR_RETURN(const std::optional<std::string> extracted,
+                        OptionalText(entry, "pred", where));
   const Value score = FieldOf(entry, "score");
   if (!score.is_real() && !score.is_integer()) {
     return InvalidArgument(where, ": score: must be a number");
   }
   const double points = score.is_real() ? score.real() : static_cast<double>(score.integer());
-  const Verification expected = {*correct, points, *extracted};
-  const VerifierMode mode = *strict ? VerifierMode::kDapoStrict : VerifierMode::kDapo;
-  CompareText(tally, where, Name(mode), Show(Verify(mode, *solution, *gold)), Show(expected));
+  const Verification expected = {correct, points, extracted};
+  const VerifierMode mode = strict ? VerifierMode::kDapoStrict : VerifierMode::kDapo;
+  CompareText(tally, where, Name(mode), Show(Verify(mode, solution, gold)), Show(expected));
   return Status::Ok();
 }
 
@@ -58,10 +53,9 @@ Status CheckCase(const Value& entry, const std::string& where, Tally& tally) {
 
 Status CheckDapo(const KindArguments& arguments, Tally& tally) {
   for (const std::string& path : arguments.paths) {
-    const Result<ValueList> cases = ReadCaseList(path);
-    if (!cases.ok()) return cases.status();
-    for (size_t i = 0; i < cases->size(); ++i) {
-      PACE_RETURN_IF_ERROR(CheckCase((*cases)[i], Concat(path, ": cases[", i, "]"), tally));
+    PACE_ASSIGN_OR_RETURN(const ValueList cases, ReadCaseList(path));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      PACE_RETURN_IF_ERROR(CheckCase(cases[i], Concat(path, ": cases[", i, "]"), tally));
     }
   }
   return Status::Ok();

@@ -7,21 +7,19 @@ namespace pace {
 namespace {
 
 Status CheckCase(const Value& entry, const std::string& where, Tally& tally) {
-  const Result<std::string> gold = TextField(entry, "gold", where);
-  if (!gold.ok()) return gold.status();
-  const Result<std::string> answer = TextField(entry, "pred", where);
-  if (!answer.ok()) return answer.status();
+  PACE_ASSIGN_OR_RETURN(const std::string gold, TextField(entry, "gold", where));
+  PACE_ASSIGN_OR_RETURN(const std::string answer, TextField(entry, "pred", where));
   const Value expected = FieldOf(entry, "expected");
   if (!expected.is_bool() && !expected.is_integer()) {
     return InvalidArgument(where, ": expected: must be 0 or 1");
   }
   const bool wanted = expected.is_bool() ? expected.boolean() : expected.integer() != 0;
-  const Verification seen = Verify(VerifierMode::kEquivalence, *answer, *gold);
+  const Verification seen = Verify(VerifierMode::kEquivalence, answer, gold);
   if (seen.correct == wanted) {
     tally.Pass();
   } else {
     tally.Fail(Concat(where, ": ours ", seen.correct ? "the same" : "different", ", expected ",
-                      wanted ? "the same" : "different", ": ", Printable(*gold), " and ",
+                      wanted ? "the same" : "different", ": ", Printable(gold), " and ",
                       Printable(seen.extracted.value_or("no answer"))));
   }
   return Status::Ok();
@@ -31,10 +29,9 @@ Status CheckCase(const Value& entry, const std::string& where, Tally& tally) {
 
 Status CheckEquivalence(const KindArguments& arguments, Tally& tally) {
   for (const std::string& path : arguments.paths) {
-    const Result<ValueList> cases = ReadCaseList(path);
-    if (!cases.ok()) return cases.status();
-    for (size_t i = 0; i < cases->size(); ++i) {
-      PACE_RETURN_IF_ERROR(CheckCase((*cases)[i], Concat(path, ": cases[", i, "]"), tally));
+    PACE_ASSIGN_OR_RETURN(const ValueList cases, ReadCaseList(path));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      PACE_RETURN_IF_ERROR(CheckCase(cases[i], Concat(path, ": cases[", i, "]"), tally));
     }
   }
   return Status::Ok();

@@ -17,32 +17,25 @@ std::string Show(const HermesMessage& message) {
 
 Status CheckHermes(const KindArguments& arguments, Tally& tally) {
   for (const std::string& path : arguments.paths) {
-    const Result<Value> file = ReadCaseFile(path);
-    if (!file.ok()) return file.status();
-    const Result<ValueList> cases = ListField(*file, "cases", path);
-    if (!cases.ok()) return cases.status();
-    for (size_t i = 0; i < cases->size(); ++i) {
-      const Value& entry = (*cases)[i];
+    PACE_ASSIGN_OR_RETURN(const Value file, ReadCaseFile(path));
+    PACE_ASSIGN_OR_RETURN(const ValueList cases, ListField(file, "cases", path));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const Value& entry = cases[i];
       const Value name = FieldOf(entry, "name");
       const std::string where =
           Concat(path, ": ", name.is_text() ? name.text() : Concat("cases[", i, "]"));
       const Value decoded = FieldOf(entry, "decoded");
-      const Result<std::string> text =
-          decoded.is_text() ? decoded.text() : TextField(entry, "text", where);
-      if (!text.ok()) return text.status();
-      const Result<std::string> content = TextField(entry, "content", where);
-      if (!content.ok()) return content.status();
-      const Result<ValueList> calls = ListField(entry, "calls", where);
-      if (!calls.ok()) return calls.status();
-      HermesMessage expected{*content, {}};
-      for (const Value& call : *calls) {
-        const Result<std::string> function = TextField(call, "name", where);
-        if (!function.ok()) return function.status();
-        const Result<std::string> given = TextField(call, "arguments", where);
-        if (!given.ok()) return given.status();
-        expected.calls.push_back({*function, *given});
+      PACE_ASSIGN_OR_RETURN(const std::string text,
+                            decoded.is_text() ? decoded.text() : TextField(entry, "text", where));
+      PACE_ASSIGN_OR_RETURN(const std::string content, TextField(entry, "content", where));
+      PACE_ASSIGN_OR_RETURN(const ValueList calls, ListField(entry, "calls", where));
+      HermesMessage expected{content, {}};
+      for (const Value& call : calls) {
+        PACE_ASSIGN_OR_RETURN(const std::string function, TextField(call, "name", where));
+        PACE_ASSIGN_OR_RETURN(const std::string given, TextField(call, "arguments", where));
+        expected.calls.push_back({function, given});
       }
-      CompareText(tally, where, "content and calls", Show(ParseHermes(*text)), Show(expected));
+      CompareText(tally, where, "content and calls", Show(ParseHermes(text)), Show(expected));
     }
   }
   return Status::Ok();

@@ -19,12 +19,12 @@ class OneSequence {
                                     int64_t max_tokens) {
     const DecoderOptions options{
         .dtype = dtype, .num_blocks = BlocksFor(max_tokens), .num_threads = 1};
-    Result<std::unique_ptr<Decoder>> decoder = CreateDecoder(device, folder.config, options);
-    if (!decoder.ok()) return decoder.status();
-    Result<std::shared_ptr<const DecoderWeights>> weights = (*decoder)->Prepare(folder.weights);
-    if (!weights.ok()) return weights.status();
-    (*decoder)->Install(std::move(*weights));
-    return OneSequence(std::move(*decoder), options.num_blocks);
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
+                          CreateDecoder(device, folder.config, options));
+    PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> weights,
+                          decoder->Prepare(folder.weights));
+    decoder->Install(std::move(weights));
+    return OneSequence(std::move(decoder), options.num_blocks);
   }
 
   // Of every token but the first, given those before it.
@@ -33,9 +33,8 @@ class OneSequence {
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
       pass.scores.push_back({.row = static_cast<int64_t>(i), .target = tokens[i + 1]});
     }
-    const Result<PassResult> result = decoder_->Run(pass);
-    if (!result.ok()) return result.status();
-    return std::vector<double>(result->logprobs.begin(), result->logprobs.end());
+    PACE_ASSIGN_OR_RETURN(const PassResult result, decoder_->Run(pass));
+    return std::vector<double>(result.logprobs.begin(), result.logprobs.end());
   }
 
   Result<std::vector<int64_t>> Greedy(const std::vector<TokenId>& tokens, size_t num_tokens) {
@@ -46,9 +45,8 @@ class OneSequence {
       request.row = static_cast<int64_t>(pass.tokens.size()) - 1;
       request.options.temperature = 0;
       pass.samples = {request};
-      const Result<PassResult> result = decoder_->Run(pass);
-      if (!result.ok()) return result.status();
-      const TokenId next = result->samples.front().token;
+      PACE_ASSIGN_OR_RETURN(const PassResult result, decoder_->Run(pass));
+      const TokenId next = result.samples.front().token;
       chosen.push_back(next);
       const int64_t start = pass.chunks.front().start + pass.chunks.front().num_tokens;
       pass = At(start, {next});
@@ -92,21 +90,18 @@ int64_t LongestRun(const ModelFolder& folder) {
 Status CheckCase(const ModelFolder& folder, const Json& one, OneSequence& decoder,
                  FieldCounts& counts) {
   const std::string name = one.at("name");
-  const Result<std::vector<TokenId>> tokens = CaseTokens(folder, one);
-  if (!tokens.ok()) return tokens.status();
+  PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> tokens, CaseTokens(folder, one));
   if (one.contains("log_probs")) {
-    const Result<std::vector<double>> ours = decoder.Logprobs(*tokens);
-    if (!ours.ok()) return ours.status();
+    PACE_ASSIGN_OR_RETURN(const std::vector<double> ours, decoder.Logprobs(tokens));
     Field field = counts.Begin(name, "decoder.log_probs");
-    field.Near(*ours, one.at("log_probs").get<std::vector<double>>(), kLogprobTolerance);
+    field.Near(ours, one.at("log_probs").get<std::vector<double>>(), kLogprobTolerance);
     counts.Count(field);
   }
   if (one.contains("greedy")) {
     const auto expected = one.at("greedy").get<std::vector<int64_t>>();
-    const Result<std::vector<int64_t>> ours = decoder.Greedy(*tokens, expected.size());
-    if (!ours.ok()) return ours.status();
+    PACE_ASSIGN_OR_RETURN(const std::vector<int64_t> ours, decoder.Greedy(tokens, expected.size()));
     Field field = counts.Begin(name, "decoder.greedy");
-    field.Same(*ours, expected);
+    field.Same(ours, expected);
     counts.Count(field);
   }
   return Status::Ok();
@@ -127,11 +122,9 @@ Status CheckDecoder(const ModelFolder& folder, DeviceKind device, FieldCounts& c
   for (const Json& one : folder.expected.at("bf16_compute")) {
     const Json* const exact = FindCase(folder, one.at("name"));
     if (exact == nullptr) continue;
-    const Result<std::vector<TokenId>> tokens = CaseTokens(folder, *exact);
-    if (!tokens.ok()) return tokens.status();
-    const Result<std::vector<double>> ours = decoder->Logprobs(*tokens);
-    if (!ours.ok()) return ours.status();
-    CheckBfloat16(folder, one, "decoder.bf16_compute.log_probs", *ours, counts);
+    PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> tokens, CaseTokens(folder, *exact));
+    PACE_ASSIGN_OR_RETURN(const std::vector<double> ours, decoder->Logprobs(tokens));
+    CheckBfloat16(folder, one, "decoder.bf16_compute.log_probs", ours, counts);
   }
   return Status::Ok();
 }

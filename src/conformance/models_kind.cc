@@ -117,34 +117,30 @@ class FolderChecks {
 };
 
 Result<ModelFolder> Open(const std::string& path, const std::string& config_name) {
-  Result<ModelConfig> config =
-      ReadModelConfig(path, config_name.empty() ? "config.json" : config_name);
-  if (!config.ok()) return config.status();
-  Result<WeightSet> weights = WeightSet::Load(*config, path);
-  if (!weights.ok()) return weights.status();
+  PACE_ASSIGN_OR_RETURN(ModelConfig config,
+                        ReadModelConfig(path, config_name.empty() ? "config.json" : config_name));
+  PACE_ASSIGN_OR_RETURN(WeightSet weights, WeightSet::Load(config, path));
   const std::string file = (std::filesystem::path(path) / "expected.json").string();
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return NotFound(file, ": cannot be read");
   return ModelFolder{.path = path,
-                     .config = std::move(*config),
-                     .weights = std::move(*weights),
+                     .config = std::move(config),
+                     .weights = std::move(weights),
                      .expected = Json::parse(stream)};
 }
 
 Status CheckFolder(const std::string& path, const KindArguments& arguments, Tally& tally) {
-  const Result<DeviceKind> device =
-      ParseDevice(arguments.device.empty() ? "cpu" : arguments.device);
-  if (!device.ok()) return device.status();
-  const Result<ModelFolder> folder = Open(path, arguments.config);
-  if (!folder.ok()) return folder.status();
-  const std::string computed = folder->expected.value("compute_dtype", "float32");
+  PACE_ASSIGN_OR_RETURN(const DeviceKind device,
+                        ParseDevice(arguments.device.empty() ? "cpu" : arguments.device));
+  PACE_ASSIGN_OR_RETURN(const ModelFolder folder, Open(path, arguments.config));
+  const std::string computed = folder.expected.value("compute_dtype", "float32");
   if (computed != "float32") {
     return InvalidArgument(path, ": compute_dtype = ", computed, ": must be float32");
   }
-  FieldCounts counts(*folder, tally);
-  FolderChecks(*folder, counts).Run();
-  if (*device == DeviceKind::kCpu) PACE_RETURN_IF_ERROR(CheckTrainingNetwork(*folder, counts));
-  PACE_RETURN_IF_ERROR(CheckDecoder(*folder, *device, counts));
+  FieldCounts counts(folder, tally);
+  FolderChecks(folder, counts).Run();
+  if (device == DeviceKind::kCpu) PACE_RETURN_IF_ERROR(CheckTrainingNetwork(folder, counts));
+  PACE_RETURN_IF_ERROR(CheckDecoder(folder, device, counts));
   tally.notes.push_back(counts.Summary());
   return Status::Ok();
 }

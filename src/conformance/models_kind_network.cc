@@ -290,36 +290,34 @@ void CheckPacking(const ModelFolder& folder, const TrainingNetwork& network,
 
 Status CheckBfloat16Cases(const ModelFolder& folder, FieldCounts& counts) {
   const at::NoGradGuard no_grad;
-  const Result<TrainingNetwork> network = TrainingNetwork::Create(
-      folder.config, folder.weights, {.device = at::kCPU, .dtype = at::kBFloat16});
-  if (!network.ok()) return network.status();
+  PACE_ASSIGN_OR_RETURN(const TrainingNetwork network,
+                        TrainingNetwork::Create(folder.config, folder.weights,
+                                                {.device = at::kCPU, .dtype = at::kBFloat16}));
   for (const Json& one : folder.expected.at("bf16_compute")) {
     const Json* const exact = FindCase(folder, one.at("name"));
     if (exact == nullptr) {
       counts.Skip(one.at("name"), "bf16_compute", "there is no case of this name");
       continue;
     }
-    const Result<std::vector<TokenId>> tokens = CaseTokens(folder, *exact);
-    if (!tokens.ok()) return tokens.status();
-    const at::Tensor logprobs = TargetLogprobs(LogitsOf(*network, Packed({*tokens})), *tokens);
+    PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> tokens, CaseTokens(folder, *exact));
+    const at::Tensor logprobs = TargetLogprobs(LogitsOf(network, Packed({tokens})), tokens);
     CheckBfloat16(folder, one, "bf16_compute.log_probs", Doubles(logprobs), counts);
   }
   return Status::Ok();
 }
 
 Status CheckAll(const ModelFolder& folder, FieldCounts& counts) {
-  const Result<TrainingNetwork> network = TrainingNetwork::Create(
-      folder.config, folder.weights, {.device = at::kCPU, .dtype = at::kFloat});
-  if (!network.ok()) return network.status();
+  PACE_ASSIGN_OR_RETURN(const TrainingNetwork network,
+                        TrainingNetwork::Create(folder.config, folder.weights,
+                                                {.device = at::kCPU, .dtype = at::kFloat}));
   Sequences sequences;
   for (const Json& one : folder.expected.at("cases")) {
-    Result<std::vector<TokenId>> tokens = CaseTokens(folder, one);
-    if (!tokens.ok()) return tokens.status();
-    sequences.push_back(std::move(*tokens));
-    CaseChecks(*network, one, sequences.back(), counts).Run();
+    PACE_ASSIGN_OR_RETURN(std::vector<TokenId> tokens, CaseTokens(folder, one));
+    sequences.push_back(std::move(tokens));
+    CaseChecks(network, one, sequences.back(), counts).Run();
   }
   if (folder.expected.contains("padded_batch") && !sequences.empty()) {
-    CheckPacking(folder, *network, sequences, counts);
+    CheckPacking(folder, network, sequences, counts);
   }
   if (!folder.expected.contains("bf16_compute")) return Status::Ok();
   return CheckBfloat16Cases(folder, counts);

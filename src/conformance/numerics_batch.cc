@@ -54,11 +54,10 @@ Result<LossResult> EvaluateCase(const NumericsCase& entry, const PaddedBatch& ba
   }
   options.scale = NumberOf(FieldOf(global, "dp_size")).value_or(options.scale);
   options.horizon = NumberOf(FieldOf(global, "loss_scale_factor")).value_or(options.horizon);
-  const Result<ReductionWeights> weights = WeighTokens(batch.tokens.layout, counted, options);
-  if (!weights.ok()) return weights.status();
-  const Result<std::unique_ptr<PolicyLoss>> made = MakePolicyLoss(loss, settings);
-  if (!made.ok()) return made.status();
-  return (*made)->Evaluate(batch.tokens, *weights);
+  PACE_ASSIGN_OR_RETURN(const ReductionWeights weights,
+                        WeighTokens(batch.tokens.layout, counted, options));
+  PACE_ASSIGN_OR_RETURN(const std::unique_ptr<PolicyLoss> made, MakePolicyLoss(loss, settings));
+  return made->Evaluate(batch.tokens, weights);
 }
 
 void CompareResult(NumericsCase& entry, const LossResult& result, const Value& loss,

@@ -42,17 +42,14 @@ Result<Family> FamilyOf(const std::string& path) {
 
 Status CheckNumerics(const KindArguments& arguments, Tally& tally) {
   for (const std::string& path : arguments.paths) {
-    const Result<Family> family = FamilyOf(path);
-    if (!family.ok()) return family.status();
-    const Result<Value> file = ReadCaseFile(path);
-    if (!file.ok()) return file.status();
-    const Result<ValueList> cases = ListField(*file, "cases", path);
-    if (!cases.ok()) return cases.status();
-    for (size_t i = 0; i < cases->size(); ++i) {
-      const Value name = FieldOf((*cases)[i], "name");
-      NumericsCase entry((*cases)[i], name.is_text() ? Concat(path, ": ", name.text())
-                                                     : Concat(path, ": cases[", i, "]"));
-      family->check(entry);
+    PACE_ASSIGN_OR_RETURN(const Family family, FamilyOf(path));
+    PACE_ASSIGN_OR_RETURN(const Value file, ReadCaseFile(path));
+    PACE_ASSIGN_OR_RETURN(const ValueList cases, ListField(file, "cases", path));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const Value name = FieldOf(cases[i], "name");
+      NumericsCase entry(cases[i], name.is_text() ? Concat(path, ": ", name.text())
+                                                  : Concat(path, ": cases[", i, "]"));
+      family.check(entry);
       entry.Finish(tally);
     }
   }

@@ -8,10 +8,9 @@ namespace pace {
 
 Result<std::vector<TokenId>> IdsField(const Value& object, std::string_view name,
                                       const std::string& where) {
-  const Result<ValueList> list = ListField(object, name, where);
-  if (!list.ok()) return list.status();
+  PACE_ASSIGN_OR_RETURN(const ValueList list, ListField(object, name, where));
   std::vector<TokenId> ids;
-  for (const Value& id : *list) {
+  for (const Value& id : list) {
     if (!id.is_integer()) return InvalidArgument(where, ": ", name, ": must hold integers");
     constexpr int64_t kMax = std::numeric_limits<TokenId>::max();
     const bool fits = id.integer() >= 0 && id.integer() <= kMax;

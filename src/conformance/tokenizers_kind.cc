@@ -13,10 +13,9 @@ class CasesCheck {
       : tokenizer_(tokenizer), path_(std::move(path)), tally_(tally) {}
 
   Status Run(const Value& file) {
-    const Result<ValueList> cases = ListField(file, "cases", path_);
-    if (!cases.ok()) return cases.status();
-    for (size_t i = 0; i < cases->size(); ++i) {
-      PACE_RETURN_IF_ERROR(Encode((*cases)[i], Concat(path_, ": cases[", i, "]")));
+    PACE_ASSIGN_OR_RETURN(const ValueList cases, ListField(file, "cases", path_));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      PACE_RETURN_IF_ERROR(Encode(cases[i], Concat(path_, ": cases[", i, "]")));
     }
     PACE_RETURN_IF_ERROR(Each(file, "decode_cases", &CasesCheck::Decode));
     return Each(file, "stream_cases", &CasesCheck::Stream);
@@ -28,62 +27,55 @@ class CasesCheck {
   // The lists beside `cases` may be absent.
   Status Each(const Value& file, std::string_view name, Check check) {
     if (FieldOf(file, name).is_undefined()) return Status::Ok();
-    const Result<ValueList> list = ListField(file, name, path_);
-    if (!list.ok()) return list.status();
-    for (size_t i = 0; i < list->size(); ++i) {
-      PACE_RETURN_IF_ERROR((this->*check)((*list)[i], Concat(path_, ": ", name, "[", i, "]")));
+    PACE_ASSIGN_OR_RETURN(const ValueList list, ListField(file, name, path_));
+    for (size_t i = 0; i < list.size(); ++i) {
+      PACE_RETURN_IF_ERROR((this->*check)(list[i], Concat(path_, ": ", name, "[", i, "]")));
     }
     return Status::Ok();
   }
 
   Status Encode(const Value& entry, const std::string& where) {
-    const Result<std::string> text = TextField(entry, "text", where);
-    if (!text.ok()) return text.status();
-    const Result<std::vector<TokenId>> expected = IdsField(entry, "ids", where);
-    if (!expected.ok()) return expected.status();
-    const Result<std::vector<TokenId>> ids = tokenizer_.Encode(*text);
+    PACE_ASSIGN_OR_RETURN(const std::string text, TextField(entry, "text", where));
+    PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> expected, IdsField(entry, "ids", where));
+    const Result<std::vector<TokenId>> ids = tokenizer_.Encode(text);
     // Characters newer than our tables may be cut differently.
     const bool newer = FieldOf(entry, "unassigned_in_unicode_14").Truthy();
     if (!ids.ok()) {
       tally_.Fail(Concat(where, ": encode: ", ids.status().message()));
-    } else if (*ids != *expected && newer) {
+    } else if (*ids != expected && newer) {
       tally_.Skip();
     } else {
-      CompareText(tally_, where, "ids", JoinIds(*ids), JoinIds(*expected));
+      CompareText(tally_, where, "ids", JoinIds(*ids), JoinIds(expected));
     }
     return Decode(entry, where);
   }
 
   Status Decode(const Value& entry, const std::string& where) {
-    const Result<std::vector<TokenId>> ids = IdsField(entry, "ids", where);
-    if (!ids.ok()) return ids.status();
+    PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, IdsField(entry, "ids", where));
     for (const bool skip : {false, true}) {
       const std::string_view name = skip ? "decoded_skip_special" : "decoded";
-      const Result<std::string> expected = TextField(entry, name, where);
-      if (!expected.ok()) return expected.status();
-      CompareText(tally_, where, name, tokenizer_.Decode(*ids, skip), *expected);
+      PACE_ASSIGN_OR_RETURN(const std::string expected, TextField(entry, name, where));
+      CompareText(tally_, where, name, tokenizer_.Decode(ids, skip), expected);
     }
     return Status::Ok();
   }
 
   Status Stream(const Value& entry, const std::string& where) {
-    const Result<std::vector<TokenId>> ids = IdsField(entry, "ids", where);
-    if (!ids.ok()) return ids.status();
-    PACE_RETURN_IF_ERROR(StreamOne(*ids, FieldOf(entry, "keep_special"), false, where));
-    return StreamOne(*ids, FieldOf(entry, "skip_special"), true, where);
+    PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, IdsField(entry, "ids", where));
+    PACE_RETURN_IF_ERROR(StreamOne(ids, FieldOf(entry, "keep_special"), false, where));
+    return StreamOne(ids, FieldOf(entry, "skip_special"), true, where);
   }
 
   Status StreamOne(const std::vector<TokenId>& ids, const Value& expected, bool skip,
                    const std::string& where) {
-    const Result<ValueList> chunks = ListField(expected, "chunks", where);
-    if (!chunks.ok()) return chunks.status();
-    if (chunks->size() != ids.size()) return InvalidArgument(where, ": needs a chunk for each id");
+    PACE_ASSIGN_OR_RETURN(const ValueList chunks, ListField(expected, "chunks", where));
+    if (chunks.size() != ids.size()) return InvalidArgument(where, ": needs a chunk for each id");
     StreamDecoder stream(tokenizer_, skip);
     std::string all;
     for (size_t i = 0; i < ids.size(); ++i) {
       const std::optional<std::string> text = stream.Feed(ids[i]);
       all += text.value_or("");
-      const Value& chunk = (*chunks)[i];
+      const Value& chunk = chunks[i];
       if (text.has_value() == chunk.is_text() && (!text.has_value() || *text == chunk.text())) {
         continue;
       }
@@ -112,11 +104,10 @@ class CasesCheck {
 
 Status CheckTokenizers(const KindArguments& arguments, Tally& tally) {
   for (const std::string& path : arguments.paths) {
-    const Result<Value> file = ReadCaseFile(path);
-    if (!file.ok()) return file.status();
-    const Result<Tokenizer> tokenizer = Tokenizer::Load(TokenizerFolder(arguments, path));
-    if (!tokenizer.ok()) return tokenizer.status();
-    PACE_RETURN_IF_ERROR(CasesCheck(*tokenizer, path, tally).Run(*file));
+    PACE_ASSIGN_OR_RETURN(const Value file, ReadCaseFile(path));
+    PACE_ASSIGN_OR_RETURN(const Tokenizer tokenizer,
+                          Tokenizer::Load(TokenizerFolder(arguments, path)));
+    PACE_RETURN_IF_ERROR(CasesCheck(tokenizer, path, tally).Run(file));
   }
   return Status::Ok();
 }

@@ -6,26 +6,21 @@ namespace pace {
 
 Status CheckTruncation(const KindArguments& arguments, Tally& tally) {
   for (const std::string& path : arguments.paths) {
-    const Result<Value> file = ReadCaseFile(path);
-    if (!file.ok()) return file.status();
-    const Result<ValueList> cases = ListField(*file, "cases", path);
-    if (!cases.ok()) return cases.status();
-    for (size_t i = 0; i < cases->size(); ++i) {
-      const Value& entry = (*cases)[i];
+    PACE_ASSIGN_OR_RETURN(const Value file, ReadCaseFile(path));
+    PACE_ASSIGN_OR_RETURN(const ValueList cases, ListField(file, "cases", path));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const Value& entry = cases[i];
       const std::string where = Concat(path, ": cases[", i, "]");
-      const Result<std::string> text = TextField(entry, "text", where);
-      if (!text.ok()) return text.status();
-      const Result<std::string> expected = TextField(entry, "result", where);
-      if (!expected.ok()) return expected.status();
-      const Result<std::string> side_name = TextField(entry, "side", where);
-      if (!side_name.ok()) return side_name.status();
-      const std::optional<TruncationSide> side = TruncationSideFromName(*side_name);
+      PACE_ASSIGN_OR_RETURN(const std::string text, TextField(entry, "text", where));
+      PACE_ASSIGN_OR_RETURN(const std::string expected, TextField(entry, "result", where));
+      PACE_ASSIGN_OR_RETURN(const std::string side_name, TextField(entry, "side", where));
+      const std::optional<TruncationSide> side = TruncationSideFromName(side_name);
       const Value length = FieldOf(entry, "max_length");
       if (!side.has_value() || !length.is_integer() || length.integer() < 0) {
         return InvalidArgument(where, ": needs side left, right or middle and max_length >= 0");
       }
-      CompareText(tally, where, "result", TruncateToolResponse(*text, length.integer(), *side),
-                  *expected);
+      CompareText(tally, where, "result", TruncateToolResponse(text, length.integer(), *side),
+                  expected);
     }
   }
   return Status::Ok();

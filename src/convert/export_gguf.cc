@@ -93,9 +93,8 @@ Status ExportGguf(const std::string& path, const ModelSource& source,
   }
   // Tensors come in the order of ParametersOf.
   for (const Parameter& parameter : ParametersOf(source.config)) {
-    const Result<std::string> name = GgufName(parameter.name);
-    if (!name.ok()) return name.status();
-    writer.AddTensor(*name, TypeOf(parameter.shape, options.type), parameter.shape);
+    PACE_ASSIGN_OR_RETURN(const std::string name, GgufName(parameter.name));
+    writer.AddTensor(name, TypeOf(parameter.shape, options.type), parameter.shape);
   }
   if (source.config.rope.type == RopeType::kLlama3) {
     writer.AddTensor(kRopeFrequencies, kGgmlF32, {source.config.head_dim / 2});
@@ -103,10 +102,9 @@ Status ExportGguf(const std::string& path, const ModelSource& source,
   return writer.Write(path, [&](size_t index) -> Result<std::vector<float>> {
     const auto at = static_cast<int64_t>(index);
     if (at >= source.num_tensors) return RopeDivisors(source.config);
-    Result<FloatTensor> tensor = source.tensor(at);
-    if (!tensor.ok()) return tensor.status();
+    PACE_ASSIGN_OR_RETURN(FloatTensor tensor, source.tensor(at));
     options.progress(at + 1, source.num_tensors);
-    return InFileOrder(std::move(tensor).value(), source.config);
+    return InFileOrder(std::move(tensor), source.config);
   });
 }
 

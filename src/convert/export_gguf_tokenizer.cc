@@ -131,8 +131,7 @@ Status PutSentencePieceKeys(const TokenizerFile& file, Vocabulary vocabulary, Gg
           !SameComponent(shape.decoder, file.decoder) || file.pre_tokenizer.has_value()) {
         continue;
       }
-      const Result<std::vector<float>> scores = ScoresOf(file, vocabulary);
-      if (!scores.ok()) return scores.status();
+      PACE_ASSIGN_OR_RETURN(const std::vector<float> scores, ScoresOf(file, vocabulary));
       for (std::string& token : vocabulary.tokens) {
         for (size_t at = token.find(' '); at != std::string::npos; at = token.find(' ', at)) {
           token.replace(at, 1, kLowLineMark);
@@ -141,7 +140,7 @@ Status PutSentencePieceKeys(const TokenizerFile& file, Vocabulary vocabulary, Gg
       writer.PutText("tokenizer.ggml.model", "llama");
       writer.PutText("tokenizer.ggml.pre", "default");
       writer.PutTexts("tokenizer.ggml.tokens", vocabulary.tokens);
-      writer.PutF32s("tokenizer.ggml.scores", *scores);
+      writer.PutF32s("tokenizer.ggml.scores", scores);
       writer.PutI32s("tokenizer.ggml.token_type", vocabulary.types);
       writer.PutBool("tokenizer.ggml.add_space_prefix", add_space);
       return Status::Ok();
@@ -163,17 +162,17 @@ Result<std::string> TemplateSource(const std::vector<FolderText>& texts) {
 }
 
 Status PutSpecialTokens(const Tokenizer& tokenizer, const ModelConfig& config, GgufWriter& writer) {
-  const Result<std::vector<TokenId>> around = tokenizer.Encode("", /*add_special_tokens=*/true);
-  if (!around.ok()) return around.status();
+  PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> around,
+                        tokenizer.Encode("", /*add_special_tokens=*/true));
   std::optional<TokenId> bos = config.bos;
   const auto is_end = [&](TokenId id) {
     return std::find(config.eos.begin(), config.eos.end(), id) != config.eos.end();
   };
-  const bool add_eos = !around->empty() && is_end(around->back()) && around->back() != bos;
-  const size_t num_begin = around->size() - (add_eos ? 1 : 0);
-  if (num_begin == 1 && !bos) bos = around->front();
-  if (num_begin > 1 || (num_begin == 1 && around->front() != bos)) {
-    return InvalidArgument("tokenizer.json: texts get ", around->size(),
+  const bool add_eos = !around.empty() && is_end(around.back()) && around.back() != bos;
+  const size_t num_begin = around.size() - (add_eos ? 1 : 0);
+  if (num_begin == 1 && !bos) bos = around.front();
+  if (num_begin > 1 || (num_begin == 1 && around.front() != bos)) {
+    return InvalidArgument("tokenizer.json: texts get ", around.size(),
                            " tokens around them: GGUF knows one at the beginning and one at the ",
                            "end; --no-tokenizer writes the model alone");
   }
@@ -207,15 +206,13 @@ Status PutGgufTokenizer(const std::vector<FolderText>& texts, const ModelConfig&
     return InvalidArgument("tokenizer.json: model.type = WordLevel: GGUF has none; ",
                            "--no-tokenizer writes the model alone");
   }
-  Result<Vocabulary> vocabulary = VocabularyOf(*file, config.vocab_size);
-  if (!vocabulary.ok()) return vocabulary.status();
+  PACE_ASSIGN_OR_RETURN(Vocabulary vocabulary, VocabularyOf(*file, config.vocab_size));
   PACE_RETURN_IF_ERROR(file->byte_fallback
-                           ? PutSentencePieceKeys(*file, std::move(vocabulary).value(), writer)
-                           : PutByteLevel(*file, *vocabulary, writer));
+                           ? PutSentencePieceKeys(*file, std::move(vocabulary), writer)
+                           : PutByteLevel(*file, vocabulary, writer));
   PACE_RETURN_IF_ERROR(PutSpecialTokens(*tokenizer, config, writer));
-  const Result<std::string> source = TemplateSource(texts);
-  if (!source.ok()) return source.status();
-  if (!source->empty()) writer.PutText("tokenizer.chat_template", *source);
+  PACE_ASSIGN_OR_RETURN(const std::string source, TemplateSource(texts));
+  if (!source.empty()) writer.PutText("tokenizer.chat_template", source);
   return Status::Ok();
 }
 

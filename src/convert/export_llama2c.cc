@@ -100,11 +100,10 @@ class Llama2cWriter {
   }
 
   Status Put(const std::string& name, int64_t num_rope_heads) {
-    const Result<FloatTensor> tensor = source_.tensor(index_.at(name));
-    if (!tensor.ok()) return tensor.status();
-    if (num_rope_heads == 0) return file_.Append(BytesOf(tensor->values));
+    PACE_ASSIGN_OR_RETURN(const FloatTensor tensor, source_.tensor(index_.at(name)));
+    if (num_rope_heads == 0) return file_.Append(BytesOf(tensor.values));
     return file_.Append(
-        BytesOf(HalvesToInterleaved(tensor->values, num_rope_heads, source_.config.head_dim)));
+        BytesOf(HalvesToInterleaved(tensor.values, num_rope_heads, source_.config.head_dim)));
   }
 
   const ModelSource& source_;
@@ -116,10 +115,9 @@ class Llama2cWriter {
 
 Status ExportLlama2c(const std::string& path, const ModelSource& source) {
   PACE_RETURN_IF_ERROR(CheckConfig(source.config));
-  Result<AtomicFile> file = AtomicFile::Create(path);
-  if (!file.ok()) return file.status();
-  PACE_RETURN_IF_ERROR(Llama2cWriter(source, *file).Write());
-  return file->Commit();
+  PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  PACE_RETURN_IF_ERROR(Llama2cWriter(source, file).Write());
+  return file.Commit();
 }
 
 }  // namespace pace

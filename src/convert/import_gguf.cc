@@ -16,15 +16,14 @@ struct OpenFile {
 };
 
 Status ReadTokenizer(const GgufFile& file, ModelSource& source) {
-  const Result<std::optional<TokenizerSpec>> spec = GgufTokenizer(file);
-  if (!spec.ok()) return spec.status();
-  if (!spec->has_value()) return Status::Ok();
-  if (static_cast<int64_t>((*spec)->tokens.size()) > source.config.vocab_size) {
-    return InvalidArgument(
-        file.path(), ": metadata tokenizer.ggml.tokens: ", (*spec)->tokens.size(),
-        " tokens, but token_embd.weight has ", source.config.vocab_size, " rows");
+  PACE_ASSIGN_OR_RETURN(const std::optional<TokenizerSpec> spec, GgufTokenizer(file));
+  if (!spec.has_value()) return Status::Ok();
+  if (static_cast<int64_t>(spec->tokens.size()) > source.config.vocab_size) {
+    return InvalidArgument(file.path(), ": metadata tokenizer.ggml.tokens: ", spec->tokens.size(),
+                           " tokens, but token_embd.weight has ", source.config.vocab_size,
+                           " rows");
   }
-  Result<std::vector<FolderText>> texts = TokenizerFiles(**spec);
+  Result<std::vector<FolderText>> texts = TokenizerFiles(*spec);
   if (!texts.ok()) return texts.status().At(file.path());
   source.texts = std::move(texts).value();
   return Status::Ok();
@@ -33,24 +32,19 @@ Status ReadTokenizer(const GgufFile& file, ModelSource& source) {
 }  // namespace
 
 Result<ModelSource> OpenGguf(const std::string& path, bool own_tokenizer) {
-  Result<GgufFile> file = GgufFile::Open(path);
-  if (!file.ok()) return file.status();
-  Result<ModelConfig> config = GgufModelConfig(*file);
-  if (!config.ok()) return config.status();
-  PACE_RETURN_IF_ERROR(CheckModelConfig(*config).At(path));
-  ModelSource source{
-      .config = std::move(config).value(), .texts = {}, .num_tensors = 0, .tensor = {}};
-  if (!own_tokenizer) PACE_RETURN_IF_ERROR(ReadTokenizer(*file, source));
+  PACE_ASSIGN_OR_RETURN(GgufFile file, GgufFile::Open(path));
+  PACE_ASSIGN_OR_RETURN(ModelConfig config, GgufModelConfig(file));
+  PACE_RETURN_IF_ERROR(CheckModelConfig(config).At(path));
+  ModelSource source{.config = std::move(config), .texts = {}, .num_tensors = 0, .tensor = {}};
+  if (!own_tokenizer) PACE_RETURN_IF_ERROR(ReadTokenizer(file, source));
 
-  const auto open = std::make_shared<OpenFile>(
-      OpenFile{.file = std::move(file).value(), .tensors = {}, .importer = {}});
+  const auto open =
+      std::make_shared<OpenFile>(OpenFile{.file = std::move(file), .tensors = {}, .importer = {}});
   for (const GgufTensor& tensor : open->file.tensors()) {
     // The config says what it says.
     if (tensor.name != kRopeFrequencies) open->tensors.push_back(&tensor);
   }
-  Result<GgufImporter> importer = GgufImporter::Create(open->file);
-  if (!importer.ok()) return importer.status();
-  open->importer = std::move(importer).value();
+  PACE_ASSIGN_OR_RETURN(open->importer, GgufImporter::Create(open->file));
   source.num_tensors = static_cast<int64_t>(open->tensors.size());
   source.tensor = [open](int64_t index) {
     return open->importer->Import(*open->tensors[static_cast<size_t>(index)]);

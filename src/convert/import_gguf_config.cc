@@ -64,9 +64,9 @@ class ConfigReader {
     PACE_RETURN_IF_ERROR(ReadCount("feed_forward_length", config.intermediate_size));
     PACE_RETURN_IF_ERROR(ReadCount("context_length", config.max_positions));
     PACE_RETURN_IF_ERROR(ReadHeads(config));
-    const Result<double> epsilon = file_.Real(prefix_ + "attention.layer_norm_rms_epsilon");
-    if (!epsilon.ok()) return epsilon.status();
-    config.norm_epsilon = Decimal(*epsilon);
+    PACE_ASSIGN_OR_RETURN(const double epsilon,
+                          file_.Real(prefix_ + "attention.layer_norm_rms_epsilon"));
+    config.norm_epsilon = Decimal(epsilon);
     PACE_RETURN_IF_ERROR(ReadRope(config));
     PACE_RETURN_IF_ERROR(ReadVocabSize(config));
     return ReadTokens(config);
@@ -92,12 +92,11 @@ class ConfigReader {
   }
 
   Status ReadCount(std::string_view key, int64_t& out) const {
-    const Result<int64_t> value = file_.Integer(Concat(prefix_, key));
-    if (!value.ok()) return value.status();
-    if (*value < 1 || *value > kMaxCount) {
-      return At(key, Concat(*value), Concat("must be in 1 .. ", kMaxCount));
+    PACE_ASSIGN_OR_RETURN(const int64_t value, file_.Integer(Concat(prefix_, key)));
+    if (value < 1 || value > kMaxCount) {
+      return At(key, Concat(value), Concat("must be in 1 .. ", kMaxCount));
     }
-    out = *value;
+    out = value;
     return Status::Ok();
   }
 
@@ -125,20 +124,17 @@ class ConfigReader {
   Status ReadRope(ModelConfig& config) const {
     RopeConfig& rope = config.rope;
     if (Has("rope.freq_base")) {
-      const Result<double> base = file_.Real(prefix_ + "rope.freq_base");
-      if (!base.ok()) return base.status();
-      rope.theta = Decimal(*base);
+      PACE_ASSIGN_OR_RETURN(const double base, file_.Real(prefix_ + "rope.freq_base"));
+      rope.theta = Decimal(base);
     }
     if (Has("rope.scaling.type")) {
-      const Result<std::string> type = file_.Text(prefix_ + "rope.scaling.type");
-      if (!type.ok()) return type.status();
-      if (*type == "linear") {
-        const Result<double> factor = file_.Real(prefix_ + "rope.scaling.factor");
-        if (!factor.ok()) return factor.status();
+      PACE_ASSIGN_OR_RETURN(const std::string type, file_.Text(prefix_ + "rope.scaling.type"));
+      if (type == "linear") {
+        PACE_ASSIGN_OR_RETURN(const double factor, file_.Real(prefix_ + "rope.scaling.factor"));
         rope.type = RopeType::kLinear;
-        rope.factor = Decimal(*factor);
-      } else if (*type != "none") {
-        return At("rope.scaling.type", Printable(*type), "must be none or linear");
+        rope.factor = Decimal(factor);
+      } else if (type != "none") {
+        return At("rope.scaling.type", Printable(type), "must be none or linear");
       }
     }
     const GgufTensor* const factors = file_.Find(kRopeFrequencies);
@@ -195,13 +191,12 @@ class ConfigReader {
   Status ReadToken(std::string_view key, int64_t vocab_size, std::optional<TokenId>& out) const {
     const std::string full = Concat("tokenizer.ggml.", key);
     if (!file_.metadata().contains(full)) return Status::Ok();
-    const Result<int64_t> id = file_.Integer(full);
-    if (!id.ok()) return id.status();
-    if (*id < 0 || *id >= vocab_size) {
-      return InvalidArgument(file_.path(), ": metadata ", full, " = ", *id, ": must be in 0 .. ",
+    PACE_ASSIGN_OR_RETURN(const int64_t id, file_.Integer(full));
+    if (id < 0 || id >= vocab_size) {
+      return InvalidArgument(file_.path(), ": metadata ", full, " = ", id, ": must be in 0 .. ",
                              vocab_size - 1);
     }
-    out = static_cast<TokenId>(*id);
+    out = static_cast<TokenId>(id);
     return Status::Ok();
   }
 
@@ -225,23 +220,22 @@ class ConfigReader {
 }  // namespace
 
 Result<ModelConfig> GgufModelConfig(const GgufFile& file) {
-  const Result<std::string> architecture = file.Text("general.architecture");
-  if (!architecture.ok()) return architecture.status();
+  PACE_ASSIGN_OR_RETURN(const std::string architecture, file.Text("general.architecture"));
   ModelConfig config;
-  if (*architecture == "llama") {
+  if (architecture == "llama") {
     config.architecture = Architecture::kLlama;
-  } else if (*architecture == "qwen2") {
+  } else if (architecture == "qwen2") {
     config.architecture = Architecture::kQwen2;
     config.qkv_bias = true;
-  } else if (*architecture == "qwen3") {
+  } else if (architecture == "qwen3") {
     config.architecture = Architecture::kQwen3;
     config.qk_norm = true;
   } else {
     return InvalidArgument(file.path(),
-                           ": metadata general.architecture = ", Printable(*architecture),
+                           ": metadata general.architecture = ", Printable(architecture),
                            ": must be llama, qwen2 or qwen3");
   }
-  PACE_RETURN_IF_ERROR(ConfigReader(file, *architecture).Read(config));
+  PACE_RETURN_IF_ERROR(ConfigReader(file, architecture).Read(config));
   config.tied = file.Find("output.weight") == nullptr;
   if (config.architecture != Architecture::kQwen2) {
     config.qkv_bias = file.Find("blk.0.attn_q.bias") != nullptr;

@@ -37,9 +37,7 @@ class TokenizerReader {
     spec.add_bos = spec.add_bos && spec.bos.has_value();
     spec.add_eos = spec.add_eos && spec.eos.has_value();
     if (file_.metadata().contains("tokenizer.chat_template")) {
-      Result<std::string> source = file_.Text("tokenizer.chat_template");
-      if (!source.ok()) return source.status();
-      spec.chat_template = std::move(source).value();
+      PACE_ASSIGN_OR_RETURN(spec.chat_template, file_.Text("tokenizer.chat_template"));
     }
     return Status::Ok();
   }
@@ -82,20 +80,18 @@ class TokenizerReader {
 
   Status ReadId(std::string_view key, std::optional<TokenId>& out) const {
     if (Find(key) == nullptr) return Status::Ok();
-    const Result<int64_t> id = file_.Integer(Concat("tokenizer.ggml.", key));
-    if (!id.ok()) return id.status();
-    if (*id < 0 || *id >= num_tokens_) {
+    PACE_ASSIGN_OR_RETURN(const int64_t id, file_.Integer(Concat("tokenizer.ggml.", key)));
+    if (id < 0 || id >= num_tokens_) {
       return Wrong(key, Concat("must be in 0 .. ", num_tokens_ - 1));
     }
-    out = static_cast<TokenId>(*id);
+    out = static_cast<TokenId>(id);
     return Status::Ok();
   }
 
   Status ReadTokens(TokenizerSpec& spec) {
-    const Result<const GgufArray*> tokens = Array("tokens", 0);
-    if (!tokens.ok()) return tokens.status();
-    if ((*tokens)->item_type != GgufType::kText) return Wrong("tokens", "must be texts");
-    spec.tokens = (*tokens)->texts;
+    PACE_ASSIGN_OR_RETURN(const const GgufArray* tokens, Array("tokens", 0));
+    if (tokens->item_type != GgufType::kText) return Wrong("tokens", "must be texts");
+    spec.tokens = tokens->texts;
     num_tokens_ = static_cast<int64_t>(spec.tokens.size());
     std::unordered_set<std::string_view> seen;
     for (size_t id = 0; id < spec.tokens.size(); ++id) {
@@ -107,12 +103,11 @@ class TokenizerReader {
       }
     }
     if (Find("token_type") == nullptr) return Status::Ok();
-    const Result<const GgufArray*> types = Array("token_type", spec.tokens.size());
-    if (!types.ok()) return types.status();
-    if ((*types)->integers.size() != spec.tokens.size())
+    PACE_ASSIGN_OR_RETURN(const const GgufArray* types, Array("token_type", spec.tokens.size()));
+    if (types->integers.size() != spec.tokens.size())
       return Wrong("token_type", "must be integers");
     for (size_t id = 0; id < spec.tokens.size(); ++id) {
-      const int64_t type = (*types)->integers[id];
+      const int64_t type = types->integers[id];
       const bool is_special = type == kUnknown || type == kControl;
       if (!is_special && type != kUserDefined) continue;
       spec.added.push_back({.id = static_cast<TokenId>(id),
@@ -128,11 +123,10 @@ class TokenizerReader {
       return Wrong("pre", Concat("must be there: it names how words are cut; give --tokenizer ",
                                  "FILE, the model's tokenizer.json"));
     }
-    const Result<std::string> pre = file_.Text("tokenizer.ggml.pre");
-    if (!pre.ok()) return pre.status();
-    const GgufPreTokenizer* const known = FindGgufPreTokenizer(*pre);
+    PACE_ASSIGN_OR_RETURN(const std::string pre, file_.Text("tokenizer.ggml.pre"));
+    const GgufPreTokenizer* const known = FindGgufPreTokenizer(pre);
     if (known == nullptr) {
-      return Wrong(Concat("pre = ", Printable(*pre)),
+      return Wrong(Concat("pre = ", Printable(pre)),
                    Concat("is not known (", GgufPreTokenizerNames(),
                           "); give --tokenizer FILE, the model's tokenizer.json"));
     }
@@ -141,10 +135,9 @@ class TokenizerReader {
     spec.decoder = kByteLevelDecoder;
     spec.ignore_merges = known->ignore_merges;
     spec.add_bos = known->add_bos;
-    const Result<const GgufArray*> merges = Array("merges", 0);
-    if (!merges.ok()) return merges.status();
-    if ((*merges)->item_type != GgufType::kText) return Wrong("merges", "must be texts");
-    for (const std::string& merge : (*merges)->texts) {
+    PACE_ASSIGN_OR_RETURN(const const GgufArray* merges, Array("merges", 0));
+    if (merges->item_type != GgufType::kText) return Wrong("merges", "must be texts");
+    for (const std::string& merge : merges->texts) {
       const size_t space = merge.find(' ', 1);
       if (space == std::string::npos) {
         return Wrong("merges", Concat("'", Printable(merge), "' must be two tokens"));
@@ -155,9 +148,8 @@ class TokenizerReader {
   }
 
   Status ReadSentencePiece(TokenizerSpec& spec) const {
-    const Result<const GgufArray*> scores = Array("scores", spec.tokens.size());
-    if (!scores.ok()) return scores.status();
-    std::vector<float> values((*scores)->reals.begin(), (*scores)->reals.end());
+    PACE_ASSIGN_OR_RETURN(const const GgufArray* scores, Array("scores", spec.tokens.size()));
+    std::vector<float> values(scores->reals.begin(), scores->reals.end());
     if (values.size() != spec.tokens.size()) return Wrong("scores", "must be real numbers");
     for (const float value : values) {
       if (std::isnan(value)) return Wrong("scores", "must be numbers");
@@ -181,15 +173,14 @@ class TokenizerReader {
 Result<std::optional<TokenizerSpec>> GgufTokenizer(const GgufFile& file) {
   const std::string key = "tokenizer.ggml.model";
   if (!file.metadata().contains(key)) return std::optional<TokenizerSpec>();
-  const Result<std::string> model = file.Text(key);
-  if (!model.ok()) return model.status();
-  if (*model != "gpt2" && *model != "llama") {
-    return InvalidArgument(file.path(), ": metadata ", key, " = ", Printable(*model),
+  PACE_ASSIGN_OR_RETURN(const std::string model, file.Text(key));
+  if (model != "gpt2" && model != "llama") {
+    return InvalidArgument(file.path(), ": metadata ", key, " = ", Printable(model),
                            ": must be gpt2 or llama; give --tokenizer FILE, the model's ",
                            "tokenizer.json");
   }
   TokenizerSpec spec;
-  PACE_RETURN_IF_ERROR(TokenizerReader(file).Read(*model, spec));
+  PACE_RETURN_IF_ERROR(TokenizerReader(file).Read(model, spec));
   return std::optional<TokenizerSpec>(std::move(spec));
 }
 

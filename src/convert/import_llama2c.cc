@@ -97,27 +97,25 @@ Result<TokenizerSpec> Llama2cTokenizer(const Llama2cVocabulary& vocabulary) {
 }
 
 Result<ModelSource> OpenLlama2c(const std::string& path, const std::string& tokenizer) {
-  Result<Llama2cModel> model = ReadLlama2cModel(path);
-  if (!model.ok()) return model.status();
-  ModelSource source{.config = ConfigOf(model->config),
+  PACE_ASSIGN_OR_RETURN(Llama2cModel model, ReadLlama2cModel(path));
+  ModelSource source{.config = ConfigOf(model.config),
                      .texts = {},
-                     .num_tensors = static_cast<int64_t>(model->tensors.size()),
+                     .num_tensors = static_cast<int64_t>(model.tensors.size()),
                      .tensor = {}};
   PACE_RETURN_IF_ERROR(CheckModelConfig(source.config).At(path));
   if (!tokenizer.empty()) {
-    const Result<Llama2cVocabulary> vocabulary = ReadLlama2cVocabulary(tokenizer);
-    if (!vocabulary.ok()) return vocabulary.status();
-    if (static_cast<int64_t>(vocabulary->tokens.size()) != model->config.vocab_size) {
-      return InvalidArgument(tokenizer, ": ", vocabulary->tokens.size(), " tokens: the model has ",
-                             model->config.vocab_size);
+    PACE_ASSIGN_OR_RETURN(const Llama2cVocabulary vocabulary, ReadLlama2cVocabulary(tokenizer));
+    if (static_cast<int64_t>(vocabulary.tokens.size()) != model.config.vocab_size) {
+      return InvalidArgument(tokenizer, ": ", vocabulary.tokens.size(), " tokens: the model has ",
+                             model.config.vocab_size);
     }
-    const Result<TokenizerSpec> spec = Llama2cTokenizer(*vocabulary);
+    const Result<TokenizerSpec> spec = Llama2cTokenizer(vocabulary);
     if (!spec.ok()) return spec.status().At(tokenizer);
     Result<std::vector<FolderText>> texts = TokenizerFiles(*spec);
     if (!texts.ok()) return texts.status().At(tokenizer);
     source.texts = std::move(texts).value();
   }
-  const auto tensors = std::make_shared<std::vector<FloatTensor>>(std::move(model->tensors));
+  const auto tensors = std::make_shared<std::vector<FloatTensor>>(std::move(model.tensors));
   source.tensor = [tensors](int64_t index) -> Result<FloatTensor> {
     return std::move((*tensors)[static_cast<size_t>(index)]);
   };

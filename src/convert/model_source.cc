@@ -28,26 +28,22 @@ Status ReadIfThere(const std::filesystem::path& folder, std::string_view name,
   const std::filesystem::path path = folder / name;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return Status::Ok();
-  Result<std::string> text = ReadFile(path.string(), kMaxTextBytes);
-  if (!text.ok()) return text.status();
-  out.push_back({std::string(name), std::move(text).value()});
+  PACE_ASSIGN_OR_RETURN(std::string text, ReadFile(path.string(), kMaxTextBytes));
+  out.push_back({std::string(name), std::move(text)});
   return Status::Ok();
 }
 
 Result<WeightSet> SpoolWeights(const std::string& folder, const ModelSource& source,
                                const ModelFolderOptions& options) {
-  Result<TensorSpool> spool = TensorSpool::Create(folder);
-  if (!spool.ok()) return spool.status();
+  PACE_ASSIGN_OR_RETURN(TensorSpool spool, TensorSpool::Create(folder));
   for (int64_t i = 0; i < source.num_tensors; ++i) {
-    Result<FloatTensor> tensor = source.tensor(i);
-    if (!tensor.ok()) return tensor.status();
+    PACE_ASSIGN_OR_RETURN(FloatTensor tensor, source.tensor(i));
     PACE_RETURN_IF_ERROR(
-        spool->Add(tensor->name, std::move(tensor->shape), tensor->values, options.dtype));
+        spool.Add(tensor.name, std::move(tensor.shape), tensor.values, options.dtype));
     options.progress(i + 1, source.num_tensors);
   }
-  Result<SpooledTensors> tensors = spool->Finish();
-  if (!tensors.ok()) return tensors.status();
-  return WeightSet::Create(source.config, std::move(tensors->views), std::move(tensors->owner));
+  PACE_ASSIGN_OR_RETURN(SpooledTensors tensors, spool.Finish());
+  return WeightSet::Create(source.config, std::move(tensors.views), std::move(tensors.owner));
 }
 
 }  // namespace
@@ -58,37 +54,32 @@ Status CheckModelConfig(const ModelConfig& config) {
 
 Status WriteModelFolder(const std::string& target, const ModelSource& source,
                         const ModelFolderOptions& options) {
-  Result<AtomicFolder> folder = AtomicFolder::Create(target);
-  if (!folder.ok()) return folder.status();
-  const std::string path = folder->path().string();
-  const Result<WeightSet> weights = SpoolWeights(path, source, options);
-  if (!weights.ok()) return weights.status();
+  PACE_ASSIGN_OR_RETURN(AtomicFolder folder, AtomicFolder::Create(target));
+  const std::string path = folder.path().string();
+  PACE_ASSIGN_OR_RETURN(const WeightSet weights, SpoolWeights(path, source, options));
   PACE_RETURN_IF_ERROR(
-      SaveModel(path, source.config, *weights, options.dtype, options.max_shard_bytes));
+      SaveModel(path, source.config, weights, options.dtype, options.max_shard_bytes));
   for (const FolderText& text : source.texts) {
     const bool is_config = text.name == kConfigName;
     PACE_RETURN_IF_ERROR(
-        WriteWholeFile((folder->path() / text.name).string(),
+        WriteWholeFile((folder.path() / text.name).string(),
                        is_config ? WithStoredDtype(text.text, options.dtype) : text.text));
   }
-  return folder->Commit();
+  return folder.Commit();
 }
 
 Result<ModelSource> OpenModelFolder(const std::string& folder) {
-  const Result<ModelConfig> config = ReadModelConfig(folder);
-  if (!config.ok()) return config.status();
-  Result<WeightSet> loaded = WeightSet::Load(*config, folder);
-  if (!loaded.ok()) return loaded.status();
-  Result<std::vector<FolderText>> texts = ReadTokenizerFiles(folder);
-  if (!texts.ok()) return texts.status();
+  PACE_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(folder));
+  PACE_ASSIGN_OR_RETURN(WeightSet loaded, WeightSet::Load(config, folder));
+  PACE_ASSIGN_OR_RETURN(std::vector<FolderText> texts, ReadTokenizerFiles(folder));
   // They may say more than we write: how to sample, for one.
-  PACE_RETURN_IF_ERROR(ReadIfThere(folder, "generation_config.json", *texts));
-  PACE_RETURN_IF_ERROR(ReadIfThere(folder, kConfigName, *texts));
+  PACE_RETURN_IF_ERROR(ReadIfThere(folder, "generation_config.json", texts));
+  PACE_RETURN_IF_ERROR(ReadIfThere(folder, kConfigName, texts));
 
-  const auto weights = std::make_shared<const WeightSet>(std::move(loaded).value());
-  auto parameters = std::make_shared<const std::vector<Parameter>>(ParametersOf(*config));
-  ModelSource source{.config = *config,
-                     .texts = std::move(texts).value(),
+  const auto weights = std::make_shared<const WeightSet>(std::move(loaded));
+  auto parameters = std::make_shared<const std::vector<Parameter>>(ParametersOf(config));
+  ModelSource source{.config = config,
+                     .texts = std::move(texts),
                      .num_tensors = static_cast<int64_t>(parameters->size()),
                      .tensor = {}};
   source.tensor = [weights, parameters](int64_t index) -> Result<FloatTensor> {

@@ -5,8 +5,8 @@
 // breaks its rule. Its message is one line that names what, where, which rule
 // and what to do: "supply.threshold = -1: must be >= 0 (0 means on-policy)".
 //
-//   Result<Settings> settings = LoadSettings(path);
-//   if (!settings.ok()) return settings.status();
+//   PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings(path));
+//   PACE_RETURN_IF_ERROR(settings.Validate());
 //
 // Thread-safety: values, as safe as an int.
 #ifndef PACE_CORE_STATUS_H_
@@ -108,5 +108,16 @@ class [[nodiscard]] Result {
     ::pace::Status pace_status_ = (expression);  \
     if (!pace_status_.ok()) return pace_status_; \
   } while (false)
+
+// Declares or assigns: PACE_ASSIGN_OR_RETURN(const Table table, ReadTable(file)), or
+// PACE_ASSIGN_OR_RETURN(parts.table, ReadTable(file)).
+#define PACE_ASSIGN_OR_RETURN(target, ...) \
+  PACE_ASSIGN_OR_RETURN_(PACE_JOIN_(pace_result_, __LINE__), target, __VA_ARGS__)
+#define PACE_ASSIGN_OR_RETURN_(result, target, ...) \
+  auto result = (__VA_ARGS__);                      \
+  if (!result.ok()) return result.status();         \
+  target = std::move(result).value()
+#define PACE_JOIN_(a, b) PACE_JOIN_AGAIN_(a, b)
+#define PACE_JOIN_AGAIN_(a, b) a##b
 
 #endif  // PACE_CORE_STATUS_H_

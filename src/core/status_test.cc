@@ -21,6 +21,24 @@ TEST(StatusTest, CarriesOneLineAndItsPlace) {
   EXPECT_EQ(Half(4).value(), 2);
 }
 
+struct Halves {
+  int first = 0;
+  int second = 0;
+};
+
+Result<Halves> BothHalves(int a, int b) {
+  PACE_ASSIGN_OR_RETURN(const int first, Half(a));
+  Halves halves{.first = first};
+  PACE_ASSIGN_OR_RETURN(halves.second, Half(b));
+  return halves;
+}
+
+TEST(StatusTest, AssignOrReturnTakesTheValueOrLeavesWithTheError) {
+  EXPECT_EQ(BothHalves(2, 8).value().second, 4);
+  EXPECT_EQ(BothHalves(1, 8).status().message(), "value = 1: must be even");
+  EXPECT_EQ(BothHalves(2, 7).status().message(), "value = 7: must be even");
+}
+
 TEST(ConcatTest, PrintsDoublesThatReadBack) {
   EXPECT_EQ(Concat(0.1, " ", 1e300, " ", 3, " ", true, " ", PolicyVersion(7)),
             "0.1 1e+300 3 true 7");

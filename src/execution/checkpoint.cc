@@ -41,10 +41,9 @@ std::string FolderName(PolicyVersion step) {
 }
 
 Status WriteText(const fs::path& path, std::string_view text) {
-  Result<AtomicFile> file = AtomicFile::Create(path.string());
-  if (!file.ok()) return file.status();
-  PACE_RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
+  PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path.string()));
+  PACE_RETURN_IF_ERROR(file.Append(text));
+  return file.Commit();
 }
 
 Status FlushFolder(const fs::path& folder) {
@@ -102,9 +101,8 @@ Result<std::string> ListFiles(const fs::path& folder, FileSums sums) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (sums.contains(entry.path().filename().string())) continue;
-    const Result<FileSum> sum = SumOf(entry.path());
-    if (!sum.ok()) return sum.status();
-    sums.emplace(entry.path().filename().string(), *sum);
+    PACE_ASSIGN_OR_RETURN(const FileSum sum, SumOf(entry.path()));
+    sums.emplace(entry.path().filename().string(), sum);
   }
   if (error) return Unavailable(folder.string(), ": ", error.message());
   std::string out;
@@ -165,22 +163,20 @@ Status CheckFile(const fs::path& path, const FileSum& written) {
     return DataLoss(path.string(), ": has ", num_bytes, " bytes of ", written.num_bytes);
   }
   if (IsSummedWhenRead(path)) return Status::Ok();
-  const Result<FileSum> sum = SumOf(path);
-  if (!sum.ok()) return sum.status();
-  return *sum == written ? Status::Ok() : Damaged(path);
+  PACE_ASSIGN_OR_RETURN(const FileSum sum, SumOf(path));
+  return sum == written ? Status::Ok() : Damaged(path);
 }
 
 // What files.json lists, all as they were written, and no others that a loader would
 // read.
 Result<FileSums> CheckFiles(const fs::path& folder) {
   const fs::path path = folder / kList;
-  const Result<std::string> text = Read(path);
-  if (!text.ok()) return text.status();
-  const size_t end = text->rfind('\n', text->size() < 2 ? 0 : text->size() - 2);
+  PACE_ASSIGN_OR_RETURN(const std::string text, Read(path));
+  const size_t end = text.rfind('\n', text.size() < 2 ? 0 : text.size() - 2);
   const std::string_view list =
-      std::string_view(*text).substr(0, end == std::string::npos ? 0 : end + 1);
+      std::string_view(text).substr(0, end == std::string::npos ? 0 : end + 1);
   const FileSum own = {static_cast<int64_t>(list.size()), Crc32c(list)};
-  if (list.empty() || text->substr(list.size()) != ListLine("list", std::string(kList), own)) {
+  if (list.empty() || text.substr(list.size()) != ListLine("list", std::string(kList), own)) {
     return DataLoss(path.string(), ": is damaged (its last line does not fit the others)");
   }
   FileSums listed;
@@ -210,26 +206,23 @@ Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy
                   const LearnerState& learner, const WeightSet* served) {
   PACE_RETURN_IF_ERROR(SaveLearnerState(folder.string(), policy, learner));
   if (served != nullptr) {
-    const Result<WeightSet> on_host = ToHost(policy.config, *served);
-    if (!on_host.ok()) return on_host.status();
+    PACE_ASSIGN_OR_RETURN(const WeightSet on_host, ToHost(policy.config, *served));
     PACE_RETURN_IF_ERROR(
-        WriteSafetensors((folder / "served.safetensors").string(), on_host->views(), {}));
+        WriteSafetensors((folder / "served.safetensors").string(), on_host.views(), {}));
   }
   PACE_RETURN_IF_ERROR(WriteText(folder / kCoordinator, ToJson(run.coordinator)));
   FileSums sums;
-  const Result<FileSum> groups = WriteGroups((folder / kGroups).string(), run.groups);
-  if (!groups.ok()) return groups.status();
-  sums.emplace(kGroups, *groups);
-  const Result<FileSum> in_flight = WriteInFlight((folder / kInFlight).string(), run.in_flight);
-  if (!in_flight.ok()) return in_flight.status();
-  sums.emplace(kInFlight, *in_flight);
+  PACE_ASSIGN_OR_RETURN(const FileSum groups, WriteGroups((folder / kGroups).string(), run.groups));
+  sums.emplace(kGroups, groups);
+  PACE_ASSIGN_OR_RETURN(const FileSum in_flight,
+                        WriteInFlight((folder / kInFlight).string(), run.in_flight));
+  sums.emplace(kInFlight, in_flight);
   PACE_RETURN_IF_ERROR(WriteText(folder / "run.json", RunToJson(run)));
   if (!run.settings.empty()) {
     PACE_RETURN_IF_ERROR(WriteText(folder / kSettings, run.settings));
   }
-  const Result<std::string> list = ListFiles(folder, std::move(sums));
-  if (!list.ok()) return list.status();
-  return WriteText(folder / kList, *list);
+  PACE_ASSIGN_OR_RETURN(const std::string list, ListFiles(folder, std::move(sums)));
+  return WriteText(folder / kList, list);
 }
 
 // By the step in their names.
@@ -260,11 +253,10 @@ void RemoveOld(const fs::path& checkpoints, int64_t keep) {
 
 // Whether the tensors can be loaded, by the config that lies beside them.
 Status CheckTensors(const fs::path& folder, bool has_served) {
-  const Result<ModelConfig> config = ReadModelConfig(folder.string());
-  if (!config.ok()) return config.status();
-  PACE_RETURN_IF_ERROR(WeightSet::Load(*config, folder.string()).status());
+  PACE_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(folder.string()));
+  PACE_RETURN_IF_ERROR(WeightSet::Load(config, folder.string()).status());
   if (has_served) {
-    PACE_RETURN_IF_ERROR(LoadServedWeights(*config, folder.string()).status());
+    PACE_RETURN_IF_ERROR(LoadServedWeights(config, folder.string()).status());
   }
   return SafetensorsFile::Open((folder / "optimizer.safetensors").string()).status();
 }
@@ -275,15 +267,13 @@ Status ReadResponses(const fs::path& folder, const FileSums& listed, const std::
                      std::vector<Group>& groups, const Binary& read, const FromJson& from_json) {
   const fs::path path = folder / name;
   if (const auto written = listed.find(name); written != listed.end()) {
-    const Result<FileSum> sum = read(path.string(), groups);
-    if (!sum.ok()) return sum.status();
-    return *sum == written->second ? Status::Ok() : Damaged(path);
+    PACE_ASSIGN_OR_RETURN(const FileSum sum, read(path.string(), groups));
+    return sum == written->second ? Status::Ok() : Damaged(path);
   }
   const fs::path lines = fs::path(path).replace_extension(".jsonl");
   if (!listed.contains(lines.filename().string())) return NotFound(path.string(), ": is missing");
-  const Result<std::string> text = Read(lines);
-  if (!text.ok()) return text.status();
-  return ForLines(*text, lines, [&](std::string_view line) {
+  PACE_ASSIGN_OR_RETURN(const std::string text, Read(lines));
+  return ForLines(text, lines, [&](std::string_view line) {
     Result<Group> group = from_json(line);
     if (group.ok()) groups.push_back(std::move(group).value());
     return group.status();
@@ -292,30 +282,23 @@ Status ReadResponses(const fs::path& folder, const FileSums& listed, const std::
 
 Result<CoordinatorSnapshot> ReadCoordinator(const fs::path& folder) {
   const fs::path path = folder / kCoordinator;
-  const Result<std::string> text = Read(path);
-  if (!text.ok()) return text.status();
-  return SnapshotFromJson(*text, path.string());
+  PACE_ASSIGN_OR_RETURN(const std::string text, Read(path));
+  return SnapshotFromJson(text, path.string());
 }
 
 Result<RunCheckpoint> ReadParts(const fs::path& folder) {
-  const Result<FileSums> listed = CheckFiles(folder);
-  if (!listed.ok()) return listed.status();
+  PACE_ASSIGN_OR_RETURN(const FileSums listed, CheckFiles(folder));
   RunCheckpoint run;
-  const Result<std::string> text = Read(folder / "run.json");
-  if (!text.ok()) return text.status();
-  PACE_RETURN_IF_ERROR(RunFromJson(*text, run).At((folder / "run.json").string()));
-  Result<CoordinatorSnapshot> snapshot = ReadCoordinator(folder);
-  if (!snapshot.ok()) return snapshot.status();
-  run.coordinator = std::move(snapshot).value();
+  PACE_ASSIGN_OR_RETURN(const std::string text, Read(folder / "run.json"));
+  PACE_RETURN_IF_ERROR(RunFromJson(text, run).At((folder / "run.json").string()));
+  PACE_ASSIGN_OR_RETURN(run.coordinator, ReadCoordinator(folder));
   for (PooledGroup& group : run.coordinator.pool) group.summary.members = group.members;
   PACE_RETURN_IF_ERROR(
-      ReadResponses(folder, *listed, kGroups, run.groups, ReadGroups, GroupFromJson));
+      ReadResponses(folder, listed, kGroups, run.groups, ReadGroups, GroupFromJson));
   PACE_RETURN_IF_ERROR(
-      ReadResponses(folder, *listed, kInFlight, run.in_flight, ReadInFlight, InFlightFromJson));
-  if (listed->contains(kSettings)) {
-    Result<std::string> settings = Read(folder / kSettings);
-    if (!settings.ok()) return settings.status();
-    run.settings = std::move(settings).value();
+      ReadResponses(folder, listed, kInFlight, run.in_flight, ReadInFlight, InFlightFromJson));
+  if (listed.contains(kSettings)) {
+    PACE_ASSIGN_OR_RETURN(run.settings, Read(folder / kSettings));
   }
   PACE_RETURN_IF_ERROR(CheckAgreement(run).At(folder.string()));
   PACE_RETURN_IF_ERROR(CheckTensors(folder, run.served != run.step));
@@ -396,13 +379,12 @@ Result<std::optional<LoadedCheckpoint>> FindCheckpoint(
 
 Result<LoadedCheckpoint> LoadNewestCheckpoint(const std::string& checkpoints,
                                               const std::function<void(std::string)>& note) {
-  Result<std::optional<LoadedCheckpoint>> found =
-      FindCheckpoint(checkpoints, ResumeFrom::kNewest, note);
-  if (!found.ok()) return found.status();
-  if (!found->has_value()) {
+  PACE_ASSIGN_OR_RETURN(std::optional<LoadedCheckpoint> found,
+                        FindCheckpoint(checkpoints, ResumeFrom::kNewest, note));
+  if (!found.has_value()) {
     return NotFound(checkpoints, ": holds no whole checkpoint to resume from");
   }
-  return **std::move(found);
+  return *std::move(found);
 }
 
 std::string NewestCheckpointFolder(const std::string& checkpoints) {

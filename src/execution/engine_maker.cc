@@ -71,14 +71,14 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
   options.score_moment = use.score_moment;
   PACE_RETURN_IF_ERROR(options.Validate().At("engine"));
   const bool on_gpu = settings.policy.device == PolicyDevice::kCuda;
-  Result<std::unique_ptr<Decoder>> decoder = CreateDecoder(
-      on_gpu ? DeviceKind::kCuda : DeviceKind::kCpu, policy.config,
-      {.dtype = dtype,
-       .num_blocks = num_blocks,
-       .num_threads = settings.engine.threads,
-       .keep_states = use.score_moment == ScoreMoment::kEnd && KeepsStates(settings)});
-  if (!decoder.ok()) return decoder.status();
-  return std::make_unique<EngineCore>(std::move(decoder).value(), policy.tokenizer, options);
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
+                        CreateDecoder(on_gpu ? DeviceKind::kCuda : DeviceKind::kCpu, policy.config,
+                                      {.dtype = dtype,
+                                       .num_blocks = num_blocks,
+                                       .num_threads = settings.engine.threads,
+                                       .keep_states = use.score_moment == ScoreMoment::kEnd &&
+                                                      KeepsStates(settings)}));
+  return std::make_unique<EngineCore>(std::move(decoder), policy.tokenizer, options);
 }
 
 }  // namespace pace

@@ -121,26 +121,20 @@ Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& poli
                                                 .turns = {},
                                                 .executor = std::move(executor),
                                                 .engine = {}});
-  Result<std::vector<Benchmark>> benchmarks = LoadBenchmarks(settings.task);
-  if (!benchmarks.ok()) return benchmarks.status();
-  state->benchmarks = std::move(benchmarks).value();
+  PACE_ASSIGN_OR_RETURN(state->benchmarks, LoadBenchmarks(settings.task));
   const auto most = static_cast<size_t>(settings.evaluation.max_problems);
   for (Benchmark& benchmark : state->benchmarks) {
     if (most > 0 && benchmark.problems.size() > most) benchmark.problems.resize(most);
   }
-  Result<PromptRenderer> renderer = MakeRenderer(settings, policy);
-  if (!renderer.ok()) return renderer.status();
-  Result<std::optional<TurnRules>> turns = MakeTurnRules(settings, policy, *renderer);
-  if (!turns.ok()) return turns.status();
-  PACE_CHECK(turns->has_value() == (state->executor != nullptr), "tools without a executor");
-  state->turns = std::move(turns).value();
-  state->renderer.emplace(std::move(renderer).value());
+  PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy));
+  PACE_ASSIGN_OR_RETURN(std::optional<TurnRules> turns, MakeTurnRules(settings, policy, renderer));
+  PACE_CHECK(turns.has_value() == (state->executor != nullptr), "tools without a executor");
+  state->turns = std::move(turns);
+  state->renderer.emplace(std::move(renderer));
   Settings plain = settings;
   plain.engine.sync = SyncRule::kKeep;
   plain.engine.slots = 0;
-  Result<std::unique_ptr<EngineCore>> engine = MakeEngine(plain, policy);
-  if (!engine.ok()) return engine.status();
-  state->engine = std::move(engine).value();
+  PACE_ASSIGN_OR_RETURN(state->engine, MakeEngine(plain, policy));
   return Evaluator(std::move(state));
 }
 
@@ -154,13 +148,12 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
   const EvaluationOptions& options = settings.evaluation;
   const int64_t first = next_group;
   for (size_t i = 0; i < benchmark.problems.size(); ++i) {
-    Result<std::vector<TokenId>> tokens = renderer->Render(benchmark.problems[i]);
-    if (!tokens.ok()) return tokens.status();
+    PACE_ASSIGN_OR_RETURN(std::vector<TokenId> tokens, renderer->Render(benchmark.problems[i]));
     GroupRequest request;
     request.group = GroupId(next_group++);
     request.prompt = PromptIndex(static_cast<int64_t>(i));
     request.seed = seed;
-    request.prompt_tokens = std::move(tokens).value();
+    request.prompt_tokens = std::move(tokens);
     request.num_responses = options.num_responses;
     request.sampling = {.temperature = options.temperature, .top_p = options.top_p};
     request.stop = {.max_tokens = settings.generation.max_tokens,
@@ -196,10 +189,9 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
       tally(ended);
       continue;
     }
-    Result<StepReport> report = engine->Step();
-    if (!report.ok()) return report.status();
-    tally(report->finished);
-    resting.insert(resting.end(), report->rested.begin(), report->rested.end());
+    PACE_ASSIGN_OR_RETURN(StepReport report, engine->Step());
+    tally(report.finished);
+    resting.insert(resting.end(), report.rested.begin(), report.rested.end());
   }
   BenchmarkScore score = Summarise(benchmark, tallies, options.num_responses);
   const auto responses = static_cast<double>(score.num_problems * score.num_responses);
@@ -276,10 +268,9 @@ Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& re
     if (!replies[i]->ok()) return replies[i]->status();
     const ToolReply& reply = **replies[i];
     record += RecordOf(reply, reply.time);
-    const auto tokens = turns->ReplyOf(*engine->Peek(id), reply.text);
-    if (!tokens.ok()) return tokens.status();
-    if (tokens->has_value()) {
-      PACE_RETURN_IF_ERROR(engine->Continue(id, **tokens));
+    PACE_ASSIGN_OR_RETURN(const auto tokens, turns->ReplyOf(*engine->Peek(id), reply.text));
+    if (tokens.has_value()) {
+      PACE_RETURN_IF_ERROR(engine->Continue(id, *tokens));
     } else {
       finished.push_back(engine->EndRest(id));
     }
@@ -291,9 +282,9 @@ Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,
                                                    const Progress& progress,
                                                    const ResponseSink& sink) {
   EngineCore& engine = *state_->engine;
-  const Result<std::shared_ptr<const DecoderWeights>> prepared = engine.decoder().Prepare(weights);
-  if (!prepared.ok()) return prepared.status();
-  PACE_RETURN_IF_ERROR(engine.Sync(PolicyVersion(state_->num_runs++), *prepared));
+  PACE_ASSIGN_OR_RETURN(const std::shared_ptr<const DecoderWeights> prepared,
+                        engine.decoder().Prepare(weights));
+  PACE_RETURN_IF_ERROR(engine.Sync(PolicyVersion(state_->num_runs++), prepared));
   int64_t total = 0;
   for (const Benchmark& benchmark : state_->benchmarks) {
     total +=
@@ -306,10 +297,9 @@ Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,
   };
   std::vector<BenchmarkScore> scores;
   for (size_t i = 0; i < state_->benchmarks.size(); ++i) {
-    Result<BenchmarkScore> score =
-        state_->RunOne(state_->benchmarks[i], kEvaluationSeed + i, step, sink);
-    if (!score.ok()) return score.status();
-    scores.push_back(std::move(score).value());
+    PACE_ASSIGN_OR_RETURN(BenchmarkScore score,
+                          state_->RunOne(state_->benchmarks[i], kEvaluationSeed + i, step, sink));
+    scores.push_back(std::move(score));
   }
   return scores;
 }

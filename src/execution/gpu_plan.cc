@@ -137,11 +137,10 @@ GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num
 
 Status PrepareGpu(const Settings& settings, const ModelConfig& config) {
   if (settings.policy.device != PolicyDevice::kCuda) return Status::Ok();
-  const Result<CudaDevice> device = FindCudaDevice();
-  if (!device.ok()) return device.status();
+  PACE_ASSIGN_OR_RETURN(const CudaDevice device, FindCudaDevice());
   const GpuPlan plan = PlanGpu(settings, config, settings.engine.count);
-  PACE_RETURN_IF_ERROR(plan.Check(device->memory_bytes));
-  return LimitTrainingMemory(plan.TrainingLimit(device->memory_bytes));
+  PACE_RETURN_IF_ERROR(plan.Check(device.memory_bytes));
+  return LimitTrainingMemory(plan.TrainingLimit(device.memory_bytes));
 }
 
 }  // namespace pace

@@ -21,17 +21,17 @@ Result<ResumedGroup> ResumeGroup(GroupInFlight group, const TrajectoryStore& sto
                                  const PromptSource& prompt_source, int64_t attempt) {
   const GroupTrajectories* const known = store.Find(group.group);
   if (known == nullptr) return DataLoss("group ", group.group.value(), ": has no record");
-  Result<GroupRequest> request = prompt_source.RequestFor(group.group, known->prompt, attempt);
-  if (!request.ok()) return request.status();
-  request->members = std::move(group.members);
-  request->resumed = std::move(group.responses);
-  return ResumedGroup{.worker = known->worker, .request = std::move(request).value()};
+  PACE_ASSIGN_OR_RETURN(GroupRequest request,
+                        prompt_source.RequestFor(group.group, known->prompt, attempt));
+  request.members = std::move(group.members);
+  request.resumed = std::move(group.responses);
+  return ResumedGroup{.worker = known->worker, .request = std::move(request)};
 }
 
 Result<WeightSet> LoadServedWeights(const ModelConfig& config, const std::string& folder) {
-  Result<SafetensorsFile> file = SafetensorsFile::Open(folder + "/served.safetensors");
-  if (!file.ok()) return file.status();
-  const auto held = std::make_shared<const SafetensorsFile>(std::move(file).value());
+  PACE_ASSIGN_OR_RETURN(SafetensorsFile file,
+                        SafetensorsFile::Open(folder + "/served.safetensors"));
+  const auto held = std::make_shared<const SafetensorsFile>(std::move(file));
   return WeightSet::Create(config, TensorViews(held->tensors()), held);
 }
 

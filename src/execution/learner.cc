@@ -78,25 +78,22 @@ Learner::Learner(const Settings& settings, const Policy& policy, std::unique_ptr
       initial_checksum_(initial_checksum) {}
 
 Result<std::unique_ptr<Learner>> Learner::Create(const Settings& settings, const Policy& policy) {
-  const Result<TrainerOptions> options = TrainerOptionsOf(settings);
-  if (!options.ok()) return options.status();
-  Result<TrainingNetwork> network =
-      TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings));
-  if (!network.ok()) return network.status();
+  PACE_ASSIGN_OR_RETURN(const TrainerOptions options, TrainerOptionsOf(settings));
+  PACE_ASSIGN_OR_RETURN(
+      TrainingNetwork network,
+      TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings)));
   std::optional<TrainingNetwork> initial;
   std::optional<uint32_t> checksum;
-  if (options->kl.active()) {
-    Result<TrainingNetwork> made =
-        TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings));
-    if (!made.ok()) return made.status();
-    initial.emplace(std::move(*made));
+  if (options.kl.active()) {
+    PACE_ASSIGN_OR_RETURN(
+        TrainingNetwork made,
+        TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings)));
+    initial.emplace(std::move(made));
     checksum = ChecksumOf(policy.weights);
   }
-  Result<std::unique_ptr<Trainer>> trainer =
-      Trainer::Create(std::move(*network), *options, std::move(initial));
-  if (!trainer.ok()) return trainer.status();
-  return std::unique_ptr<Learner>(
-      new Learner(settings, policy, std::move(trainer).value(), checksum));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                        Trainer::Create(std::move(network), options, std::move(initial)));
+  return std::unique_ptr<Learner>(new Learner(settings, policy, std::move(trainer), checksum));
 }
 
 Result<MetricList> Learner::Train(PolicyVersion step, const std::vector<TrainSequence>& sequences) {
@@ -161,22 +158,20 @@ Status SaveLearnerState(const std::string& folder, const Policy& policy,
 }
 
 Status Learner::Restore(const std::string& folder) {
-  const Result<WeightSet> weights = WeightSet::Load(policy_.config, folder);
-  if (!weights.ok()) return weights.status();
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(folder + "/optimizer.safetensors");
-  if (!file.ok()) return file.status();
-  const std::optional<uint32_t> began_at = MetadataNumber<uint32_t>(*file, kInitialKey);
+  PACE_ASSIGN_OR_RETURN(const WeightSet weights, WeightSet::Load(policy_.config, folder));
+  PACE_ASSIGN_OR_RETURN(const SafetensorsFile file,
+                        SafetensorsFile::Open(folder + "/optimizer.safetensors"));
+  const std::optional<uint32_t> began_at = MetadataNumber<uint32_t>(file, kInitialKey);
   if (initial_checksum_.has_value() && began_at.has_value() && began_at != initial_checksum_) {
     return InvalidArgument("policy.model = ", settings_.policy.model,
                            ": is not the model that the run began with, and its KL penalty is the "
                            "distance from that one (put it back)");
   }
-  const Result<TrainerState> state = ReadTrainerState(*file);
-  if (!state.ok()) return state.status();
-  PACE_RETURN_IF_ERROR(trainer_->Restore(*state).At(file->path()));
+  PACE_ASSIGN_OR_RETURN(const TrainerState state, ReadTrainerState(file));
+  PACE_RETURN_IF_ERROR(trainer_->Restore(state).At(file.path()));
   const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : trainer_->network().parameters()) {
-    const std::vector<float> floats = weights->Floats(name);
+    const std::vector<float> floats = weights.Floats(name);
     at::Tensor(parameter).detach().copy_(at::tensor(floats).view(parameter.sizes()));
   }
   return Status::Ok();

@@ -51,28 +51,22 @@ Result<std::optional<ChatTemplate>> LoadTemplate(const std::string& folder) {
 }
 
 Result<Policy> LoadFolder(const std::string& folder) {
-  Result<ModelConfig> config = ReadModelConfig(folder);
-  if (!config.ok()) return config.status();
-  Result<WeightSet> weights = WeightSet::Load(*config, folder);
-  if (!weights.ok()) return weights.status();
-  PACE_RETURN_IF_ERROR(CheckFinite(*weights).At(folder));
-  Result<Tokenizer> tokenizer = Tokenizer::Load(folder);
-  if (!tokenizer.ok()) return tokenizer.status();
-  Policy policy{.config = std::move(config).value(),
-                .weights = std::move(weights).value(),
-                .tokenizer = std::move(tokenizer).value(),
+  PACE_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(folder));
+  PACE_ASSIGN_OR_RETURN(WeightSet weights, WeightSet::Load(config, folder));
+  PACE_RETURN_IF_ERROR(CheckFinite(weights).At(folder));
+  PACE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Load(folder));
+  Policy policy{.config = std::move(config),
+                .weights = std::move(weights),
+                .tokenizer = std::move(tokenizer),
                 .chat_template = std::nullopt,
                 .texts = {}};
   for (const std::string_view name : kTextFiles) {
     const std::string path = folder + "/" + std::string(name);
     if (!MayExist(path)) continue;
-    Result<std::string> text = ReadFile(path, kMaxTextBytes);
-    if (!text.ok()) return text.status();
-    policy.texts.emplace(name, std::move(text).value());
+    PACE_ASSIGN_OR_RETURN(std::string text, ReadFile(path, kMaxTextBytes));
+    policy.texts.emplace(name, std::move(text));
   }
-  Result<std::optional<ChatTemplate>> chat = LoadTemplate(folder);
-  if (!chat.ok()) return chat.status();
-  policy.chat_template = std::move(chat).value();
+  PACE_ASSIGN_OR_RETURN(policy.chat_template, LoadTemplate(folder));
   return policy;
 }
 
@@ -89,17 +83,14 @@ struct Characters {
 Result<Characters> MakeCharacters(CharacterSet set) {
   const bool tools = set == CharacterSet::kTools;
   const std::string json = tools ? ToolTokenizerJson() : CharacterTokenizerJson();
-  Result<Tokenizer> tokenizer = Tokenizer::Parse(json);
-  if (!tokenizer.ok()) return tokenizer.status();
-  Characters made{.tokenizer = std::move(tokenizer).value()};
+  PACE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Parse(json));
+  Characters made{.tokenizer = std::move(tokenizer)};
   made.texts.emplace("tokenizer.json", json);
   made.num_tokens = tools ? kNumToolTokens : kNumCharacterTokens;
   made.pad = tools ? kToolPadTokenId : kPadTokenId;
   made.end = tools ? kToolEndTokenId : kEndTokenId;
   if (!tools) return made;
-  Result<ChatTemplate> chat = ChatTemplate::Parse(kToolChatTemplate);
-  if (!chat.ok()) return chat.status();
-  made.chat_template = std::move(chat).value();
+  PACE_ASSIGN_OR_RETURN(made.chat_template, ChatTemplate::Parse(kToolChatTemplate));
   made.texts.emplace("chat_template.jinja", kToolChatTemplate);
   return made;
 }
@@ -108,20 +99,16 @@ Result<Policy> LoadTiny(std::string_view name, const TinyModelFiles& files, Char
   if (files.weights.empty()) {
     return NotFound("policy.model = ", name, ": this build of pace has no model inside");
   }
-  Result<ModelConfig> config = ParseModelConfig(files.config);
-  if (!config.ok()) return config.status();
-  Result<SafetensorsContents> contents = ParseSafetensors(files.weights);
-  if (!contents.ok()) return contents.status();
-  Result<WeightSet> weights =
-      WeightSet::Create(*config, std::move(contents).value().tensors, nullptr);
-  if (!weights.ok()) return weights.status();
-  Result<Characters> characters = MakeCharacters(set);
-  if (!characters.ok()) return characters.status();
-  return Policy{.config = std::move(config).value(),
-                .weights = std::move(weights).value(),
-                .tokenizer = std::move(characters->tokenizer),
-                .chat_template = std::move(characters->chat_template),
-                .texts = std::move(characters->texts)};
+  PACE_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(files.config));
+  PACE_ASSIGN_OR_RETURN(SafetensorsContents contents, ParseSafetensors(files.weights));
+  PACE_ASSIGN_OR_RETURN(WeightSet weights,
+                        WeightSet::Create(config, std::move(contents).tensors, nullptr));
+  PACE_ASSIGN_OR_RETURN(Characters characters, MakeCharacters(set));
+  return Policy{.config = std::move(config),
+                .weights = std::move(weights),
+                .tokenizer = std::move(characters.tokenizer),
+                .chat_template = std::move(characters.chat_template),
+                .texts = std::move(characters.texts)};
 }
 
 }  // namespace
@@ -137,11 +124,10 @@ Result<Policy> LoadPolicy(const PolicyOptions& options) {
 }
 
 Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed, CharacterSet set) {
-  Result<Characters> characters = MakeCharacters(set);
-  if (!characters.ok()) return characters.status();
+  PACE_ASSIGN_OR_RETURN(Characters characters, MakeCharacters(set));
   ModelConfig config;
   config.architecture = shape.num_experts > 0 ? Architecture::kQwen3Moe : Architecture::kQwen3;
-  config.vocab_size = characters->num_tokens;
+  config.vocab_size = characters.num_tokens;
   config.hidden_size = shape.hidden;
   config.intermediate_size = shape.ffn;
   config.num_layers = shape.num_layers;
@@ -152,8 +138,8 @@ Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed, Char
   config.rope.theta = 1e4;
   config.tied = shape.tied_embeddings;
   config.qk_norm = true;
-  config.pad = characters->pad;
-  config.eos = {characters->end};
+  config.pad = characters.pad;
+  config.eos = {characters.end};
   if (shape.num_experts > 0) {
     config.moe = MoeConfig{.num_experts = shape.num_experts,
                            .num_experts_per_token = shape.experts_per_token,
@@ -167,9 +153,9 @@ Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed, Char
   if (!checked.ok()) return checked.status().At("model");
   return Policy{.config = config,
                 .weights = RandomWeights(config, seed, kNewScale),
-                .tokenizer = std::move(characters->tokenizer),
-                .chat_template = std::move(characters->chat_template),
-                .texts = std::move(characters->texts)};
+                .tokenizer = std::move(characters.tokenizer),
+                .chat_template = std::move(characters.chat_template),
+                .texts = std::move(characters.texts)};
 }
 
 Status SavePolicy(const std::string& folder, const Policy& policy, const WeightSet& weights,

@@ -50,31 +50,28 @@ Verification VerifyResponse(const Problem& problem, const PartialResponse& respo
 }
 
 Result<PromptSource> PromptSource::Create(const Settings& settings, const Policy& policy) {
-  Result<PromptRenderer> renderer = MakeRenderer(settings, policy);
-  if (!renderer.ok()) return renderer.status();
-  Result<TrainingProblems> problems =
-      MakeTrainingProblems(settings.task, *renderer, static_cast<uint64_t>(settings.run.seed));
-  if (!problems.ok()) return problems.status();
+  PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy));
+  PACE_ASSIGN_OR_RETURN(
+      TrainingProblems problems,
+      MakeTrainingProblems(settings.task, renderer, static_cast<uint64_t>(settings.run.seed)));
   if (policy.config.eos.empty()) {
     return InvalidArgument("policy.model = ", settings.policy.model,
                            ": names no end-of-text token (eos_token_id in config.json or "
                            "generation_config.json)");
   }
-  Result<std::optional<TurnRules>> turns = MakeTurnRules(settings, policy, *renderer);
-  if (!turns.ok()) return turns.status();
-  return PromptSource(settings, std::move(renderer).value(), problems->source, policy.config.eos,
-                      std::move(turns).value());
+  PACE_ASSIGN_OR_RETURN(std::optional<TurnRules> turns, MakeTurnRules(settings, policy, renderer));
+  return PromptSource(settings, std::move(renderer), problems.source, policy.config.eos,
+                      std::move(turns));
 }
 
 Result<GroupRequest> PromptSource::RequestFor(GroupId group, PromptIndex prompt,
                                               int64_t attempt) const {
-  Result<std::vector<TokenId>> tokens = renderer_.Render(source_->At(prompt));
-  if (!tokens.ok()) return tokens.status();
+  PACE_ASSIGN_OR_RETURN(std::vector<TokenId> tokens, renderer_.Render(source_->At(prompt)));
   GroupRequest request;
   request.group = group;
   request.prompt = prompt;
   request.seed = SeedOf(static_cast<uint64_t>(settings_.run.seed), attempt);
-  request.prompt_tokens = std::move(tokens).value();
+  request.prompt_tokens = std::move(tokens);
   request.num_responses = settings_.NumMembers();
   if (settings_.train.WantsGreedyResponse()) request.greedy_member = request.num_responses - 1;
   request.sampling = TrainingSampling(settings_);

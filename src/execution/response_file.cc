@@ -30,9 +30,8 @@ void Put(std::string& out, T value) {
 class RecordWriter {
  public:
   static Result<RecordWriter> Create(const std::string& path, uint32_t kind) {
-    Result<AtomicFile> file = AtomicFile::Create(path);
-    if (!file.ok()) return file.status();
-    RecordWriter writer(std::move(file).value());
+    PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+    RecordWriter writer(std::move(file));
     writer.buffer_ = kMagic;
     Put(writer.buffer_, kFormat);
     Put(writer.buffer_, kind);
@@ -94,27 +93,24 @@ class RecordReader {
     if (std::string_view(magic, sizeof(magic)) != kMagic) {
       return DataLoss(path, ": is no file of responses");
     }
-    const Result<uint32_t> format = reader.Take<uint32_t>();
-    if (!format.ok()) return format.status();
-    if (*format != kFormat) {
-      return DataLoss(path, ": format ", *format, ": written by another version of pace");
+    PACE_ASSIGN_OR_RETURN(const uint32_t format, reader.Take<uint32_t>());
+    if (format != kFormat) {
+      return DataLoss(path, ": format ", format, ": written by another version of pace");
     }
-    const Result<uint32_t> found = reader.Take<uint32_t>();
-    if (!found.ok()) return found.status();
-    if (*found != kind) return DataLoss(path, ": kind ", *found, ": must be ", kind);
+    PACE_ASSIGN_OR_RETURN(const uint32_t found, reader.Take<uint32_t>());
+    if (found != kind) return DataLoss(path, ": kind ", found, ": must be ", kind);
     return reader;
   }
 
   // The next record, valid until the next call; none behind the last.
   Result<std::optional<std::string_view>> Next() {
-    const Result<uint64_t> length = Take<uint64_t>();
-    if (!length.ok()) return length.status();
-    if (*length == 0) {
+    PACE_ASSIGN_OR_RETURN(const uint64_t length, Take<uint64_t>());
+    if (length == 0) {
       PACE_RETURN_IF_ERROR(ReadTrailer());
       return std::optional<std::string_view>();
     }
-    if (*length > left_) return DataLoss(Place(), ": is cut off");
-    buffer_.resize(static_cast<size_t>(*length));
+    if (length > left_) return DataLoss(Place(), ": is cut off");
+    buffer_.resize(static_cast<size_t>(length));
     PACE_RETURN_IF_ERROR(Fill(buffer_.data(), buffer_.size()));
     ++num_records_;
     return std::optional<std::string_view>(buffer_);
@@ -153,15 +149,13 @@ class RecordReader {
   }
 
   Status ReadTrailer() {
-    const Result<uint64_t> count = Take<uint64_t>();
-    if (!count.ok()) return count.status();
+    PACE_ASSIGN_OR_RETURN(const uint64_t count, Take<uint64_t>());
     const uint32_t expected = sum_.crc32c;
-    const Result<uint32_t> written = Take<uint32_t>();
-    if (!written.ok()) return written.status();
-    if (*count != num_records_) {
-      return DataLoss(path_, ": has ", num_records_, " records of ", *count);
+    PACE_ASSIGN_OR_RETURN(const uint32_t written, Take<uint32_t>());
+    if (count != num_records_) {
+      return DataLoss(path_, ": has ", num_records_, " records of ", count);
     }
-    if (*written != expected) {
+    if (written != expected) {
       return DataLoss(path_, ": is damaged (its checksum is not the one written)");
     }
     return left_ == 0 ? Status::Ok() : DataLoss(path_, ": ", left_, " bytes too many");
@@ -177,22 +171,19 @@ class RecordReader {
 
 template <typename Group>
 Result<FileSum> Write(const std::string& path, uint32_t kind, std::span<const Group> groups) {
-  Result<RecordWriter> writer = RecordWriter::Create(path, kind);
-  if (!writer.ok()) return writer.status();
-  for (const Group& group : groups) PACE_RETURN_IF_ERROR(writer->Add(group));
-  return writer->Finish();
+  PACE_ASSIGN_OR_RETURN(RecordWriter writer, RecordWriter::Create(path, kind));
+  for (const Group& group : groups) PACE_RETURN_IF_ERROR(writer.Add(group));
+  return writer.Finish();
 }
 
 template <typename Group>
 Result<FileSum> Read(const std::string& path, uint32_t kind, std::vector<Group>& groups) {
-  Result<RecordReader> reader = RecordReader::Open(path, kind);
-  if (!reader.ok()) return reader.status();
+  PACE_ASSIGN_OR_RETURN(RecordReader reader, RecordReader::Open(path, kind));
   while (true) {
-    const Result<std::optional<std::string_view>> record = reader->Next();
-    if (!record.ok()) return record.status();
-    if (!record->has_value()) return reader->sum();
+    PACE_ASSIGN_OR_RETURN(const std::optional<std::string_view> record, reader.Next());
+    if (!record.has_value()) return reader.sum();
     Group group;
-    PACE_RETURN_IF_ERROR(ReadRecord(**record, group).At(reader->Place()));
+    PACE_RETURN_IF_ERROR(ReadRecord(*record, group).At(reader.Place()));
     groups.push_back(std::move(group));
   }
 }

@@ -13,10 +13,8 @@ Status CheckRun(const Settings& settings, const Policy& policy) {
   PACE_RETURN_IF_ERROR(settings.Validate());
   PACE_RETURN_IF_ERROR(TrainerOptionsOf(settings).status());
   PACE_RETURN_IF_ERROR(CheckContext(settings, policy));
-  const Result<PromptSource> prompt_source = PromptSource::Create(settings, policy);
-  if (!prompt_source.ok()) return prompt_source.status();
-  const Result<GroupRequest> first = prompt_source->RequestFor(GroupId(0), PromptIndex(0));
-  if (!first.ok()) return first.status();
+  PACE_ASSIGN_OR_RETURN(const PromptSource prompt_source, PromptSource::Create(settings, policy));
+  PACE_RETURN_IF_ERROR(prompt_source.RequestFor(GroupId(0), PromptIndex(0)).status());
   PACE_RETURN_IF_ERROR(LoadBenchmarks(settings.task).status());
   return ToolExecutor::Open(settings.tools).status();
 }
@@ -25,19 +23,11 @@ Result<RunParts> RunParts::Create(const Settings& settings, const Policy& policy
                                   const Clock& clock, RunWriter* writer, bool saves) {
   PACE_RETURN_IF_ERROR(CheckPrefixScores(settings, /*lab=*/false));
   RunParts parts;
-  Result<std::unique_ptr<TrainingRun>> run =
-      TrainingRun::Create(settings, policy, clock, writer, saves);
-  if (!run.ok()) return run.status();
-  parts.run = std::move(run).value();
-  Result<std::unique_ptr<Learner>> learner = Learner::Create(settings, policy);
-  if (!learner.ok()) return learner.status();
-  parts.learner = std::move(learner).value();
-  Result<std::shared_ptr<ToolExecutor>> executor = ToolExecutor::Open(settings.tools);
-  if (!executor.ok()) return executor.status();
-  parts.executor = std::move(executor).value();
-  Result<Evaluator> evaluator = Evaluator::Create(settings, policy, parts.executor);
-  if (!evaluator.ok()) return evaluator.status();
-  parts.evaluator.emplace(std::move(evaluator).value());
+  PACE_ASSIGN_OR_RETURN(parts.run, TrainingRun::Create(settings, policy, clock, writer, saves));
+  PACE_ASSIGN_OR_RETURN(parts.learner, Learner::Create(settings, policy));
+  PACE_ASSIGN_OR_RETURN(parts.executor, ToolExecutor::Open(settings.tools));
+  PACE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(settings, policy, parts.executor));
+  parts.evaluator.emplace(std::move(evaluator));
   return parts;
 }
 
@@ -60,9 +50,7 @@ Result<RunCheckpoint> RunParts::Describe(PolicyVersion step, PolicyVersion serve
   checkpoint.commit = PaceCommit();
   for (const auto& [id, group] : run->store().groups()) checkpoint.groups.push_back(group);
   if (writer == nullptr) return checkpoint;
-  Result<std::map<std::string, int64_t>> sizes = writer->Flush();
-  if (!sizes.ok()) return sizes.status();
-  checkpoint.record_sizes = std::move(sizes).value();
+  PACE_ASSIGN_OR_RETURN(checkpoint.record_sizes, writer->Flush());
   return checkpoint;
 }
 
@@ -76,10 +64,9 @@ Result<ResumedRun> RunParts::Restore(const std::string& checkpoints, LoadedCheck
     const auto note = [observer](const std::string& text) {
       if (observer != nullptr) observer->OnNote(text);
     };
-    Result<LoadedCheckpoint> newest = LoadNewestCheckpoint(checkpoints, note);
-    if (!newest.ok()) return newest.status();
-    resumed.folder = std::move(newest->folder);
-    resumed.checkpoint = std::move(newest->run);
+    PACE_ASSIGN_OR_RETURN(LoadedCheckpoint newest, LoadNewestCheckpoint(checkpoints, note));
+    resumed.folder = std::move(newest.folder);
+    resumed.checkpoint = std::move(newest.run);
   }
   const RunCheckpoint& saved = resumed.checkpoint;
   PACE_RETURN_IF_ERROR(learner->Restore(resumed.folder));
@@ -93,9 +80,7 @@ Result<ResumedRun> RunParts::Restore(const std::string& checkpoints, LoadedCheck
     resumed.served = learner->Snapshot();
     return resumed;
   }
-  Result<WeightSet> served = LoadServedWeights(policy.config, resumed.folder);
-  if (!served.ok()) return served.status();
-  resumed.served = std::move(served).value();
+  PACE_ASSIGN_OR_RETURN(resumed.served, LoadServedWeights(policy.config, resumed.folder));
   return resumed;
 }
 

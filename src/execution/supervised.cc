@@ -30,25 +30,22 @@ TrainSequence ToSequence(SftTokens tokens) {
 // An example of several turns, acted out: each turn but the last calls the tool.
 Result<SftTokens> ActOut(const PromptRenderer& renderer, const SftExample& example, TokenId end,
                          const TurnRules& turns, ToolExecutor& executor) {
-  Result<std::vector<TokenId>> ids = renderer.Encode(example.prompt);
-  if (!ids.ok()) return ids.status();
+  PACE_ASSIGN_OR_RETURN(std::vector<TokenId> ids, renderer.Encode(example.prompt));
   PartialResponse said;
   for (size_t i = 0; i < example.turns.size(); ++i) {
-    const Result<std::vector<TokenId>> turn = renderer.tokenizer().Encode(example.turns[i]);
-    if (!turn.ok()) return turn.status();
-    for (const TokenId id : *turn) said.tokens.push_back({.id = id});
+    PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> turn,
+                          renderer.tokenizer().Encode(example.turns[i]));
+    for (const TokenId id : turn) said.tokens.push_back({.id = id});
     said.tokens.push_back({.id = end});
     if (i + 1 == example.turns.size()) break;
     const std::optional<ToolCall> call = turns.CallOf(said);
     if (!call.has_value()) return InvalidArgument("turn ", i, " of an example calls no tool");
-    const Result<ToolReply> reply = executor.Answer(*call);
-    if (!reply.ok()) return reply.status();
-    const auto given = turns.ReplyOf(said, reply->text);
-    if (!given.ok()) return given.status();
-    if (!given->has_value()) break;  // no room: a rollout would end here, too
-    for (const TokenId id : **given) said.tokens.push_back({.id = id, .given = true});
+    PACE_ASSIGN_OR_RETURN(const ToolReply reply, executor.Answer(*call));
+    PACE_ASSIGN_OR_RETURN(const auto given, turns.ReplyOf(said, reply.text));
+    if (!given.has_value()) break;  // no room: a rollout would end here, too
+    for (const TokenId id : *given) said.tokens.push_back({.id = id, .given = true});
   }
-  SftTokens tokens{.ids = std::move(ids).value()};
+  SftTokens tokens{.ids = std::move(ids)};
   tokens.num_prompt_tokens = static_cast<int64_t>(tokens.ids.size());
   for (const TokenRecord& token : said.tokens) {
     tokens.ids.push_back(token.id);
@@ -73,18 +70,16 @@ std::vector<Result<SftTokens>> NextExamples(const Settings& settings, const Exam
 
 Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy,
                                          std::shared_ptr<ToolExecutor> executor) {
-  Result<PromptRenderer> made = MakeRenderer(settings, policy);
-  if (!made.ok()) return made.status();
-  Result<std::optional<TurnRules>> rules = MakeTurnRules(settings, policy, *made);
-  if (!rules.ok()) return rules.status();
+  PACE_ASSIGN_OR_RETURN(PromptRenderer made, MakeRenderer(settings, policy));
+  PACE_ASSIGN_OR_RETURN(std::optional<TurnRules> rules, MakeTurnRules(settings, policy, made));
   if (policy.config.eos.empty()) return InvalidArgument("the model names no end-of-text token");
   const TokenId end = policy.config.eos.front();
-  const auto renderer = std::make_shared<const PromptRenderer>(std::move(made).value());
+  const auto renderer = std::make_shared<const PromptRenderer>(std::move(made));
   const auto seed = static_cast<uint64_t>(settings.run.seed);
   if (settings.task.kind != TaskKind::kDataset) {
     const Result<SftSource> source = MakeSftSource(settings.task, seed);
     if (!source.ok()) return source.status();
-    const auto turns = std::make_shared<const std::optional<TurnRules>>(std::move(*rules));
+    const auto turns = std::make_shared<const std::optional<TurnRules>>(std::move(rules));
     return ExampleSource(
         [renderer, end, turns, executor, source = *source](int64_t index) -> Result<SftTokens> {
           const SftExample example = source.At(index);
@@ -97,9 +92,8 @@ Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy&
           return ActOut(*renderer, example, end, **turns, *executor);
         });
   }
-  Result<std::vector<SftExample>> examples = ReadSftExamples(settings.task);
-  if (!examples.ok()) return examples.status();
-  const auto held = std::make_shared<const std::vector<SftExample>>(std::move(examples).value());
+  PACE_ASSIGN_OR_RETURN(std::vector<SftExample> examples, ReadSftExamples(settings.task));
+  const auto held = std::make_shared<const std::vector<SftExample>>(std::move(examples));
   return ExampleSource([renderer, end, seed, held](int64_t index) {
     const auto size = static_cast<int64_t>(held->size());
     const int64_t row = ShuffledPosition(seed, index / size, index % size, size);
@@ -111,31 +105,29 @@ Result<std::unique_ptr<Trainer>> RunSupervised(
     const Settings& settings, const Policy& policy, const ExampleSource& examples,
     const std::function<bool(const SupervisedStep&)>& progress) {
   at::set_num_threads(1);  // the trainer has threads of its own
-  Result<TrainerOptions> options = TrainerOptionsOf(settings);
-  if (!options.ok()) return options.status();
-  options->decay_updates = settings.sft.cosine_decay ? settings.sft.num_steps : 0;
-  options->kl = {};  // examples are there to be followed
-  Result<TrainingNetwork> network =
-      TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings));
-  if (!network.ok()) return network.status();
-  Result<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(*network), *options);
-  if (!trainer.ok()) return trainer.status();
+  PACE_ASSIGN_OR_RETURN(TrainerOptions options, TrainerOptionsOf(settings));
+  options.decay_updates = settings.sft.cosine_decay ? settings.sft.num_steps : 0;
+  options.kl = {};  // examples are there to be followed
+  PACE_ASSIGN_OR_RETURN(
+      TrainingNetwork network,
+      TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings)));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                        Trainer::Create(std::move(network), options));
   int64_t next = 0;
   for (int64_t step = 0; step < settings.sft.num_steps; ++step) {
     std::vector<TrainSequence> batch;
-    SupervisedStep line{.step = step, .learning_rate = (*trainer)->learning_rate()};
+    SupervisedStep line{.step = step, .learning_rate = trainer->learning_rate()};
     for (Result<SftTokens>& tokens : NextExamples(settings, examples, next)) {
       if (!tokens.ok()) return tokens.status();
       batch.push_back(ToSequence(std::move(tokens).value()));
       line.num_tokens += static_cast<int64_t>(batch.back().tokens.size());
     }
-    const Result<MetricList> metrics = (*trainer)->Imitate(batch);
-    if (!metrics.ok()) return metrics.status();
-    if (const Metric* loss = FindMetric(*metrics, "train/loss")) line.loss = loss->value;
-    if (const Metric* norm = FindMetric(*metrics, "train/grad_norm")) line.grad_norm = norm->value;
+    PACE_ASSIGN_OR_RETURN(const MetricList metrics, trainer->Imitate(batch));
+    if (const Metric* loss = FindMetric(metrics, "train/loss")) line.loss = loss->value;
+    if (const Metric* norm = FindMetric(metrics, "train/grad_norm")) line.grad_norm = norm->value;
     if (progress && !progress(line)) break;
   }
-  return std::move(trainer).value();
+  return std::move(trainer);
 }
 
 }  // namespace pace

@@ -78,11 +78,10 @@ Result<ToolReply> ToolExecutor::Run(const std::string& code, const Cancellation&
     const auto known = known_.find(code);
     if (known != known_.end()) return known->second;
   }
-  const Result<ProgramResult> result = runner_->Run({.code = code}, cancellation);
-  if (!result.ok()) return result.status();
-  const ToolReply reply = ReplyTo(*result);
+  PACE_ASSIGN_OR_RETURN(const ProgramResult result, runner_->Run({.code = code}, cancellation));
+  const ToolReply reply = ReplyTo(result);
   // What a deadline or a caller cut short may end differently next time.
-  if (!reuse_ || result->outcome != ProgramOutcome::kFinished) return reply;
+  if (!reuse_ || result.outcome != ProgramOutcome::kFinished) return reply;
   const MutexLock lock(mutex_);
   if (known_bytes_ > kMaxKnownBytes) {
     known_.clear();

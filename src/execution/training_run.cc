@@ -21,10 +21,9 @@ CoordinatorOptions OptionsOf(const Settings& settings, bool saves) {
 Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& settings,
                                                          const Policy& policy, const Clock& clock,
                                                          RunWriter* writer, bool saves) {
-  Result<PromptSource> prompt_source = PromptSource::Create(settings, policy);
-  if (!prompt_source.ok()) return prompt_source.status();
+  PACE_ASSIGN_OR_RETURN(PromptSource prompt_source, PromptSource::Create(settings, policy));
   return std::unique_ptr<TrainingRun>(
-      new TrainingRun(settings, std::move(prompt_source).value(), clock, writer, saves));
+      new TrainingRun(settings, std::move(prompt_source), clock, writer, saves));
 }
 
 TrainingRun::TrainingRun(const Settings& settings, PromptSource prompt_source, const Clock& clock,
@@ -43,14 +42,13 @@ std::vector<Command> TrainingRun::Handle(const Event& event) {
 }
 
 Result<GroupRequest> TrainingRun::Start(const StartGroup& command) {
-  Result<GroupRequest> request =
-      prompt_source_.RequestFor(command.group, command.prompt, command.attempt);
-  if (!request.ok()) return request.status();
+  PACE_ASSIGN_OR_RETURN(GroupRequest request,
+                        prompt_source_.RequestFor(command.group, command.prompt, command.attempt));
   GroupTrajectories group;
   group.group = command.group;
   group.prompt = command.prompt;
   group.worker = command.worker;
-  group.prompt_tokens = request->prompt_tokens;
+  group.prompt_tokens = request.prompt_tokens;
   group.members.resize(static_cast<size_t>(settings_.NumMembers()));
   if (prompt_source_.turns() != nullptr) group.tools.resize(group.members.size());
   group.greedy_last = settings_.train.WantsGreedyResponse();

@@ -17,12 +17,13 @@ std::optional<ToolCall> TurnRules::CallOf(const PartialResponse& response) const
 
 Result<std::optional<std::vector<TokenId>>> TurnRules::ReplyOf(const PartialResponse& response,
                                                                const std::string& reply) const {
-  Result<std::vector<TokenId>> tokens = renderer_.EncodeReply(
-      TruncateToolResponse(reply, options_.max_reply, TruncationSide::kMiddle), end_);
-  if (!tokens.ok()) return tokens.status();
-  const size_t length = response.tokens.size() + tokens->size();
+  PACE_ASSIGN_OR_RETURN(
+      std::vector<TokenId> tokens,
+      renderer_.EncodeReply(
+          TruncateToolResponse(reply, options_.max_reply, TruncationSide::kMiddle), end_));
+  const size_t length = response.tokens.size() + tokens.size();
   if (length >= static_cast<size_t>(max_tokens_)) return std::optional<std::vector<TokenId>>();
-  return std::optional(std::move(tokens).value());
+  return std::optional(std::move(tokens));
 }
 
 }  // namespace pace

@@ -108,10 +108,9 @@ Status AtomicFile::Commit() {
 }
 
 Status WriteWholeFile(const std::string& path, std::string_view text) {
-  Result<AtomicFile> file = AtomicFile::Create(path);
-  if (!file.ok()) return file.status();
-  PACE_RETURN_IF_ERROR(file->Append(text));
-  return file->Commit();
+  PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  PACE_RETURN_IF_ERROR(file.Append(text));
+  return file.Commit();
 }
 
 }  // namespace pace

@@ -63,10 +63,9 @@ Result<AtomicFolder> AtomicFolder::Create(const std::string& target) {
     return InvalidArgument(target, ": must name a folder");
   }
   PACE_RETURN_IF_ERROR(CheckTarget(path));
-  Result<std::vector<fs::path>> parents = MakeParents(path);
-  if (!parents.ok()) return parents.status();
+  PACE_ASSIGN_OR_RETURN(std::vector<fs::path> parents, MakeParents(path));
   AtomicFolder folder;
-  folder.parents_ = std::move(parents).value();
+  folder.parents_ = std::move(parents);
   folder.target_ = path;
   const auto process = static_cast<int64_t>(::getpid());
   for (int64_t attempt = 0;; ++attempt) {

@@ -73,18 +73,16 @@ Status SafetensorsCheckpoint::Add(SafetensorsFile file) {
 }
 
 Result<SafetensorsCheckpoint> SafetensorsCheckpoint::OpenFile(const std::string& path) {
-  Result<SafetensorsFile> file = SafetensorsFile::Open(path);
-  if (!file.ok()) return file.status();
+  PACE_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
   SafetensorsCheckpoint checkpoint;
-  PACE_RETURN_IF_ERROR(checkpoint.Add(std::move(*file)));
+  PACE_RETURN_IF_ERROR(checkpoint.Add(std::move(file)));
   return checkpoint;
 }
 
 Result<SafetensorsCheckpoint> SafetensorsCheckpoint::OpenIndex(const std::string& path) {
-  const Result<MappedFile> index = MappedFile::Open(path);
-  if (!index.ok()) return index.status();
-  const auto* const text = reinterpret_cast<const char*>(index->bytes().data());
-  const Result<WeightMap> map = ParseIndex({text, index->bytes().size()});
+  PACE_ASSIGN_OR_RETURN(const MappedFile index, MappedFile::Open(path));
+  const auto* const text = reinterpret_cast<const char*>(index.bytes().data());
+  const Result<WeightMap> map = ParseIndex({text, index.bytes().size()});
   if (!map.ok()) return map.status().At(path);
 
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();

@@ -302,22 +302,19 @@ Result<GgufContents> ParseGguf(std::span<const std::byte> file) {
   }
   if (!reader.Read(num_tensors) || !reader.Read(num_pairs)) return Truncated(reader, "the counts");
   PACE_RETURN_IF_ERROR(ReadMetadata(reader, num_pairs, contents.metadata));
-  Result<std::vector<Description>> found = ReadDescriptions(reader, num_tensors);
-  if (!found.ok()) return found.status();
-  const Result<uint64_t> alignment = Alignment(contents.metadata);
-  if (!alignment.ok()) return alignment.status();
-  PACE_RETURN_IF_ERROR(PlaceTensors(file, reader.at(), *alignment, *found));
-  contents.alignment = static_cast<int64_t>(*alignment);
-  for (Description& next : *found) contents.tensors.push_back(std::move(next.tensor));
+  PACE_ASSIGN_OR_RETURN(std::vector<Description> found, ReadDescriptions(reader, num_tensors));
+  PACE_ASSIGN_OR_RETURN(const uint64_t alignment, Alignment(contents.metadata));
+  PACE_RETURN_IF_ERROR(PlaceTensors(file, reader.at(), alignment, found));
+  contents.alignment = static_cast<int64_t>(alignment);
+  for (Description& next : found) contents.tensors.push_back(std::move(next.tensor));
   return contents;
 }
 
 Result<GgufFile> GgufFile::Open(const std::string& path) {
-  Result<MappedFile> file = MappedFile::Open(path);
-  if (!file.ok()) return file.status();
-  Result<GgufContents> contents = ParseGguf(file->bytes());
+  PACE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  Result<GgufContents> contents = ParseGguf(file.bytes());
   if (!contents.ok()) return contents.status().At(path);
-  return GgufFile(std::move(*file), std::move(*contents));
+  return GgufFile(std::move(file), std::move(*contents));
 }
 
 const GgufTensor* GgufFile::Find(std::string_view name) const {
@@ -340,25 +337,22 @@ Result<const GgufValue*> FindValue(const GgufFile& file, std::string_view key) {
 }  // namespace
 
 Result<int64_t> GgufFile::Integer(std::string_view key) const {
-  const Result<const GgufValue*> value = FindValue(*this, key);
-  if (!value.ok()) return value.status();
-  if (const auto* const integer = std::get_if<int64_t>(*value)) return *integer;
-  const auto* const large = std::get_if<uint64_t>(*value);
+  PACE_ASSIGN_OR_RETURN(const const GgufValue* value, FindValue(*this, key));
+  if (const auto* const integer = std::get_if<int64_t>(value)) return *integer;
+  const auto* const large = std::get_if<uint64_t>(value);
   if (large != nullptr && std::in_range<int64_t>(*large)) return static_cast<int64_t>(*large);
   return InvalidArgument(path(), ": metadata ", Printable(key), ": must be an integer in 63 bits");
 }
 
 Result<double> GgufFile::Real(std::string_view key) const {
-  const Result<const GgufValue*> value = FindValue(*this, key);
-  if (!value.ok()) return value.status();
-  if (const auto* const real = std::get_if<double>(*value)) return *real;
+  PACE_ASSIGN_OR_RETURN(const const GgufValue* value, FindValue(*this, key));
+  if (const auto* const real = std::get_if<double>(value)) return *real;
   return InvalidArgument(path(), ": metadata ", Printable(key), ": must be a real number");
 }
 
 Result<std::string> GgufFile::Text(std::string_view key) const {
-  const Result<const GgufValue*> value = FindValue(*this, key);
-  if (!value.ok()) return value.status();
-  if (const auto* const text = std::get_if<std::string>(*value)) return *text;
+  PACE_ASSIGN_OR_RETURN(const const GgufValue* value, FindValue(*this, key));
+  if (const auto* const text = std::get_if<std::string>(value)) return *text;
   return InvalidArgument(path(), ": metadata ", Printable(key), ": must be a string");
 }
 

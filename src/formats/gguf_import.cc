@@ -93,28 +93,26 @@ Result<std::string> GgufName(std::string_view hugging_face_name) {
 }
 
 Result<GgufImporter> GgufImporter::Create(const GgufFile& file) {
-  const Result<std::string> architecture = file.Text("general.architecture");
-  if (!architecture.ok()) return architecture.status();
-  const bool interleaved = *architecture == "llama";
-  if (!interleaved && *architecture != "qwen2" && *architecture != "qwen3") {
+  PACE_ASSIGN_OR_RETURN(const std::string architecture, file.Text("general.architecture"));
+  const bool interleaved = architecture == "llama";
+  if (!interleaved && architecture != "qwen2" && architecture != "qwen3") {
     return InvalidArgument(file.path(),
-                           ": metadata general.architecture = ", Printable(*architecture),
+                           ": metadata general.architecture = ", Printable(architecture),
                            ": must be llama, qwen2 or qwen3");
   }
-  const Result<int64_t> heads = file.Integer(*architecture + ".attention.head_count");
+  const Result<int64_t> heads = file.Integer(architecture + ".attention.head_count");
   if (!heads.ok()) return heads.status();
   // Without the key, every head has its own k and v.
-  const std::string kv_key = *architecture + ".attention.head_count_kv";
+  const std::string kv_key = architecture + ".attention.head_count_kv";
   const bool has_kv = file.metadata().contains(kv_key);
-  const Result<int64_t> kv_heads = has_kv ? file.Integer(kv_key) : heads;
-  if (!kv_heads.ok()) return kv_heads.status();
+  PACE_ASSIGN_OR_RETURN(const int64_t kv_heads, has_kv ? file.Integer(kv_key) : heads);
   constexpr int64_t kMaxHeads = 1 << 20;
-  if (*heads < 1 || *heads > kMaxHeads || *kv_heads < 1 || *kv_heads > kMaxHeads) {
-    return InvalidArgument(file.path(), ": metadata ", *architecture,
-                           ".attention.head_count = ", *heads, ", head_count_kv = ", *kv_heads,
+  if (*heads < 1 || *heads > kMaxHeads || kv_heads < 1 || kv_heads > kMaxHeads) {
+    return InvalidArgument(file.path(), ": metadata ", architecture,
+                           ".attention.head_count = ", *heads, ", head_count_kv = ", kv_heads,
                            ": must be in 1 .. ", kMaxHeads);
   }
-  return GgufImporter(file, interleaved, *heads, *kv_heads);
+  return GgufImporter(file, interleaved, *heads, kv_heads);
 }
 
 Result<FloatTensor> GgufImporter::Import(const GgufTensor& tensor) const {

@@ -84,9 +84,8 @@ TEST(GgufImportTest, OtherArchitecturesAndHeadsThatDoNotFitAreRefused) {
   const auto create = [&](GgufBuilder& builder) {
     const Result<GgufFile> file = GgufFile::Open(WriteFile(folder / "file.gguf", builder.Build()));
     EXPECT_TRUE(file.ok());
-    const Result<GgufImporter> importer = GgufImporter::Create(*file);
-    if (!importer.ok()) return importer.status();
-    return importer->Import(file->tensors().at(0)).status();
+    PACE_ASSIGN_OR_RETURN(const GgufImporter importer, GgufImporter::Create(*file));
+    return importer.Import(file->tensors().at(0)).status();
   };
   GgufBuilder gemma;
   gemma.Text("general.architecture", "gemma");

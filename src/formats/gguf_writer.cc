@@ -133,18 +133,16 @@ std::string GgufWriter::Header() const {
 
 Status GgufWriter::Write(const std::string& path,
                          const std::function<Result<std::vector<float>>(size_t)>& values_of) const {
-  Result<AtomicFile> file = AtomicFile::Create(path);
-  if (!file.ok()) return file.status();
-  PACE_RETURN_IF_ERROR(file->Append(Header()));
+  PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  PACE_RETURN_IF_ERROR(file.Append(Header()));
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    const Result<std::vector<float>> values = values_of(i);
-    if (!values.ok()) return values.status();
-    PACE_CHECK(static_cast<int64_t>(values->size()) == tensors_[i].num_values, tensors_[i].name,
-               ": ", values->size(), " values");
-    PACE_RETURN_IF_ERROR(file->Append(Encode(tensors_[i].type, *values)));
-    PACE_RETURN_IF_ERROR(file->Append(std::string(Padding(tensors_[i].num_bytes), '\0')));
+    PACE_ASSIGN_OR_RETURN(const std::vector<float> values, values_of(i));
+    PACE_CHECK(static_cast<int64_t>(values.size()) == tensors_[i].num_values, tensors_[i].name,
+               ": ", values.size(), " values");
+    PACE_RETURN_IF_ERROR(file.Append(Encode(tensors_[i].type, values)));
+    PACE_RETURN_IF_ERROR(file.Append(std::string(Padding(tensors_[i].num_bytes), '\0')));
   }
-  return file->Commit();
+  return file.Commit();
 }
 
 }  // namespace pace

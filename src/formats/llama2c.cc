@@ -114,34 +114,32 @@ class WeightReader {
 
 Result<Llama2cModel> ParseLlama2cModel(std::span<const std::byte> file) {
   ByteReader reader(file);
-  const Result<Llama2cConfig> config = ReadConfig(reader);
-  if (!config.ok()) return config.status();
-  const int64_t expected = ExpectedValues(*config);
+  PACE_ASSIGN_OR_RETURN(const Llama2cConfig config, ReadConfig(reader));
+  const int64_t expected = ExpectedValues(config);
   if (reader.num_left() % sizeof(float) != 0 ||
       reader.num_left() / sizeof(float) != static_cast<uint64_t>(expected)) {
     return DataLoss("holds ", reader.num_left(), " bytes of weights: its header asks for ",
                     expected, " values of 4 bytes");
   }
 
-  Llama2cModel model{*config, {}};
+  Llama2cModel model{config, {}};
   WeightReader weights(file.subspan(reader.at()));
-  const Kind embedding{"", {config->vocab_size, config->hidden_size}};
+  const Kind embedding{"", {config.vocab_size, config.hidden_size}};
   model.tensors.push_back(weights.Take(embedding, "model.embed_tokens.weight"));
-  for (const Kind& kind : LayerKinds(*config)) {
-    for (int64_t layer = 0; layer < config->num_layers; ++layer) {
+  for (const Kind& kind : LayerKinds(config)) {
+    for (int64_t layer = 0; layer < config.num_layers; ++layer) {
       model.tensors.push_back(weights.Take(kind, Concat("model.layers.", layer, ".", kind.name)));
     }
   }
-  model.tensors.push_back(weights.Take({"", {config->hidden_size}}, "model.norm.weight"));
-  weights.Skip(config->max_positions * config->head_dim());
-  if (!config->tied) model.tensors.push_back(weights.Take(embedding, "lm_head.weight"));
+  model.tensors.push_back(weights.Take({"", {config.hidden_size}}, "model.norm.weight"));
+  weights.Skip(config.max_positions * config.head_dim());
+  if (!config.tied) model.tensors.push_back(weights.Take(embedding, "lm_head.weight"));
   return model;
 }
 
 Result<Llama2cModel> ReadLlama2cModel(const std::string& path) {
-  const Result<MappedFile> file = MappedFile::Open(path);
-  if (!file.ok()) return file.status();
-  Result<Llama2cModel> model = ParseLlama2cModel(file->bytes());
+  PACE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  Result<Llama2cModel> model = ParseLlama2cModel(file.bytes());
   if (!model.ok()) return model.status().At(path);
   return model;
 }
@@ -169,9 +167,8 @@ Result<Llama2cVocabulary> ParseLlama2cVocabulary(std::span<const std::byte> file
 }
 
 Result<Llama2cVocabulary> ReadLlama2cVocabulary(const std::string& path) {
-  const Result<MappedFile> file = MappedFile::Open(path);
-  if (!file.ok()) return file.status();
-  Result<Llama2cVocabulary> vocabulary = ParseLlama2cVocabulary(file->bytes());
+  PACE_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  Result<Llama2cVocabulary> vocabulary = ParseLlama2cVocabulary(file.bytes());
   if (!vocabulary.ok()) return vocabulary.status().At(path);
   return vocabulary;
 }

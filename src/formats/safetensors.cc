@@ -30,14 +30,13 @@ Result<SafetensorsContents> ParseSafetensors(std::span<const std::byte> file) {
                     " bytes follow (is the file truncated?)");
   }
   const auto* const text = reinterpret_cast<const char*>(behind.data());
-  Result<SafetensorsHeader> header = ParseSafetensorsHeader({text, length});
-  if (!header.ok()) return header.status();
+  PACE_ASSIGN_OR_RETURN(SafetensorsHeader header, ParseSafetensorsHeader({text, length}));
   const std::span<const std::byte> data = behind.subspan(length);
-  PACE_RETURN_IF_ERROR(CheckSafetensorsLayout(*header, static_cast<int64_t>(data.size())));
+  PACE_RETURN_IF_ERROR(CheckSafetensorsLayout(header, static_cast<int64_t>(data.size())));
 
   SafetensorsContents contents;
-  contents.metadata = std::move(header->metadata);
-  for (auto& [name, entry] : header->entries) {
+  contents.metadata = std::move(header.metadata);
+  for (auto& [name, entry] : header.entries) {
     const auto bytes = data.subspan(static_cast<size_t>(entry.begin),
                                     static_cast<size_t>(entry.end - entry.begin));
     contents.tensors.emplace_hint(contents.tensors.end(), name,
@@ -47,11 +46,10 @@ Result<SafetensorsContents> ParseSafetensors(std::span<const std::byte> file) {
 }
 
 Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
-  Result<MappedFile> file = MappedFile::Open(path);
-  if (!file.ok()) return file.status();
-  Result<SafetensorsContents> contents = ParseSafetensors(file->bytes());
+  PACE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  Result<SafetensorsContents> contents = ParseSafetensors(file.bytes());
   if (!contents.ok()) return contents.status().At(path);
-  return SafetensorsFile(std::move(*file), std::move(*contents));
+  return SafetensorsFile(std::move(file), std::move(*contents));
 }
 
 const TensorView* SafetensorsFile::Find(std::string_view name) const {

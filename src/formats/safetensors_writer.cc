@@ -100,9 +100,8 @@ Status CheckHeader(const std::string& text, const TensorViews& tensors) {
     return InvalidArgument("header length = ", text.size(),
                            ": must be <= ", kMaxSafetensorsHeaderBytes, " (write shards)");
   }
-  const Result<SafetensorsHeader> header = ParseSafetensorsHeader(text);
-  if (!header.ok()) return header.status();
-  return CheckSafetensorsLayout(*header, TotalBytes(tensors));
+  PACE_ASSIGN_OR_RETURN(const SafetensorsHeader header, ParseSafetensorsHeader(text));
+  return CheckSafetensorsLayout(header, TotalBytes(tensors));
 }
 
 std::vector<TensorViews> Split(const TensorViews& tensors, int64_t max_shard_bytes) {
@@ -166,17 +165,16 @@ Status WriteSafetensors(const std::string& path, const TensorViews& tensors,
   const std::string header = HeaderText(ordered, metadata);
   PACE_RETURN_IF_ERROR(CheckHeader(header, tensors).At(path));
 
-  Result<AtomicFile> file = AtomicFile::Create(path);
-  if (!file.ok()) return file.status();
+  PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   const uint64_t length = header.size();
   char length_bytes[sizeof(length)];
   std::memcpy(length_bytes, &length, sizeof(length));
-  PACE_RETURN_IF_ERROR(file->Append(std::string_view(length_bytes, sizeof(length))));
-  PACE_RETURN_IF_ERROR(file->Append(header));
+  PACE_RETURN_IF_ERROR(file.Append(std::string_view(length_bytes, sizeof(length))));
+  PACE_RETURN_IF_ERROR(file.Append(header));
   for (const Named* const named : ordered) {
-    PACE_RETURN_IF_ERROR(file->Append(named->second.bytes));
+    PACE_RETURN_IF_ERROR(file.Append(named->second.bytes));
   }
-  return file->Commit();
+  return file.Commit();
 }
 
 Status WriteShardedSafetensors(const std::string& folder, const TensorViews& tensors,
@@ -195,10 +193,10 @@ Status WriteShardedSafetensors(const std::string& folder, const TensorViews& ten
         Concat("model-", FiveDigits(i + 1), "-of-", FiveDigits(shards.size()), ".safetensors"));
     PACE_RETURN_IF_ERROR(WriteSafetensors((base / names[i]).string(), shards[i], metadata));
   }
-  Result<AtomicFile> index = AtomicFile::Create((base / kSafetensorsIndexName).string());
-  if (!index.ok()) return index.status();
-  PACE_RETURN_IF_ERROR(index->Append(IndexText(shards, names, TotalBytes(tensors))));
-  return index->Commit();
+  PACE_ASSIGN_OR_RETURN(AtomicFile index,
+                        AtomicFile::Create((base / kSafetensorsIndexName).string()));
+  PACE_RETURN_IF_ERROR(index.Append(IndexText(shards, names, TotalBytes(tensors))));
+  return index.Commit();
 }
 
 }  // namespace pace

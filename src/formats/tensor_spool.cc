@@ -61,10 +61,9 @@ Status TensorSpool::Add(const std::string& name, std::vector<int64_t> shape,
 
 Result<SpooledTensors> TensorSpool::Finish() {
   PACE_CHECK(!path_.empty(), "a spool that is finished");
-  Result<MappedFile> opened = MappedFile::Open(path_);
-  if (!opened.ok()) return opened.status();
+  PACE_ASSIGN_OR_RETURN(MappedFile opened, MappedFile::Open(path_));
   Close();
-  const auto file = std::make_shared<const MappedFile>(std::move(opened).value());
+  const auto file = std::make_shared<const MappedFile>(std::move(opened));
   SpooledTensors tensors{.views = {}, .owner = file};
   for (Entry& entry : entries_) {
     const auto [place, is_new] = tensors.views.try_emplace(entry.name);

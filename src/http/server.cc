@@ -135,20 +135,15 @@ std::string Refusal(int64_t status, const std::string& why) {
 Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
                                                       Handler handler) {
   auto server = std::unique_ptr<HttpServer>(new HttpServer(options, std::move(handler)));
-  const Result<ListenAddress> address = ReadAddress(options);
-  if (!address.ok()) return address.status();
-  Result<FileDescriptor> listener = Listen(options, *address);
-  if (!listener.ok()) return listener.status();
-  server->listener_ = std::move(listener).value();
-  server->local_ = address->local;
+  PACE_ASSIGN_OR_RETURN(const ListenAddress address, ReadAddress(options));
+  PACE_ASSIGN_OR_RETURN(server->listener_, Listen(options, address));
+  server->local_ = address.local;
   server->stop_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC));
   if (!server->stop_.valid()) return ErrnoStatus("eventfd");
   server->hangups_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!server->hangups_.valid()) return ErrnoStatus("epoll");
   server->port_ = PortOf(server->listener_.get());
-  Result<std::thread> acceptor = StartThread([raw = server.get()] { raw->AcceptAll(); });
-  if (!acceptor.ok()) return acceptor.status();
-  server->acceptor_ = std::move(acceptor).value();
+  PACE_ASSIGN_OR_RETURN(server->acceptor_, StartThread([raw = server.get()] { raw->AcceptAll(); }));
   return server;
 }
 

@@ -55,28 +55,25 @@ std::optional<std::string> Conversation::NewText(const std::string& rendered) co
 Result<Conversation::Prompt> Conversation::SayWithTemplate() {
   std::vector<Message> messages = messages_;
   messages.push_back(*said_);
-  Result<std::string> rendered = Render(messages);
-  if (!rendered.ok()) return rendered.status();
-  pending_rendered_ = std::move(rendered).value();
+  PACE_ASSIGN_OR_RETURN(pending_rendered_, Render(messages));
   Prompt prompt;
   const std::optional<std::string> text =
       tokens_.empty() ? pending_rendered_ : NewText(pending_rendered_);
   prompt.retokenized = !text.has_value();
   if (text.has_value()) prompt.tokens = tokens_;
-  const Result<std::vector<TokenId>> ids =
-      tokenizer_.Encode(text.value_or(pending_rendered_), /*add_special_tokens=*/false);
-  if (!ids.ok()) return ids.status();
-  prompt.tokens.insert(prompt.tokens.end(), ids->begin(), ids->end());
+  PACE_ASSIGN_OR_RETURN(
+      const std::vector<TokenId> ids,
+      tokenizer_.Encode(text.value_or(pending_rendered_), /*add_special_tokens=*/false));
+  prompt.tokens.insert(prompt.tokens.end(), ids.begin(), ids.end());
   return prompt;
 }
 
 // A text that has ended is followed by the beginning of another.
 Result<Conversation::Prompt> Conversation::SayPlainly(const std::string& text) const {
   const bool begins = tokens_.empty() || !ending_.empty();
-  const Result<std::vector<TokenId>> ids = tokenizer_.Encode(text, begins);
-  if (!ids.ok()) return ids.status();
+  PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, tokenizer_.Encode(text, begins));
   Prompt prompt{.tokens = tokens_, .retokenized = false};
-  prompt.tokens.insert(prompt.tokens.end(), ids->begin(), ids->end());
+  prompt.tokens.insert(prompt.tokens.end(), ids.begin(), ids.end());
   return prompt;
 }
 

@@ -16,16 +16,13 @@ constexpr size_t kMaxWaiting = 4096;
 }  // namespace
 
 Status LineGenerator::Submit(std::string_view line) {
-  const Result<PromptLine> prompt = ParsePromptLine(line);
-  if (!prompt.ok()) return prompt.status();
-  Result<std::vector<TokenId>> tokens = texts_.TokensOf(*prompt);
-  if (!tokens.ok()) return tokens.status();
+  PACE_ASSIGN_OR_RETURN(const PromptLine prompt, ParsePromptLine(line));
+  PACE_ASSIGN_OR_RETURN(std::vector<TokenId> tokens, texts_.TokensOf(prompt));
   const int64_t index = first_waiting_ + static_cast<int64_t>(waiting_.size());
-  Result<GroupRequest> request =
-      RequestFor(options_, engine_.decoder().config(), texts_.tokenizer().ok(), index,
-                 std::move(tokens).value());
-  if (!request.ok()) return request.status();
-  PACE_RETURN_IF_ERROR(engine_.Submit(std::move(request).value()));
+  PACE_ASSIGN_OR_RETURN(GroupRequest request,
+                        RequestFor(options_, engine_.decoder().config(), texts_.tokenizer().ok(),
+                                   index, std::move(tokens)));
+  PACE_RETURN_IF_ERROR(engine_.Submit(std::move(request)));
   waiting_.emplace_back(static_cast<size_t>(options_.num_responses));
   return Status::Ok();
 }
@@ -33,10 +30,9 @@ Status LineGenerator::Submit(std::string_view line) {
 Result<bool> LineGenerator::ReadAhead() {
   std::string line;
   while (engine_.num_unfinished() < kMaxUnfinished && waiting_.size() < kMaxWaiting) {
-    const Result<LineInput::Read> read = input_.Next(/*wait=*/!engine_.busy(), line);
-    if (!read.ok()) return read.status();
-    if (*read == LineInput::Read::kEnd) return false;
-    if (*read == LineInput::Read::kNotYet) return true;
+    PACE_ASSIGN_OR_RETURN(const LineInput::Read read, input_.Next(/*wait=*/!engine_.busy(), line));
+    if (read == LineInput::Read::kEnd) return false;
+    if (read == LineInput::Read::kNotYet) return true;
     if (!line.empty()) PACE_RETURN_IF_ERROR(Submit(line).At(input_.where()));
   }
   return true;
@@ -94,9 +90,8 @@ Status LineGenerator::Run() {
       more = read.ok() && *read;
     }
     if (!engine_.busy()) continue;
-    const Result<StepReport> step = engine_.Step();
-    if (!step.ok()) return step.status();
-    for (const FinishedResponse& finished : step->finished) {
+    PACE_ASSIGN_OR_RETURN(const StepReport step, engine_.Step());
+    for (const FinishedResponse& finished : step.finished) {
       const auto at = static_cast<size_t>(finished.id.group.value() - first_waiting_);
       waiting_[at][static_cast<size_t>(finished.id.member)] = LineOf(finished);
     }

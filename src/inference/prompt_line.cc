@@ -39,14 +39,13 @@ Result<PromptLine> ParsePromptLine(std::string_view line) {
   if (count != 1) return InvalidArgument("needs 'ids', 'text' or 'messages', one of them");
   if (!has_messages) return prompt;
 
-  const Result<Value> value = ParsePythonJson(line);
-  if (!value.ok()) return value.status();
-  const Value* const messages = value->dict().Find("messages");
+  PACE_ASSIGN_OR_RETURN(const Value value, ParsePythonJson(line));
+  const Value* const messages = value.dict().Find("messages");
   if (messages == nullptr || !messages->is_list()) {
     return InvalidArgument("messages: must be a list");
   }
   prompt.messages = *messages;
-  const Value* const tools = value->dict().Find("tools");
+  const Value* const tools = value.dict().Find("tools");
   if (tools != nullptr && !tools->is_none()) prompt.tools = *tools;
   return prompt;
 }

@@ -24,13 +24,12 @@ Result<int64_t> NumBlocks(const InferenceArguments& arguments, const ModelConfig
   if (arguments.kv_memory.empty()) {
     return std::clamp<int64_t>(kDefaultKvBytes / block_bytes, 1, needed);
   }
-  const Result<int64_t> bytes = ParseByteSize("--kv-memory", arguments.kv_memory);
-  if (!bytes.ok()) return bytes.status();
-  if (*bytes < block_bytes) {
+  PACE_ASSIGN_OR_RETURN(const int64_t bytes, ParseByteSize("--kv-memory", arguments.kv_memory));
+  if (bytes < block_bytes) {
     return InvalidArgument("--kv-memory ", arguments.kv_memory, ": must be at least ", block_bytes,
                            " bytes, what ", kBlockTokens, " tokens take");
   }
-  return std::min(*bytes / block_bytes, needed);
+  return std::min(bytes / block_bytes, needed);
 }
 
 }  // namespace
@@ -55,10 +54,9 @@ Result<std::vector<TokenId>> ModelTexts::TokensOf(const PromptLine& line) {
   inputs.tools = line.tools;
   inputs.add_generation_prompt = true;
   inputs.extra = variables_;
-  const Result<std::string> rendered = chat_template()->Render(inputs);
-  if (!rendered.ok()) return rendered.status();
+  PACE_ASSIGN_OR_RETURN(const std::string rendered, chat_template()->Render(inputs));
   // The template writes out the tokens that begin a text.
-  return tokenizer()->Encode(*rendered, /*add_special_tokens=*/false);
+  return tokenizer()->Encode(rendered, /*add_special_tokens=*/false);
 }
 
 Result<ReadyModel> LoadReadyModel(const InferenceArguments& arguments, int64_t num_sequences) {
@@ -66,27 +64,23 @@ Result<ReadyModel> LoadReadyModel(const InferenceArguments& arguments, int64_t n
   if (!dtype.ok() || *dtype == Dtype::kF16) {
     return InvalidArgument("--dtype ", arguments.dtype, ": must be f32 or bf16");
   }
-  Result<ModelConfig> config = ReadModelConfig(arguments.model);
-  if (!config.ok()) return config.status();
-  const Result<WeightSet> weights = WeightSet::Load(*config, arguments.model);
-  if (!weights.ok()) return weights.status();
-  PACE_RETURN_IF_ERROR(CheckFinite(*weights).At(arguments.model));
-  const Result<int64_t> num_blocks = NumBlocks(arguments, *config, *dtype, num_sequences);
-  if (!num_blocks.ok()) return num_blocks.status();
+  PACE_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(arguments.model));
+  PACE_ASSIGN_OR_RETURN(const WeightSet weights, WeightSet::Load(config, arguments.model));
+  PACE_RETURN_IF_ERROR(CheckFinite(weights).At(arguments.model));
+  PACE_ASSIGN_OR_RETURN(const int64_t num_blocks,
+                        NumBlocks(arguments, config, *dtype, num_sequences));
   const int64_t num_cores = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
-  const Result<DeviceKind> device = ParseDevice(arguments.device);
-  if (!device.ok()) return device.status();
-  Result<std::unique_ptr<Decoder>> decoder =
-      CreateDecoder(*device, *config,
-                    {.dtype = *dtype,
-                     .num_blocks = *num_blocks,
-                     .num_threads = arguments.num_threads > 0 ? arguments.num_threads : num_cores});
-  if (!decoder.ok()) return decoder.status();
-  Result<std::shared_ptr<const DecoderWeights>> prepared = (*decoder)->Prepare(*weights);
-  if (!prepared.ok()) return prepared.status();
-  return ReadyModel{.config = std::move(config).value(),
-                    .decoder = std::move(decoder).value(),
-                    .weights = std::move(prepared).value()};
+  PACE_ASSIGN_OR_RETURN(const DeviceKind device, ParseDevice(arguments.device));
+  PACE_ASSIGN_OR_RETURN(
+      std::unique_ptr<Decoder> decoder,
+      CreateDecoder(
+          device, config,
+          {.dtype = *dtype,
+           .num_blocks = num_blocks,
+           .num_threads = arguments.num_threads > 0 ? arguments.num_threads : num_cores}));
+  PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> prepared, decoder->Prepare(weights));
+  return ReadyModel{
+      .config = std::move(config), .decoder = std::move(decoder), .weights = std::move(prepared)};
 }
 
 }  // namespace pace

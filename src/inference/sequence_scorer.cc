@@ -94,9 +94,8 @@ void SequenceScorer::Take(const std::vector<float>& logprobs) {
 Result<std::vector<std::vector<float>>> SequenceScorer::Step() {
   const Pass pass = NextPass();
   if (!pass.tokens.empty()) {
-    const Result<PassResult> result = decoder_.Run(pass);
-    if (!result.ok()) return result.status();
-    Take(result->logprobs);
+    PACE_ASSIGN_OR_RETURN(const PassResult result, decoder_.Run(pass));
+    Take(result.logprobs);
   }
   std::vector<std::vector<float>> completed;
   while (!sequences_.empty() && sequences_.front().done()) {

@@ -25,9 +25,9 @@ Result<LabResult> RunLab(const Settings& settings, const Policy& policy,
                          const LabOptions& options) {
   PACE_RETURN_IF_ERROR(settings.Validate());
   PACE_RETURN_IF_ERROR(CheckLabSettings(settings));
-  Result<CostModel> costs = CostModel::Create(settings.model, settings.gpu, settings.cluster);
-  if (!costs.ok()) return costs.status();
-  LabDriver driver(settings, policy, options, std::move(costs).value());
+  PACE_ASSIGN_OR_RETURN(CostModel costs,
+                        CostModel::Create(settings.model, settings.gpu, settings.cluster));
+  LabDriver driver(settings, policy, options, std::move(costs));
   return driver.Run();
 }
 

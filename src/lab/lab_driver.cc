@@ -52,10 +52,8 @@ std::unique_ptr<LabEngine> LabDriver::MakeLabEngine(std::unique_ptr<EngineCore> 
 }
 
 Result<LabResult> LabDriver::Run() {
-  Result<RunParts> parts =
-      RunParts::Create(settings_, policy_, clock_, options_.writer, !options_.checkpoints.empty());
-  if (!parts.ok()) return parts.status();
-  parts_ = std::move(parts).value();
+  PACE_ASSIGN_OR_RETURN(parts_, RunParts::Create(settings_, policy_, clock_, options_.writer,
+                                                 !options_.checkpoints.empty()));
   parts_.run->journal().Watch(options_.observer);
   parts_.NoteTools(options_.observer);
   PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
@@ -72,9 +70,8 @@ Result<LabResult> LabDriver::Run() {
 
 Status LabDriver::Begin() {
   for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
-    Result<std::unique_ptr<EngineCore>> core = MakeCore();
-    if (!core.ok()) return core.status();
-    engines_.push_back(MakeLabEngine(std::move(core).value()));
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> core, MakeCore());
+    engines_.push_back(MakeLabEngine(std::move(core)));
   }
   PACE_RETURN_IF_ERROR(
       ServeWeights(PolicyVersion(0), parts_.learner->Snapshot(), engines_[0]->core().decoder()));
@@ -132,26 +129,24 @@ Status LabDriver::Act() {
 Status LabDriver::ActEngine(size_t index) {
   LabEngine& engine = *engines_[index];
   const Seconds rescored = engine.rescore_time(), busy = engine.busy_time();
-  Result<LabReport> report = engine.Act();
-  if (!report.ok()) return report.status();
+  PACE_ASSIGN_OR_RETURN(LabReport report, engine.Act());
   rescoring_ += engine.rescore_time() - rescored;
   busy_ += engine.busy_time() - busy;
-  for (FinishedResponse& response : report->finished) {
+  for (FinishedResponse& response : report.finished) {
     const std::optional<Event> event = parts_.run->Finish(std::move(response));
     if (event.has_value()) PACE_RETURN_IF_ERROR(Handle(*event));
   }
-  for (const MemberId id : report->rested) PACE_RETURN_IF_ERROR(OnRested(id));
-  if (report->synced.has_value()) {
+  for (const MemberId id : report.rested) PACE_RETURN_IF_ERROR(OnRested(id));
+  if (report.synced.has_value()) {
     PACE_RETURN_IF_ERROR(
-        Handle(WorkerSynced{WorkerId(static_cast<int64_t>(index)), *report->synced}));
+        Handle(WorkerSynced{WorkerId(static_cast<int64_t>(index)), *report.synced}));
   }
   return Status::Ok();
 }
 
 Status LabDriver::FinishStep() {
   trained_at_.reset();
-  const Result<MetricList> metrics = training_.get();
-  if (!metrics.ok()) return metrics.status();
+  PACE_ASSIGN_OR_RETURN(const MetricList metrics, training_.get());
   const TrainBatch batch = std::move(*batch_);
   batch_.reset();
   const PolicyVersion version = batch.step.Next();
@@ -163,7 +158,7 @@ Status LabDriver::FinishStep() {
   StepTimes times = step_clock_.EndStep(clock_.Now(), rescoring_ / num_engines);
   times.engines_busy = busy_ / num_engines;
   rescoring_ = busy_ = Seconds(0);
-  parts_.run->EndStep(batch, times, *metrics);
+  parts_.run->EndStep(batch, times, metrics);
   result_.rows.push_back(parts_.run->journal().last_row());
   if (colocated_) {
     for (auto& engine : engines_) engine->Resume(clock_.Now());
@@ -193,10 +188,8 @@ Status LabDriver::Handle(const Event& event) {
 }
 
 Status LabDriver::Execute(const StartGroup& command) {
-  Result<GroupRequest> request = parts_.run->Start(command);
-  if (!request.ok()) return request.status();
-  engines_[static_cast<size_t>(command.worker.value())]->Submit(clock_.Now(),
-                                                                std::move(request).value());
+  PACE_ASSIGN_OR_RETURN(GroupRequest request, parts_.run->Start(command));
+  engines_[static_cast<size_t>(command.worker.value())]->Submit(clock_.Now(), std::move(request));
   return Status::Ok();
 }
 
@@ -239,11 +232,11 @@ Status LabDriver::Execute(const DropGroup& command) {
 
 // Evaluation runs elsewhere and costs the run nothing.
 Status LabDriver::Execute(const Evaluate& command) {
-  Result<std::vector<BenchmarkScore>> scores = parts_.evaluator->Run(parts_.learner->Snapshot());
-  if (!scores.ok()) return scores.status();
-  parts_.run->journal().AddEvaluation(command.version, *scores);
-  if (options_.observer != nullptr) options_.observer->OnEvaluation(command.version, *scores);
-  result_.evaluations.emplace_back(command.version, std::move(scores).value());
+  PACE_ASSIGN_OR_RETURN(std::vector<BenchmarkScore> scores,
+                        parts_.evaluator->Run(parts_.learner->Snapshot()));
+  parts_.run->journal().AddEvaluation(command.version, scores);
+  if (options_.observer != nullptr) options_.observer->OnEvaluation(command.version, scores);
+  result_.evaluations.emplace_back(command.version, std::move(scores));
   evaluated_.push_back(command.version);
   return Status::Ok();
 }
@@ -278,11 +271,10 @@ void LabDriver::StartTrainingIfReady() {
 // Any engine's layout serves all of them.
 Status LabDriver::ServeWeights(PolicyVersion version, const WeightSet& weights,
                                const Decoder& decoder) {
-  Result<std::shared_ptr<const DecoderWeights>> prepared = decoder.Prepare(weights);
-  if (!prepared.ok()) return prepared.status();
+  PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> prepared, decoder.Prepare(weights));
   served_version_ = version;
   served_weights_ = weights;
-  served_ = std::move(prepared).value();
+  served_ = std::move(prepared);
   return Status::Ok();
 }
 

@@ -91,12 +91,11 @@ Status LabEngine::TakeCommands(LabReport& report) {
 }
 
 Status LabEngine::BeginPass() {
-  Result<StepReport> pass = core_->Step();
-  if (!pass.ok()) return pass.status();
-  const Seconds cost = CostOf(*pass);
+  PACE_ASSIGN_OR_RETURN(StepReport pass, core_->Step());
+  const Seconds cost = CostOf(pass);
   *next_time_ += cost;
   busy_time_ += cost;
-  pass_ = std::move(pass).value();
+  pass_ = std::move(pass);
   return Status::Ok();
 }
 

@@ -28,9 +28,8 @@ Status LabDriver::OnRested(MemberId id) {
 }
 
 Status LabDriver::MakeCall(CallInFlight call, const ToolCall& wanted) {
-  Result<ToolReply> reply = parts_.executor->AnswerOrFail(wanted);
-  if (!reply.ok()) return reply.status();
-  PendingCall pending{.call = call, .reply = std::move(reply).value()};
+  PACE_ASSIGN_OR_RETURN(ToolReply reply, parts_.executor->AnswerOrFail(wanted));
+  PendingCall pending{.call = call, .reply = std::move(reply)};
   const auto key = [](const PendingCall& p) { return std::tuple(p.call.due, p.call.id); };
   const auto at =
       std::upper_bound(calls_.begin(), calls_.end(), pending,
@@ -47,10 +46,10 @@ Status LabDriver::FinishCall() {
   if (group == nullptr) return Status::Ok();  // abandoned meanwhile
   LabEngine& engine = *engines_[static_cast<size_t>(group->worker.value())];
   const Seconds took = clock_.Now() - pending.call.made;
-  auto tokens = parts_.run->Reply(id, *engine.core().Peek(id), pending.reply, took);
-  if (!tokens.ok()) return tokens.status();
-  if (tokens->has_value()) {
-    engine.Continue(clock_.Now(), id, **std::move(tokens));
+  PACE_ASSIGN_OR_RETURN(auto tokens,
+                        parts_.run->Reply(id, *engine.core().Peek(id), pending.reply, took));
+  if (tokens.has_value()) {
+    engine.Continue(clock_.Now(), id, *std::move(tokens));
     return Status::Ok();
   }
   const std::optional<Event> event = parts_.run->Finish(engine.core().EndRest(id));

@@ -276,10 +276,9 @@ class ConfigReader {
     config_.head_dim = head_dim_.value_or(config_.hidden_size / config_.num_heads);
     config_.dtype = dtype_.value_or(torch_dtype_.value_or(Dtype::kF32));
     const RopeFields& rope = rope_scaling_.present ? rope_scaling_ : rope_parameters_;
-    Result<RopeConfig> resolved =
-        ResolveRope(rope, rope_theta_, original_max_, config_.max_positions);
-    if (!resolved.ok()) return resolved.status();
-    config_.rope = *resolved;
+    PACE_ASSIGN_OR_RETURN(RopeConfig resolved,
+                          ResolveRope(rope, rope_theta_, original_max_, config_.max_positions));
+    config_.rope = resolved;
     PACE_RETURN_IF_ERROR(CheckAttention());
     if (is_moe_) PACE_RETURN_IF_ERROR(ResolveMoe());
     if (config_.pad && *config_.pad >= config_.vocab_size) {
@@ -360,9 +359,8 @@ class ConfigReader {
 }  // namespace
 
 Result<ModelConfig> ParseModelConfig(std::string_view json) {
-  const Result<Architecture> architecture = ScanArchitecture(json);
-  if (!architecture.ok()) return architecture.status();
-  return ConfigReader(json, *architecture).Read();
+  PACE_ASSIGN_OR_RETURN(const Architecture architecture, ScanArchitecture(json));
+  return ConfigReader(json, architecture).Read();
 }
 
 }  // namespace pace

@@ -18,17 +18,15 @@ std::string_view TextOf(const MappedFile& file) {
 
 Result<ModelConfig> ReadModelConfig(const std::string& folder, const std::string& file) {
   const std::string path = (std::filesystem::path(folder) / file).string();
-  const Result<MappedFile> text = MappedFile::Open(path);
-  if (!text.ok()) return text.status();
-  Result<ModelConfig> config = ParseModelConfig(TextOf(*text));
+  PACE_ASSIGN_OR_RETURN(const MappedFile text, MappedFile::Open(path));
+  Result<ModelConfig> config = ParseModelConfig(TextOf(text));
   if (!config.ok()) return config.status().At(path);
 
   const auto generation = std::filesystem::path(folder) / "generation_config.json";
   std::error_code ignored;
   if (!std::filesystem::exists(generation, ignored)) return config;
-  const Result<MappedFile> beside = MappedFile::Open(generation.string());
-  if (!beside.ok()) return beside.status();
-  Result<std::vector<TokenId>> eos = ParseEndTokens(TextOf(*beside), config->eos);
+  PACE_ASSIGN_OR_RETURN(const MappedFile beside, MappedFile::Open(generation.string()));
+  Result<std::vector<TokenId>> eos = ParseEndTokens(TextOf(beside), config->eos);
   if (!eos.ok()) return eos.status().At(generation.string());
   config->eos = std::move(*eos);
   PACE_RETURN_IF_ERROR(CheckEndTokens(*config).At(generation.string()));

@@ -83,9 +83,9 @@ Result<WeightSet> WeightSet::Create(const ModelConfig& config, TensorViews views
 }
 
 Result<WeightSet> WeightSet::Load(const ModelConfig& config, const std::string& folder) {
-  Result<SafetensorsCheckpoint> checkpoint = SafetensorsCheckpoint::OpenFolder(folder);
-  if (!checkpoint.ok()) return checkpoint.status();
-  auto owner = std::make_shared<const SafetensorsCheckpoint>(std::move(*checkpoint));
+  PACE_ASSIGN_OR_RETURN(SafetensorsCheckpoint checkpoint,
+                        SafetensorsCheckpoint::OpenFolder(folder));
+  auto owner = std::make_shared<const SafetensorsCheckpoint>(std::move(checkpoint));
   Result<WeightSet> set = Create(config, owner->tensors(), owner);
   if (!set.ok()) return set.status().At(folder);
   return set;

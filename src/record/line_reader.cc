@@ -73,10 +73,10 @@ Result<bool> LineReader::Next() {
       return true;
     }
     const size_t pending = buffer_.size() - begin_;
-    Result<bool> more = Fill();
-    if (!more.ok()) return more.status();
+    PACE_ASSIGN_OR_RETURN(bool more, Fill());
     searched = pending;
-    if (*more) continue;
+    if more
+      continue;
     if (pending == 0 && OpenNextPart()) continue;
     if (pending == 0) return false;
     line_ = std::string_view(buffer_).substr(0, pending);

@@ -92,15 +92,13 @@ Status CutBack(const std::string& directory, const std::string& tensorboard,
 }
 
 Result<std::optional<PolicyVersion>> LastServed(const std::string& trace_path) {
-  Result<LineReader> lines = LineReader::Open(trace_path);
-  if (!lines.ok()) return lines.status();
+  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(trace_path));
   std::optional<PolicyVersion> served;
   while (true) {
-    const Result<bool> more = lines->Next();
-    if (!more.ok()) return more.status();
-    if (!*more) return served;
-    const Result<TraceLine> line = ParseTraceLine(lines->line());
-    if (!line.ok()) return lines->Locate(line.status());
+    PACE_ASSIGN_OR_RETURN(const bool more, lines.Next());
+    if (!more) return served;
+    const Result<TraceLine> line = ParseTraceLine(lines.line());
+    if (!line.ok()) return lines.Locate(line.status());
     if (const auto* step = std::get_if<TraceStep>(&*line)) {
       served = step->served;
     } else if (const auto& group = std::get<TraceGroup>(*line); group.states_served) {

@@ -145,20 +145,18 @@ void ReadPrefixScore(JsonScanner& scan, DecisionRow& row) {
 template <typename Parse>
 Status ReadLines(const std::string& directory, const std::string& file, RunData& run,
                  const Parse& parse) {
-  Result<LineReader> lines = LineReader::Open(directory + "/" + file);
-  if (!lines.ok()) return lines.status();
+  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(directory + "/" + file));
   while (true) {
-    const Result<bool> more = lines->Next();
-    if (!more.ok()) return more.status();
-    if (!*more) return Status::Ok();
-    const Result<bool> go_on = parse(lines->line());
-    if (!go_on.ok() && !lines->complete()) {
+    PACE_ASSIGN_OR_RETURN(const bool more, lines.Next());
+    if (!more) return Status::Ok();
+    const Result<bool> go_on = parse(lines.line());
+    if (!go_on.ok() && !lines.complete()) {
       run.notes.push_back(Concat(file,
                                  " ends within its last line, which is left out: the run "
                                  "was cut short."));
       return Status::Ok();
     }
-    if (!go_on.ok()) return lines->Locate(go_on.status());
+    if (!go_on.ok()) return lines.Locate(go_on.status());
     if (!*go_on) return Status::Ok();
   }
 }
@@ -187,19 +185,18 @@ Status ReadResponses(const std::string& directory, RunData& run) {
   if (!IsThere(directory, kResponsesFile)) return Status::Ok();
   ResponsePicker picker;
   const auto take = [&](std::string_view line) -> Result<bool> {
-    Result<ResponseRecord> record = ParseResponseLine(line);
-    if (!record.ok()) return record.status();
-    if (record->benchmark.empty()) {
-      if (!picker.Wants(record->head)) return true;
-      CutTexts(*record, kMaxShownTextBytes);
-      picker.Add(std::move(*record));
+    PACE_ASSIGN_OR_RETURN(ResponseRecord record, ParseResponseLine(line));
+    if (record.benchmark.empty()) {
+      if (!picker.Wants(record.head)) return true;
+      CutTexts(record, kMaxShownTextBytes);
+      picker.Add(std::move(record));
       return true;
     }
     std::vector<ResponseRecord>& evaluated = run.evaluated;
-    if (!evaluated.empty() && evaluated.front().head.step != record->head.step) evaluated.clear();
+    if (!evaluated.empty() && evaluated.front().head.step != record.head.step) evaluated.clear();
     if (evaluated.size() == kMaxEvaluatedResponses) return true;
-    CutTexts(*record, kMaxShownTextBytes);
-    evaluated.push_back(std::move(*record));
+    CutTexts(record, kMaxShownTextBytes);
+    evaluated.push_back(std::move(record));
     return true;
   };
   PACE_RETURN_IF_ERROR(ReadLines(directory, kResponsesFile, run, take));
@@ -210,23 +207,21 @@ Status ReadResponses(const std::string& directory, RunData& run) {
 Status ReadWarnings(const std::string& directory, RunData& run) {
   if (!IsThere(directory, kWarningsFile)) return Status::Ok();
   return ReadLines(directory, kWarningsFile, run, [&run](std::string_view line) -> Result<bool> {
-    Result<RunWarning> warning = ParseWarningLine(line);
-    if (!warning.ok()) return warning.status();
-    run.warnings.push_back(std::move(*warning));
+    PACE_ASSIGN_OR_RETURN(RunWarning warning, ParseWarningLine(line));
+    run.warnings.push_back(std::move(warning));
     return run.warnings.size() < kMaxWarnings;
   });
 }
 
 Status ReadDecisions(const std::string& directory, RunData& run) {
   return ReadLines(directory, kDecisionsFile, run, [&run](std::string_view line) -> Result<bool> {
-    Result<DecisionRow> row = ParseDecisionLine(line);
-    if (!row.ok()) return row.status();
+    PACE_ASSIGN_OR_RETURN(DecisionRow row, ParseDecisionLine(line));
     if (static_cast<int64_t>(run.decisions.size()) == kMaxDecisionRows) {
       run.notes.push_back(
           Concat("decisions.jsonl: only the first ", kMaxDecisionRows, " verdicts are shown."));
       return false;
     }
-    run.decisions.push_back(*row);
+    run.decisions.push_back(row);
     return true;
   });
 }
@@ -325,9 +320,8 @@ Result<DecisionRow> ParseDecisionLine(std::string_view line) {
 
 Result<RunManifest> ReadManifest(const std::string& directory) {
   const std::string path = directory + "/manifest.json";
-  const Result<std::string> text = ReadSmallFile(path);
-  if (!text.ok()) return text.status();
-  Result<RunManifest> manifest = ParseManifest(*text);
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
+  Result<RunManifest> manifest = ParseManifest(text);
   if (!manifest.ok()) return manifest.status().At(path);
   return manifest;
 }
@@ -335,14 +329,11 @@ Result<RunManifest> ReadManifest(const std::string& directory) {
 Result<RunData> ReadRun(const std::string& directory) {
   RunData run;
   run.directory = directory;
-  Result<RunManifest> manifest = ReadManifest(directory);
-  if (!manifest.ok()) return manifest.status();
-  run.manifest = std::move(*manifest);
+  PACE_ASSIGN_OR_RETURN(run.manifest, ReadManifest(directory));
 
   const std::string config_path = directory + "/config.yaml";
-  const Result<std::string> text = ReadSmallFile(config_path);
-  if (!text.ok()) return text.status();
-  PACE_RETURN_IF_ERROR(ApplyYaml(run.settings, *text, config_path));
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(config_path));
+  PACE_RETURN_IF_ERROR(ApplyYaml(run.settings, text, config_path));
 
   PACE_RETURN_IF_ERROR(ReadRows(directory, kMetricsFile, run, run.metrics));
   PACE_RETURN_IF_ERROR(ReadEvaluations(directory, run));

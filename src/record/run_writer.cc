@@ -159,17 +159,15 @@ class FileRunWriter final : public RunWriter {
       warnings_.WriteOutEveryLine();
     }
     if (level_ >= RecordLevel::kFull && sizes.contains(kTraceFile)) {
-      const auto served = LastServed(Concat(directory_, "/", kTraceFile));
-      if (!served.ok()) return served.status();
-      served_ = *served;
+      PACE_ASSIGN_OR_RETURN(const auto served, LastServed(Concat(directory_, "/", kTraceFile)));
+      served_ = served;
     }
     if (!options_.tensorboard) return Status::Ok();
     const bool goes_on = sizes.contains(TensorBoardWriter::FileName(options_.start));
-    Result<TensorBoardWriter> board = goes_on
-                                          ? TensorBoardWriter::Append(directory_, options_.start)
-                                          : TensorBoardWriter::Create(directory_, options_.start);
-    if (!board.ok()) return board.status();
-    board_.emplace(std::move(*board));
+    PACE_ASSIGN_OR_RETURN(TensorBoardWriter board,
+                          goes_on ? TensorBoardWriter::Append(directory_, options_.start)
+                                  : TensorBoardWriter::Create(directory_, options_.start));
+    board_.emplace(std::move(board));
     return Status::Ok();
   }
 
@@ -422,21 +420,20 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Resume(const std::string& director
                                                      const std::map<std::string, int64_t>& sizes,
                                                      int64_t max_file_bytes) {
   PACE_CHECK(level != RecordLevel::kAuto, "RecordOptions::Resolve says what auto means");
-  const Result<RunManifest> manifest = ReadManifest(directory);
-  if (!manifest.ok()) return manifest.status();
+  PACE_ASSIGN_OR_RETURN(const RunManifest manifest, ReadManifest(directory));
   const std::string wanted(kLevelNames.at(static_cast<size_t>(level)));
-  const bool starts_full = level == RecordLevel::kFull && manifest->record != wanted;
+  const bool starts_full = level == RecordLevel::kFull && manifest.record != wanted;
   if (starts_full && !sizes.empty()) {
     return InvalidArgument("record.level = full: the run in ", directory, " was begun with ",
-                           manifest->record, ", and a trace must begin with its run");
+                           manifest.record, ", and a trace must begin with its run");
   }
-  PACE_RETURN_IF_ERROR(CutBack(directory, TensorBoardWriter::FileName(manifest->start), sizes));
-  if (manifest->record != wanted) {
-    PACE_RETURN_IF_ERROR(RestateLevel(directory + "/manifest.json", manifest->record, wanted));
+  PACE_RETURN_IF_ERROR(CutBack(directory, TensorBoardWriter::FileName(manifest.start), sizes));
+  if (manifest.record != wanted) {
+    PACE_RETURN_IF_ERROR(RestateLevel(directory + "/manifest.json", manifest.record, wanted));
   }
   auto writer = std::make_unique<FileRunWriter>(
       directory,
-      WriterOptions{level, tensorboard, /*watchable=*/true, manifest->start, max_file_bytes});
+      WriterOptions{level, tensorboard, /*watchable=*/true, manifest.start, max_file_bytes});
   PACE_RETURN_IF_ERROR(writer->Open(sizes));
   return std::unique_ptr<RunWriter>(std::move(writer));
 }

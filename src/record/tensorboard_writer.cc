@@ -82,22 +82,20 @@ Result<TensorBoardWriter> TensorBoardWriter::Open(const std::string& directory, 
 }
 
 Result<TensorBoardWriter> TensorBoardWriter::Create(const std::string& directory, int64_t start) {
-  Result<TensorBoardWriter> writer = Open(directory, start, "wbe");
-  if (!writer.ok()) return writer.status();
+  PACE_ASSIGN_OR_RETURN(TensorBoardWriter writer, Open(directory, start, "wbe"));
   std::string event;
   AppendTime(event, static_cast<double>(start));
   AppendBytes(event, kEventFileVersion, kFileVersion);
-  PACE_RETURN_IF_ERROR(writer->WriteRecord(event));
+  PACE_RETURN_IF_ERROR(writer.WriteRecord(event));
   return writer;
 }
 
 Result<TensorBoardWriter> TensorBoardWriter::Append(const std::string& directory, int64_t start) {
-  Result<TensorBoardWriter> writer = Open(directory, start, "abe");
-  if (!writer.ok()) return writer.status();
-  const bool at_end = std::fseek(writer->file_.get(), 0, SEEK_END) == 0;
-  writer->num_bytes_ = at_end ? static_cast<int64_t>(std::ftell(writer->file_.get())) : -1;
-  if (writer->num_bytes_ < 0) {
-    return Unavailable(writer->path_, ": cannot be read: ", std::strerror(errno));
+  PACE_ASSIGN_OR_RETURN(TensorBoardWriter writer, Open(directory, start, "abe"));
+  const bool at_end = std::fseek(writer.file_.get(), 0, SEEK_END) == 0;
+  writer.num_bytes_ = at_end ? static_cast<int64_t>(std::ftell(writer.file_.get())) : -1;
+  if (writer.num_bytes_ < 0) {
+    return Unavailable(writer.path_, ": cannot be read: ", std::strerror(errno));
   }
   return writer;
 }

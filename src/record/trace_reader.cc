@@ -161,15 +161,13 @@ Result<TraceLine> ParseTraceLine(std::string_view line) {
 }
 
 Result<TraceReader> TraceReader::Open(const std::string& path) {
-  Result<LineReader> lines = LineReader::Open(path);
-  if (!lines.ok()) return lines.status();
-  return TraceReader(std::move(*lines));
+  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  return TraceReader(std::move(lines));
 }
 
 Result<std::optional<TraceLine>> TraceReader::Next() {
-  const Result<bool> more = lines_.Next();
-  if (!more.ok()) return more.status();
-  if (!*more) return std::optional<TraceLine>();
+  PACE_ASSIGN_OR_RETURN(const bool more, lines_.Next());
+  if (!more) return std::optional<TraceLine>();
   Result<TraceLine> line = ParseTraceLine(lines_.line());
   if (!line.ok()) return lines_.Locate(line.status());
   const Status accepted = std::visit([this](auto& parsed) { return Accept(parsed); }, line.value());

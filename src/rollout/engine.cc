@@ -242,8 +242,8 @@ void RolloutEngine::EndRest(MemberId id) {
 }
 
 Status RolloutEngine::Sync(PolicyVersion version, const WeightSet& weights) {
-  Result<std::shared_ptr<const DecoderWeights>> prepared = state_->decoder.Prepare(weights);
-  if (!prepared.ok()) return prepared.status();
+  PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> prepared,
+                        state_->decoder.Prepare(weights));
   const MutexLock lock(state_->mutex);
   if (state_->stopped) return Unavailable("sync to version ", version, ": the engine has stopped");
   if (state_->newest && version <= *state_->newest) {
@@ -251,7 +251,7 @@ Status RolloutEngine::Sync(PolicyVersion version, const WeightSet& weights) {
                            " was asked for before (versions must grow)");
   }
   state_->newest = version;
-  state_->commands.emplace_back(SyncCommand{version, std::move(prepared).value()});
+  state_->commands.emplace_back(SyncCommand{version, std::move(prepared)});
   state_->asked.NotifyOne();
   return Status::Ok();
 }

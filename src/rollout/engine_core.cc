@@ -273,10 +273,9 @@ Status EngineCore::State::ScoreEnding(const std::vector<Sampled>& samples, StepR
                live.scorer.TokensIn(0, num_prompt + live.num_tokens(), num_prompt),
                [&](int64_t t) { return PlaceOf(sampled[i].blocks, num_prompt - 1 + t); });
   }
-  const Result<std::vector<float>> logprobs = decoder->ScoreKept(scores.requests());
-  if (!logprobs.ok()) return logprobs.status();
+  PACE_ASSIGN_OR_RETURN(const std::vector<float> logprobs, decoder->ScoreKept(scores.requests()));
   report.num_scored_rows += std::ssize(scores.requests());
-  scores.Answer(table, *logprobs);
+  scores.Answer(table, logprobs);
   return Status::Ok();
 }
 

@@ -41,9 +41,8 @@ Status FakeDecoder::RunAhead(const Pass& pass, const PassResult& result) {
   ahead_ = SpeculativePass(pass);
   ahead_.SetTokens(result.samples, config_.eos);
   PACE_RETURN_IF_ERROR(CheckWriters(ahead_.pass()));
-  Result<PassResult> answers = Compute(ahead_.pass());
-  if (!answers.ok()) return answers.status();
-  ahead_answers_ = std::move(answers->samples);
+  PACE_ASSIGN_OR_RETURN(PassResult answers, Compute(ahead_.pass()));
+  ahead_answers_ = std::move(answers.samples);
   return Status::Ok();
 }
 

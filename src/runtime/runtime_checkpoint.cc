@@ -74,38 +74,37 @@ Status RuntimeDriver::GoOnWith(GroupInFlight group) {
     if (!group.responses[i].rests.has_value()) continue;
     resting.emplace_back(group.members[i], group.responses[i]);
   }
-  Result<ResumedGroup> going_on =
+  PACE_ASSIGN_OR_RETURN(
+      ResumedGroup going_on,
       ResumeGroup(std::move(group), parts_.run->store(), parts_.run->prompt_source(),
-                  parts_.run->coordinator().AttemptOf(id));
-  if (!going_on.ok()) return going_on.status();
-  const auto worker = static_cast<size_t>(going_on->worker.value());
+                  parts_.run->coordinator().AttemptOf(id)));
+  const auto worker = static_cast<size_t>(going_on.worker.value());
   if (worker >= engines_.size()) {
     return DataLoss("group ", id, " ran on engine ", worker, " of ", engines_.size());
   }
-  engines_[worker]->Submit(std::move(going_on->request));
+  engines_[worker]->Submit(std::move(going_on.request));
   // A call that was under way is made again.
   for (auto& [member, response] : resting) OnRested(worker, {id, member}, std::move(response));
   return Status::Ok();
 }
 
 Status RuntimeDriver::Resume() {
-  Result<ResumedRun> resumed =
-      parts_.Restore(options_.checkpoints, options_.loaded, policy_, options_.observer);
-  if (!resumed.ok()) return resumed.status();
-  RunCheckpoint& run = resumed->checkpoint;
-  PACE_RETURN_IF_ERROR(CheckWorkers(run, settings_.engine.count).At(resumed->folder));
+  PACE_ASSIGN_OR_RETURN(ResumedRun resumed, parts_.Restore(options_.checkpoints, options_.loaded,
+                                                           policy_, options_.observer));
+  RunCheckpoint& run = resumed.checkpoint;
+  PACE_RETURN_IF_ERROR(CheckWorkers(run, settings_.engine.count).At(resumed.folder));
   clock_.SetBase(run.time);
   step_clock_.Restore(run.step_clock);
   step_clock_.Set(StepPart::kOther, clock_.Now());
   newest_weights_ = parts_.learner->Snapshot();
-  served_weights_ = resumed->served;
+  served_weights_ = resumed.served;
   served_version_ = run.served;
   PACE_RETURN_IF_ERROR(MakeEngines());
   for (const auto& engine : engines_) {
     PACE_RETURN_IF_ERROR(engine->Sync(served_version_, served_weights_));
   }
   for (GroupInFlight& group : run.in_flight) {
-    PACE_RETURN_IF_ERROR(GoOnWith(std::move(group)).At(resumed->folder));
+    PACE_RETURN_IF_ERROR(GoOnWith(std::move(group)).At(resumed.folder));
   }
   run.in_flight.clear();
   for (const Command& command : parts_.run->coordinator().Owed()) {

@@ -31,10 +31,8 @@ RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy,
 
 Status RuntimeDriver::Prepare() {
   PACE_RETURN_IF_ERROR(PrepareGpu(settings_, policy_.config));
-  Result<RunParts> parts =
-      RunParts::Create(settings_, policy_, clock_, options_.writer, !options_.checkpoints.empty());
-  if (!parts.ok()) return parts.status();
-  parts_ = std::move(parts).value();
+  PACE_ASSIGN_OR_RETURN(parts_, RunParts::Create(settings_, policy_, clock_, options_.writer,
+                                                 !options_.checkpoints.empty()));
   parts_.run->journal().Watch(options_.observer);
   parts_.run->journal().SetNumGpus(settings_.policy.device == PolicyDevice::kCuda ? 1 : 0);
   const int64_t engine_cores = settings_.engine.count * settings_.engine.threads;
@@ -56,12 +54,11 @@ Status RuntimeDriver::MakeEngines() {
   for (int64_t i = 0; i < settings_.engine.count; ++i) {
     const int64_t threads = settings_.engine.threads;
     const ScopedAffinity cores(settings_.runtime.pin_threads, i * threads, threads);
-    Result<std::unique_ptr<EngineCore>> core =
-        MakeEngine(settings_, policy_, {.score_moment = ScoreMoment::kEnd});
-    if (!core.ok()) return core.status();
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> core,
+                          MakeEngine(settings_, policy_, {.score_moment = ScoreMoment::kEnd}));
     const auto index = static_cast<size_t>(i);
     engines_.push_back(std::make_unique<RolloutEngine>(
-        std::move(core).value(), [this, index] { mailbox_.Put(EngineSpoke{index}); }));
+        std::move(core), [this, index] { mailbox_.Put(EngineSpoke{index}); }));
   }
   return Status::Ok();
 }
@@ -81,10 +78,8 @@ Result<TrainingResult> RuntimeDriver::Run() {
   result_.stopped_early = result_.steps_done < settings_.run.num_steps;
   // A step that was under way is not part of the result.
   const bool as_served = newest_weights_.residence() == Residence::kHost || batch_.has_value();
-  Result<WeightSet> weights =
-      as_served ? ToHost(policy_.config, newest_weights_) : parts_.learner->HostSnapshot();
-  if (!weights.ok()) return weights.status();
-  result_.weights = std::move(weights).value();
+  PACE_ASSIGN_OR_RETURN(result_.weights, as_served ? ToHost(policy_.config, newest_weights_)
+                                                   : parts_.learner->HostSnapshot());
   return std::move(result_);
 }
 
@@ -168,12 +163,11 @@ void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse respons
 Status RuntimeDriver::On(ToolReplied& message) {
   if (!message.reply.ok()) return message.reply.status();
   if (parts_.run->store().Find(message.id.group) == nullptr) return Status::Ok();
-  auto tokens =
-      parts_.run->Reply(message.id, message.response, *message.reply, clock_.Now() - message.made);
-  if (!tokens.ok()) return tokens.status();
+  PACE_ASSIGN_OR_RETURN(auto tokens, parts_.run->Reply(message.id, message.response, *message.reply,
+                                                       clock_.Now() - message.made));
   RolloutEngine& engine = *engines_[message.worker];
-  if (tokens->has_value()) {
-    engine.Continue(message.id, **std::move(tokens));
+  if (tokens.has_value()) {
+    engine.Continue(message.id, *std::move(tokens));
   } else {
     engine.EndRest(message.id);
   }
@@ -230,10 +224,9 @@ Status RuntimeDriver::Handle(const Event& event) {
 }
 
 Status RuntimeDriver::Execute(const StartGroup& command) {
-  Result<GroupRequest> request = parts_.run->Start(command);
-  if (!request.ok()) return request.status();
+  PACE_ASSIGN_OR_RETURN(GroupRequest request, parts_.run->Start(command));
   const auto worker = static_cast<size_t>(command.worker.value());
-  engines_[worker]->Submit(std::move(request).value());
+  engines_[worker]->Submit(std::move(request));
   return Status::Ok();
 }
 

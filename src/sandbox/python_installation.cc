@@ -60,12 +60,11 @@ std::string ReadAll(int descriptor) {
 }
 
 Result<std::string> Ask(const std::string& python) {
-  Result<DescriptorPair> pipe = MakePipe();
-  if (!pipe.ok()) return pipe.status();
+  PACE_ASSIGN_OR_RETURN(DescriptorPair pipe, MakePipe());
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, pipe->second.get(), 1);
+  posix_spawn_file_actions_adddup2(&actions, pipe.second.get(), 1);
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   std::string words[] = {python, "-s", "-B", "-c", kQuestion};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(),
@@ -74,8 +73,8 @@ Result<std::string> Ask(const std::string& python) {
   const int error = ::posix_spawnp(&child, python.c_str(), &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return ErrnoStatus(Concat("tools.python = ", Printable(python)), error);
-  pipe->second.Close();
-  std::string answer = ReadAll(pipe->first.get());
+  pipe.second.Close();
+  std::string answer = ReadAll(pipe.first.get());
   ::kill(child, SIGKILL);  // it has answered, or never will
   int ignored = 0;
   while (::waitpid(child, &ignored, 0) < 0 && errno == EINTR) {
@@ -152,14 +151,13 @@ Result<PythonInstallation> ReadPythonInstallation(std::string_view answer, std::
 }
 
 Result<PythonInstallation> FindPython(const std::string& python) {
-  const Result<std::string> answer = Ask(python);
-  if (!answer.ok()) return answer.status();
-  if (answer->empty()) {
+  PACE_ASSIGN_OR_RETURN(const std::string answer, Ask(python));
+  if (answer.empty()) {
     return Unavailable("tools.python = ", Printable(python),
                        ": does not start (is it a Python 3?)");
   }
   const char* home = std::getenv("HOME");
-  Result<PythonInstallation> read = ReadPythonInstallation(*answer, home == nullptr ? "" : home);
+  Result<PythonInstallation> read = ReadPythonInstallation(answer, home == nullptr ? "" : home);
   if (!read.ok()) return read.status().At(Concat("tools.python = ", Printable(python)));
   return read;
 }

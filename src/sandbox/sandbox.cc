@@ -91,15 +91,14 @@ Result<std::unique_ptr<Sandbox>> Sandbox::Start(const SandboxOptions& options) {
     for (int64_t place = options.max_programs; place-- > 0;) sandbox->places_.push_back(place);
   }
   // One program through, so that what does not work here is known now.
-  const Result<ProgramResult> first = sandbox->Run({.code = "print(1)"}, {});
-  if (!first.ok()) return first.status();
-  if (first->out != "1\n") {
-    return Unavailable("sandbox: a first program does not run: ", first->error.substr(0, 300));
+  PACE_ASSIGN_OR_RETURN(const ProgramResult first, sandbox->Run({.code = "print(1)"}, {}));
+  if (first.out != "1\n") {
+    return Unavailable("sandbox: a first program does not run: ", first.error.substr(0, 300));
   }
   if (!options.warm_modules.empty()) {
-    const Result<std::shared_ptr<Zygote>> warm = sandbox->ZygoteFor(options.warm_modules[0]);
-    if (!warm.ok()) return warm.status();
-    sandbox->warm_modules_ = (*warm)->modules();
+    PACE_ASSIGN_OR_RETURN(const std::shared_ptr<Zygote> warm,
+                          sandbox->ZygoteFor(options.warm_modules[0]));
+    sandbox->warm_modules_ = warm->modules();
   }
   return sandbox;
 }
@@ -109,11 +108,10 @@ Result<std::shared_ptr<Zygote>> Sandbox::ZygoteFor(const std::string& code) {
   MutexLock lock(mutex_);
   std::shared_ptr<Zygote>& zygote = warm ? warm_ : plain_;
   if (zygote != nullptr && zygote->alive()) return zygote;
-  Result<std::unique_ptr<Zygote>> started =
+  PACE_ASSIGN_OR_RETURN(
+      zygote,
       Zygote::Start(options_, python_, warm ? options_.warm_modules : std::vector<std::string>(),
-                    groups_ != nullptr && groups_->bounds_processor());
-  if (!started.ok()) return started.status();
-  zygote = std::move(started).value();
+                    groups_ != nullptr && groups_->bounds_processor()));
   return zygote;
 }
 
@@ -134,22 +132,17 @@ Result<ProgramResult> Sandbox::Run(const ProgramRequest& request,
 Result<ProgramResult> Sandbox::RunOnce(const ProgramRequest& request, int64_t place,
                                        const Cancellation& cancellation) {
   const int64_t memory = request.memory_bytes.value_or(options_.memory_bytes);
-  Result<FileDescriptor> input = InputOf(request.input);
-  if (!input.ok()) return input.status();
-  const Result<FileDescriptor> text = SealedFile(ProgramRequestText(request, memory));
-  if (!text.ok()) return text.status();
-  Result<DescriptorPair> control = MakeSocketPair(SOCK_STREAM);
-  if (!control.ok()) return control.status();
-  Result<DescriptorPair> out = MakePipe();
-  if (!out.ok()) return out.status();
-  Result<DescriptorPair> error = MakePipe();
-  if (!error.ok()) return error.status();
+  PACE_ASSIGN_OR_RETURN(FileDescriptor input, InputOf(request.input));
+  PACE_ASSIGN_OR_RETURN(const FileDescriptor text, SealedFile(ProgramRequestText(request, memory)));
+  PACE_ASSIGN_OR_RETURN(DescriptorPair control, MakeSocketPair(SOCK_STREAM));
+  PACE_ASSIGN_OR_RETURN(DescriptorPair out, MakePipe());
+  PACE_ASSIGN_OR_RETURN(DescriptorPair error, MakePipe());
   ProgramDescriptors program{.place = place,
-                             .control = control->second.get(),
-                             .request = text->get(),
-                             .input = input->get(),
-                             .out = out->second.get(),
-                             .error = error->second.get()};
+                             .control = control.second.get(),
+                             .request = text.get(),
+                             .input = input.get(),
+                             .out = out.second.get(),
+                             .error = error.second.get()};
   if (groups_ != nullptr) {
     if (!groups_->SetMemory(place, memory)) {
       return DataLoss("sandbox: the memory limit of a control group cannot be set");
@@ -158,17 +151,16 @@ Result<ProgramResult> Sandbox::RunOnce(const ProgramRequest& request, int64_t pl
     program.memberships = groups_->Memberships(place);
   }
   {
-    const Result<std::shared_ptr<Zygote>> zygote = ZygoteFor(request.code);
-    if (!zygote.ok()) return zygote.status();
-    PACE_RETURN_IF_ERROR((*zygote)->Launch(program));
+    PACE_ASSIGN_OR_RETURN(const std::shared_ptr<Zygote> zygote, ZygoteFor(request.code));
+    PACE_RETURN_IF_ERROR(zygote->Launch(program));
   }
   // The program's ends are its own now: a stream ends when it closes them.
-  control->second.Close();
-  out->second.Close();
-  error->second.Close();
-  return WatchProgram({.control = std::move(control->first),
-                       .out = std::move(out->first),
-                       .error = std::move(error->first)},
+  control.second.Close();
+  out.second.Close();
+  error.second.Close();
+  return WatchProgram({.control = std::move(control.first),
+                       .out = std::move(out.first),
+                       .error = std::move(error.first)},
                       {.timeout = request.timeout.value_or(options_.timeout),
                        .max_output_bytes = options_.max_output_bytes,
                        .ask_first = options_.mode == SandboxMode::kUnsafe},

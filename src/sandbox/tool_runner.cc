@@ -24,9 +24,9 @@ SandboxOptions SandboxOptionsFrom(const ToolsOptions& options) {
 
 Result<std::unique_ptr<ProgramRunner>> StartToolRunner(const ToolsOptions& options) {
   if (options.url.empty()) {
-    Result<std::unique_ptr<Sandbox>> sandbox = Sandbox::Start(SandboxOptionsFrom(options));
-    if (!sandbox.ok()) return sandbox.status();
-    return std::unique_ptr<ProgramRunner>(std::move(sandbox).value());
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<Sandbox> sandbox,
+                          Sandbox::Start(SandboxOptionsFrom(options)));
+    return std::unique_ptr<ProgramRunner>(std::move(sandbox));
   }
   Result<std::unique_ptr<FusionClient>> client =
       FusionClient::Make({.url = options.url,

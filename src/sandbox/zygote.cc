@@ -47,13 +47,10 @@ Result<std::unique_ptr<Zygote>> Zygote::Start(const SandboxOptions& options,
                                               const PythonInstallation& python,
                                               const std::vector<std::string>& modules,
                                               bool processor_group) {
-  Result<DescriptorPair> command = MakeSocketPair(SOCK_SEQPACKET);
-  if (!command.ok()) return command.status();
-  const Result<FileDescriptor> source = SealedFile(ZygoteSource());
-  if (!source.ok()) return source.status();
-  const Result<FileDescriptor> settings =
-      SealedFile(SettingsText(options, modules, processor_group));
-  if (!settings.ok()) return settings.status();
+  PACE_ASSIGN_OR_RETURN(DescriptorPair command, MakeSocketPair(SOCK_SEQPACKET));
+  PACE_ASSIGN_OR_RETURN(const FileDescriptor source, SealedFile(ZygoteSource()));
+  PACE_ASSIGN_OR_RETURN(const FileDescriptor settings,
+                        SealedFile(SettingsText(options, modules, processor_group)));
 
   IsolatedProcessOptions start;
   start.isolated = options.mode == SandboxMode::kIsolated;
@@ -63,12 +60,12 @@ Result<std::unique_ptr<Zygote>> Zygote::Start(const SandboxOptions& options,
   // depends on the program, and threads count as processes.
   start.environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
                        "PYTHONHASHSEED=0", "OPENBLAS_NUM_THREADS=1"};
-  start.descriptors = {command->second.get(), source->get(), settings->get()};
+  start.descriptors = {command.second.get(), source.get(), settings.get()};
   Result<IsolatedProcess> process = IsolatedProcess::Start(start);
   if (!process.ok()) return process.status().At("sandbox: starting an interpreter");
-  command->second.Close();
+  command.second.Close();
   auto zygote =
-      std::unique_ptr<Zygote>(new Zygote(std::move(command->first), std::move(process).value()));
+      std::unique_ptr<Zygote>(new Zygote(std::move(command.first), std::move(process).value()));
   PACE_RETURN_IF_ERROR(zygote->WaitUntilReady());
   return zygote;
 }

@@ -8,9 +8,8 @@
 namespace pace {
 
 Result<RecordedVerdicts> RecordedVerdicts::Open(const std::string& path) {
-  Result<LineReader> lines = LineReader::Open(path);
-  if (!lines.ok()) return lines.status();
-  return RecordedVerdicts(std::move(lines).value());
+  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  return RecordedVerdicts(std::move(lines));
 }
 
 std::optional<RecordedVerdicts::Verdict> RecordedVerdicts::Parse(std::string_view line) {

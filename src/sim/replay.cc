@@ -83,10 +83,9 @@ Status RestoreFrom(const std::string& path, Coordinator& coordinator, LinePrinte
   std::ostringstream text;
   text << file.rdbuf();
   if (file.bad() || !text) return Unavailable(path, ": cannot be read");
-  const auto snapshot = SnapshotFromJson(text.str(), path);
-  if (!snapshot.ok()) return snapshot.status();
-  PACE_RETURN_IF_ERROR(coordinator.Restore(*snapshot).At(path));
-  printer.Resume(snapshot->admission.plan);
+  PACE_ASSIGN_OR_RETURN(const auto snapshot, SnapshotFromJson(text.str(), path));
+  PACE_RETURN_IF_ERROR(coordinator.Restore(snapshot).At(path));
+  printer.Resume(snapshot.admission.plan);
   return Status::Ok();
 }
 
@@ -147,9 +146,8 @@ Status ReadSchedule(const std::string& path, CoordinatorOptions& options) {
   if (!lines.ok()) return lines.status();
   bool stopping = false;
   while (true) {
-    const Result<bool> more = lines->Next();
-    if (!more.ok()) return more.status();
-    if (!*more) return Status::Ok();
+    PACE_ASSIGN_OR_RETURN(const bool more, lines->Next());
+    if (!more) return Status::Ok();
     const auto names = [&lines](std::string_view event) {
       return lines->line().find(event) != std::string_view::npos;
     };
@@ -178,23 +176,20 @@ Status ReadSchedule(const std::string& path, CoordinatorOptions& options) {
 
 Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uint64_t seed,
                    const LineSink& sink) {
-  Result<TraceReader> trace = TraceReader::Open(path);
-  if (!trace.ok()) return trace.status();
+  PACE_ASSIGN_OR_RETURN(TraceReader trace, TraceReader::Open(path));
   TracePlayer player(options, seed, sink);
   for (;;) {
-    const auto line = trace->Next();
-    if (!line.ok()) return line.status();
-    if (!line->has_value()) return Status::Ok();
+    PACE_ASSIGN_OR_RETURN(const auto line, trace.Next());
+    if (!line.has_value()) return Status::Ok();
     PACE_RETURN_IF_ERROR(
-        std::visit([&player](const auto& typed) { return player.Play(typed); }, **line)
-            .At(trace->Place()));
+        std::visit([&player](const auto& typed) { return player.Play(typed); }, *line)
+            .At(trace.Place()));
   }
 }
 
 Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
                     const Settings& settings, const LineSink& sink) {
-  Result<LineReader> lines = LineReader::Open(path);
-  if (!lines.ok()) return lines.status();
+  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
   LinePrinter printer(sink);
   const int64_t batch = settings.batch.num_groups;
   CoordinatorOptions options = CoordinatorOptions::Of(settings);
@@ -209,27 +204,24 @@ Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
   }
   const int64_t num_passed_over = coordinator.num_events();
   for (int64_t number = 0;; ++number) {
-    const auto more = lines->Next();
-    if (!more.ok()) return more.status();
-    if (!*more && number < num_passed_over) {
+    PACE_ASSIGN_OR_RETURN(const auto more, lines.Next());
+    if (!more && number < num_passed_over) {
       return InvalidArgument(path, ": holds ", number, " events, the snapshot was taken after ",
                              num_passed_over, " (is it of this run?)");
     }
-    if (!*more) return Status::Ok();
+    if (!more) return Status::Ok();
     if (number < num_passed_over) continue;
-    const Result<Event> event = EventFromJson(lines->line());
-    if (!event.ok()) return lines->Locate(event.status());
-    PACE_RETURN_IF_ERROR(lines->Locate(coordinator.Validate(*event)));
+    const Result<Event> event = EventFromJson(lines.line());
+    if (!event.ok()) return lines.Locate(event.status());
+    PACE_RETURN_IF_ERROR(lines.Locate(coordinator.Validate(*event)));
     coordinator.Handle(*event);
   }
 }
 
 Result<bool> HoldsEvents(const std::string& path) {
-  Result<LineReader> lines = LineReader::Open(path);
-  if (!lines.ok()) return lines.status();
-  const auto more = lines->Next();
-  if (!more.ok()) return more.status();
-  return *more && lines->line().find("\"event\"") != std::string_view::npos;
+  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  PACE_ASSIGN_OR_RETURN(const auto more, lines.Next());
+  return more && lines.line().find("\"event\"") != std::string_view::npos;
 }
 
 }  // namespace pace

@@ -27,13 +27,13 @@ Status CheckFits(const Settings& settings, const CostModel& costs) {
 
 Result<SimResult> RunSimulation(const Settings& settings, const SimOptions& options) {
   PACE_RETURN_IF_ERROR(settings.Validate());
-  const auto costs = CostModel::Create(settings.model, settings.gpu, settings.cluster);
-  if (!costs.ok()) return costs.status();
-  PACE_RETURN_IF_ERROR(CheckFits(settings, *costs));
-  const auto workload =
-      Workload::Create(settings.workload, static_cast<uint64_t>(settings.run.seed));
-  if (!workload.ok()) return workload.status();
-  Driver driver(settings, options, *costs, *workload);
+  PACE_ASSIGN_OR_RETURN(const auto costs,
+                        CostModel::Create(settings.model, settings.gpu, settings.cluster));
+  PACE_RETURN_IF_ERROR(CheckFits(settings, costs));
+  PACE_ASSIGN_OR_RETURN(
+      const auto workload,
+      Workload::Create(settings.workload, static_cast<uint64_t>(settings.run.seed)));
+  Driver driver(settings, options, costs, workload);
   return driver.Run();
 }
 

@@ -21,9 +21,7 @@ Result<Settings> Configure(const Settings& settings, const std::vector<std::stri
   // A method resets what belongs to it, so it comes first wherever it stands.
   for (const std::string& assignment : assignments) {
     if (!assignment.starts_with("method=")) continue;
-    auto applied = ApplyMethod(out, assignment.substr(7));
-    if (!applied.ok()) return applied.status();
-    out = *std::move(applied);
+    PACE_ASSIGN_OR_RETURN(out, ApplyMethod(out, assignment.substr(7)));
   }
   std::vector<std::string> overrides;
   for (const std::string& assignment : assignments) {

@@ -76,9 +76,7 @@ Result<Workload> Workload::Create(const WorkloadOptions& options, uint64_t seed)
   PACE_RETURN_IF_ERROR(options.Validate());
   Workload workload(options, seed);
   if (options.length == LengthLaw::kFile) {
-    auto lengths = LoadLengths(options.lengths_file);
-    if (!lengths.ok()) return lengths.status();
-    workload.lengths_ = *std::move(lengths);
+    PACE_ASSIGN_OR_RETURN(workload.lengths_, LoadLengths(options.lengths_file));
   }
   return workload;
 }

@@ -14,9 +14,8 @@ Result<Benchmark> HeldOutOf(const TaskOptions& options) {
   if (options.kind == TaskKind::kDataset) {
     return InvalidArgument("task.benchmarks = held_out: only generated tasks have one");
   }
-  const auto task = MakeSyntheticTask(options);
-  if (!task.ok()) return task.status();
-  return HeldOutBenchmark(**task, options.held_out_problems,
+  PACE_ASSIGN_OR_RETURN(const auto task, MakeSyntheticTask(options));
+  return HeldOutBenchmark(*task, options.held_out_problems,
                           static_cast<uint64_t>(options.held_out_seed), options.prompt_template);
 }
 
@@ -64,21 +63,19 @@ Result<Benchmark> LoadBenchmark(const std::string& entry, const DatasetForm& for
 }
 
 Result<std::vector<Benchmark>> LoadBenchmarks(const TaskOptions& options) {
-  const Result<DatasetForm> form = DatasetFormOf(options);
-  if (!form.ok()) return form.status();
+  PACE_ASSIGN_OR_RETURN(const DatasetForm form, DatasetFormOf(options));
   std::vector<std::string> entries = options.benchmarks;
   if (entries.empty() && options.kind != TaskKind::kDataset) entries.emplace_back(kHeldOutName);
   std::vector<Benchmark> benchmarks;
   for (const std::string& entry : entries) {
-    Result<Benchmark> loaded =
-        entry == kHeldOutName ? HeldOutOf(options) : LoadBenchmark(entry, *form);
-    if (!loaded.ok()) return loaded.status();
+    PACE_ASSIGN_OR_RETURN(Benchmark loaded,
+                          entry == kHeldOutName ? HeldOutOf(options) : LoadBenchmark(entry, form));
     for (const Benchmark& other : benchmarks) {
-      if (other.name != loaded->name) continue;
+      if (other.name != loaded.name) continue;
       return InvalidArgument("task.benchmarks = ", entry, ": a second benchmark named ",
-                             loaded->name, " (rename the file)");
+                             loaded.name, " (rename the file)");
     }
-    benchmarks.push_back(std::move(*loaded));
+    benchmarks.push_back(std::move(loaded));
   }
   return benchmarks;
 }

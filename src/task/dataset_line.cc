@@ -152,14 +152,13 @@ Status CheckSeen(const Seen& seen, const DatasetKeys& keys) {
 Result<DatasetLine> ParseDatasetLine(std::string_view line, const DatasetKeys& given) {
   Kinds kinds;
   PACE_RETURN_IF_ERROR(ScanKinds(line, kinds));
-  const Result<DatasetKeys> keys = KeysOf(kinds, given);
-  if (!keys.ok()) return keys.status();
+  PACE_ASSIGN_OR_RETURN(const DatasetKeys keys, KeysOf(kinds, given));
   Seen seen;
-  PACE_RETURN_IF_ERROR(ScanLine(line, *keys, seen));
-  if (keys->prompt == "question" && seen.answer.has_value()) {
+  PACE_RETURN_IF_ERROR(ScanLine(line, keys, seen));
+  if (keys.prompt == "question" && seen.answer.has_value()) {
     seen.answer = AnswerOfGsm8k(*seen.answer);
   }
-  PACE_RETURN_IF_ERROR(CheckSeen(seen, *keys));
+  PACE_RETURN_IF_ERROR(CheckSeen(seen, keys));
   return DatasetLine{.id = seen.id.has_value() ? std::move(seen.id) : std::move(seen.index),
                      .prompt = std::move(*seen.prompt),
                      .answer = std::move(*seen.answer),

@@ -89,29 +89,26 @@ Result<std::string> PromptRenderer::Text(const Prompt& prompt) const {
 }
 
 Result<std::vector<TokenId>> PromptRenderer::Encode(const Prompt& prompt) const {
-  const Result<std::string> text = Text(prompt);
-  if (!text.ok()) return text.status();
-  return tokenizer_.Encode(*text, /*add_special_tokens=*/!chat_template_.has_value());
+  PACE_ASSIGN_OR_RETURN(const std::string text, Text(prompt));
+  return tokenizer_.Encode(text, /*add_special_tokens=*/!chat_template_.has_value());
 }
 
 Result<std::vector<TokenId>> PromptRenderer::EncodeReply(const std::string& reply,
                                                          TokenId end) const {
   std::vector<ChatMessage> messages = {{.role = "user", .content = "0"},
                                        {.role = "assistant", .content = "0"}};
-  const Result<std::string> before = Chat(messages, /*add_generation_prompt=*/false);
-  if (!before.ok()) return before.status();
+  PACE_ASSIGN_OR_RETURN(const std::string before, Chat(messages, /*add_generation_prompt=*/false));
   messages.push_back({.role = "tool", .content = reply});
-  const Result<std::string> after = Chat(messages);
-  if (!after.ok()) return after.status();
+  PACE_ASSIGN_OR_RETURN(const std::string after, Chat(messages));
   const std::string end_text = tokenizer_.Decode(std::vector<TokenId>{end}, false);
-  const size_t at = before->rfind(end_text);
-  if (at == std::string::npos || !after->starts_with(*before)) {
+  const size_t at = before.rfind(end_text);
+  if (at == std::string::npos || !after.starts_with(before)) {
     return InvalidArgument(
         "tools.use: the chat template does not show a tool's reply behind a "
         "turn that ends in ",
         Printable(end_text));
   }
-  return tokenizer_.Encode(after->substr(at + end_text.size()));
+  return tokenizer_.Encode(after.substr(at + end_text.size()));
 }
 
 Result<std::vector<TokenId>> PromptRenderer::Render(const Problem& problem) const {
@@ -153,14 +150,12 @@ Result<PromptFit> FitPrompts(const PromptRenderer& renderer, Dataset& data) {
 
 Result<SftTokens> EncodeSft(const PromptRenderer& renderer, const SftExample& example,
                             TokenId end) {
-  Result<std::vector<TokenId>> ids = renderer.Encode(example.prompt);
-  if (!ids.ok()) return ids.status();
-  const Result<std::vector<TokenId>> completion =
-      renderer.tokenizer().Encode(example.turns.front());
-  if (!completion.ok()) return completion.status();
-  SftTokens tokens{.ids = std::move(*ids)};
+  PACE_ASSIGN_OR_RETURN(std::vector<TokenId> ids, renderer.Encode(example.prompt));
+  PACE_ASSIGN_OR_RETURN(const std::vector<TokenId> completion,
+                        renderer.tokenizer().Encode(example.turns.front()));
+  SftTokens tokens{.ids = std::move(ids)};
   tokens.num_prompt_tokens = static_cast<int64_t>(tokens.ids.size());
-  tokens.ids.insert(tokens.ids.end(), completion->begin(), completion->end());
+  tokens.ids.insert(tokens.ids.end(), completion.begin(), completion.end());
   tokens.ids.push_back(end);
   return tokens;
 }

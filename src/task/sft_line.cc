@@ -72,9 +72,8 @@ Result<std::vector<SftExample>> ParseSftLine(std::string_view line, const TaskOp
   Seen seen;
   PACE_RETURN_IF_ERROR(ScanLine(line, task, seen));
   if (seen.prompt.has_value() && seen.completion.has_value()) {
-    Result<std::string> said = SaidBy(*seen.completion);
-    if (!said.ok()) return said.status();
-    return std::vector<SftExample>{{std::move(*seen.prompt), {std::move(said).value()}}};
+    PACE_ASSIGN_OR_RETURN(std::string said, SaidBy(*seen.completion));
+    return std::vector<SftExample>{{std::move(*seen.prompt), {std::move(said)}}};
   }
   if (!task.prompt_key.empty() || !task.answer_key.empty()) {
     return InvalidArgument(

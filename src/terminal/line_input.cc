@@ -86,9 +86,8 @@ Result<bool> LineInput::Fill(bool wait) {
 Result<LineInput::Read> LineInput::Next(bool wait, std::string& line) {
   while (!TakeLine(line)) {
     if (at_end_) return Read::kEnd;
-    const Result<bool> more = Fill(wait);
-    if (!more.ok()) return more.status();
-    if (!*more && !at_end_) return Read::kNotYet;
+    PACE_ASSIGN_OR_RETURN(const bool more, Fill(wait));
+    if (!more && !at_end_) return Read::kNotYet;
   }
   return Read::kLine;
 }

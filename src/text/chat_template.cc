@@ -68,9 +68,8 @@ Result<ChatTemplate> ChatTemplate::Parse(std::string_view source) {
 }
 
 Result<ChatTemplate> ChatTemplate::LoadFile(const std::string& path) {
-  const Result<std::string> source = ReadFile(path, kMaxTemplateBytes);
-  if (!source.ok()) return source.status();
-  Result<ChatTemplate> parsed = Parse(*source);
+  PACE_ASSIGN_OR_RETURN(const std::string source, ReadFile(path, kMaxTemplateBytes));
+  Result<ChatTemplate> parsed = Parse(source);
   if (!parsed.ok()) return parsed.status().At(path);
   return parsed;
 }
@@ -82,9 +81,8 @@ Result<ChatTemplate> ChatTemplate::Load(const std::string& directory) {
   std::error_code error;
   const bool has_file = std::filesystem::exists(beside, error);
   if (has_file && !std::filesystem::exists(config_path, error)) return LoadFile(beside);
-  const Result<std::string> text = ReadFile(config_path, kMaxConfigBytes);
-  if (!text.ok()) return text.status();
-  const Result<Value> config = ParsePythonJson(*text);
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(config_path, kMaxConfigBytes));
+  const Result<Value> config = ParsePythonJson(text);
   if (!config.ok()) return config.status().At(config_path);
   if (!config->is_dict()) return InvalidArgument(config_path, ": must be an object");
   const Value* source = TemplateIn(config->dict());

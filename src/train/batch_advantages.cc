@@ -81,12 +81,12 @@ std::vector<double> RelativeWeights(const OpobOptions& options, const SequenceLa
 }  // namespace
 
 Status ApplyCorrection(const CorrectionOptions& options, Minibatch& batch, MetricList& metrics) {
-  Result<Correction> correction =
-      CorrectRollout(batch.layout(), batch.proximal_logprobs, batch.rollout_logprobs, options);
-  if (!correction.ok()) return correction.status();
-  batch.importance_weights = std::move(correction->weights);
-  batch.mask = std::move(correction->mask);
-  MergeMetrics(correction->metrics, metrics);
+  PACE_ASSIGN_OR_RETURN(
+      Correction correction,
+      CorrectRollout(batch.layout(), batch.proximal_logprobs, batch.rollout_logprobs, options));
+  batch.importance_weights = std::move(correction.weights);
+  batch.mask = std::move(correction.mask);
+  MergeMetrics(correction.metrics, metrics);
   return Status::Ok();
 }
 
@@ -129,15 +129,15 @@ Status EstimateAdvantages(const AdvantageEstimator& estimator, Minibatch& batch,
   if (estimator.inputs().baselines) {
     PACE_RETURN_IF_ERROR(CollectBaselines(batch, baselines, metrics));
   }
-  Result<Advantages> estimated = estimator.Estimate({.layout = batch.layout(),
-                                                     .rewards = batch.shaped_rewards,
-                                                     .token_rewards = batch.token_rewards,
-                                                     .values = batch.values,
-                                                     .baselines = baselines});
-  if (!estimated.ok()) return estimated.status();
-  batch.advantages = std::move(estimated->advantages);
+  PACE_ASSIGN_OR_RETURN(Advantages estimated,
+                        estimator.Estimate({.layout = batch.layout(),
+                                            .rewards = batch.shaped_rewards,
+                                            .token_rewards = batch.token_rewards,
+                                            .values = batch.values,
+                                            .baselines = baselines}));
+  batch.advantages = std::move(estimated.advantages);
   if (!estimator.inputs().values) return Status::Ok();
-  batch.returns = std::move(estimated->returns);
+  batch.returns = std::move(estimated.returns);
   MergeMetrics({ExplainedVariance(batch)}, metrics);
   return Status::Ok();
 }
@@ -158,22 +158,22 @@ Status ApplyOffPolicyBaseline(const OpobOptions& options, std::span<const double
   for (const SequenceSum& one : log_ratios) lengths.push_back(std::max<int64_t>(one.num_tokens, 1));
   OpobOptions unbounded = options;
   unbounded.max_weight.reset();  // done above
-  const Result<OpobResult> result = OffPolicyBaseline({.groups = batch.groups,
-                                                       .rewards = batch.shaped_rewards,
-                                                       .advantages = means,
-                                                       .gradient_norms = gradient_norms,
-                                                       .weights = weights,
-                                                       .lengths = lengths},
-                                                      unbounded);
-  if (!result.ok()) return result.status();
+  PACE_ASSIGN_OR_RETURN(const OpobResult result,
+                        OffPolicyBaseline({.groups = batch.groups,
+                                           .rewards = batch.shaped_rewards,
+                                           .advantages = means,
+                                           .gradient_norms = gradient_norms,
+                                           .weights = weights,
+                                           .lengths = lengths},
+                                          unbounded));
   MeanOf baseline;
   for (size_t sequence = 0; sequence < layout.num_sequences(); ++sequence) {
-    baseline.Add(result->baselines[sequence]);
+    baseline.Add(result.baselines[sequence]);
     for (size_t token = layout.begin(sequence); token < layout.end(sequence); ++token) {
       if (layout.mask[token] == 0) continue;
       batch.advantages[token] = options.scope == OpobOptions::Scope::kGroup
-                                    ? result->coefficients[sequence]
-                                    : batch.advantages[token] - result->baselines[sequence];
+                                    ? result.coefficients[sequence]
+                                    : batch.advantages[token] - result.baselines[sequence];
     }
   }
   MergeMetrics({baseline.As("train/opob_baseline")}, metrics);

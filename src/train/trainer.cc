@@ -91,10 +91,10 @@ Status TorchTrainer::Prepare(Minibatch& batch, MetricList& metrics, double& next
     PACE_RETURN_IF_ERROR(ApplyCorrection(options_.correction, batch, metrics));
   }
   if (options_.kl.reward_coefficient > 0) {
-    const Result<double> kl = ShapeRewards(options_.kl.reward_estimator, kl_coefficient_,
-                                           options_.reference, batch, metrics);
-    if (!kl.ok()) return kl.status();
-    next_kl = NextKlCoefficient(kl_coefficient_, *kl, static_cast<int64_t>(batch.sequences.size()),
+    PACE_ASSIGN_OR_RETURN(const double kl,
+                          ShapeRewards(options_.kl.reward_estimator, kl_coefficient_,
+                                       options_.reference, batch, metrics));
+    next_kl = NextKlCoefficient(kl_coefficient_, kl, static_cast<int64_t>(batch.sequences.size()),
                                 options_.kl.controller);
   }
   return EstimateAdvantages(*parts_.advantage, batch, metrics);
@@ -103,21 +103,19 @@ Status TorchTrainer::Prepare(Minibatch& batch, MetricList& metrics, double& next
 Result<MetricList> TorchTrainer::Step(PolicyVersion /*version*/,
                                       std::span<const TrainSequence> sequences) {
   try {
-    Result<Minibatch> batch = MakeBatch(sequences);
-    if (!batch.ok()) return batch.status();
+    PACE_ASSIGN_OR_RETURN(Minibatch batch, MakeBatch(sequences));
     MetricList metrics;
     double next_kl = kl_coefficient_;
-    PACE_RETURN_IF_ERROR(Prepare(*batch, metrics, next_kl));
+    PACE_RETURN_IF_ERROR(Prepare(batch, metrics, next_kl));
     const UpdateRules rules{
         .loss = *parts_.loss,
         .reduction = options_.reduction.value_or(parts_.loss->paper_reduction()),
         .ess = options_.ess.has_value() ? &*options_.ess : nullptr,
         .opob = options_.opob.has_value() ? &*options_.opob : nullptr};
     for (const std::vector<size_t>& part : SplitByGroups(sequences, options_.num_minibatches)) {
-      Minibatch minibatch = batch->Part(part);
-      const Result<MetricList> update = Update(minibatch, rules);
-      if (!update.ok()) return update.status();
-      MergeMetrics(*update, metrics);
+      Minibatch minibatch = batch.Part(part);
+      PACE_ASSIGN_OR_RETURN(const MetricList update, Update(minibatch, rules));
+      MergeMetrics(update, metrics);
     }
     kl_coefficient_ = next_kl;
     double reward = 0;
@@ -132,10 +130,9 @@ Result<MetricList> TorchTrainer::Step(PolicyVersion /*version*/,
 
 Result<MetricList> TorchTrainer::Imitate(std::span<const TrainSequence> sequences) {
   try {
-    Result<Minibatch> batch = MakeBatch(sequences);
-    if (!batch.ok()) return batch.status();
-    batch->advantages.assign(batch->mask.size(), 1.0);
-    return Update(*batch, {.loss = *parts_.imitation});
+    PACE_ASSIGN_OR_RETURN(Minibatch batch, MakeBatch(sequences));
+    batch.advantages.assign(batch.mask.size(), 1.0);
+    return Update(batch, {.loss = *parts_.imitation});
   } catch (const std::exception& error) {
     return Unavailable("training step: ", FirstLine(error));
   }
@@ -143,13 +140,12 @@ Result<MetricList> TorchTrainer::Imitate(std::span<const TrainSequence> sequence
 
 Result<double> TorchTrainer::MeanLogProb(std::span<const TrainSequence> sequences) {
   try {
-    Result<Minibatch> batch = MakeBatch(sequences);
-    if (!batch.ok()) return batch.status();
+    PACE_ASSIGN_OR_RETURN(Minibatch batch, MakeBatch(sequences));
     std::vector<double> logprobs;
-    ScoreTokens(replicas_, *batch, &logprobs, nullptr);
+    ScoreTokens(replicas_, batch, &logprobs, nullptr);
     MeanOf mean;
     for (size_t token = 0; token < logprobs.size(); ++token) {
-      if (batch->mask[token] != 0) mean.Add(logprobs[token]);
+      if (batch.mask[token] != 0) mean.Add(logprobs[token]);
     }
     return mean.value();
   } catch (const std::exception& error) {
@@ -181,18 +177,16 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(TrainingNetwork network,
   if (options.kl.active() && !initial.has_value()) {
     return InvalidArgument("kl: there is no initial policy to measure the distance from");
   }
-  Result<std::unique_ptr<AdvantageEstimator>> advantage =
-      MakeAdvantageEstimator(options.advantage, options.advantage_settings);
-  if (!advantage.ok()) return advantage.status();
-  Result<std::unique_ptr<PolicyLoss>> loss = MakePolicyLoss(options.loss, options.loss_settings);
-  if (!loss.ok()) return loss.status();
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<AdvantageEstimator> advantage,
+                        MakeAdvantageEstimator(options.advantage, options.advantage_settings));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<PolicyLoss> loss,
+                        MakePolicyLoss(options.loss, options.loss_settings));
   // -log pi per token: REINFORCE with an advantage of 1.
-  Result<std::unique_ptr<PolicyLoss>> imitation = MakePolicyLoss("reinforce");
-  if (!imitation.ok()) return imitation.status();
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<PolicyLoss> imitation, MakePolicyLoss("reinforce"));
   return std::unique_ptr<Trainer>(new TorchTrainer(std::move(network), options,
-                                                   {.advantage = std::move(advantage).value(),
-                                                    .loss = std::move(loss).value(),
-                                                    .imitation = std::move(imitation).value()},
+                                                   {.advantage = std::move(advantage),
+                                                    .loss = std::move(loss),
+                                                    .imitation = std::move(imitation)},
                                                    std::move(initial)));
 }
 

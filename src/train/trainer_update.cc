@@ -32,16 +32,15 @@ Result<std::vector<double>> TorchTrainer::WholeGradient(const Minibatch& batch,
   const bool splits = options_.num_threads > 1 ||
                       PackSequences(batch.ForwardLengths(), options_.token_budget).size() > 1;
   if (rules.loss.scope() != LossScope::kMinibatch || !splits) return std::vector<double>();
-  const Result<ReductionWeights> weights =
-      WeighTokens(batch.layout(), CountTotals(batch.layout()), Reduction(rules.reduction));
-  if (!weights.ok()) return weights.status();
+  PACE_ASSIGN_OR_RETURN(
+      const ReductionWeights weights,
+      WeighTokens(batch.layout(), CountTotals(batch.layout()), Reduction(rules.reduction)));
   std::vector<double> logprobs;
   ScoreTokens(replicas_, batch, &logprobs, nullptr);
-  Result<LossResult> result = rules.loss.Evaluate(TokensOf(batch, logprobs), *weights);
-  if (!result.ok()) return result.status();
-  sums.loss += result->loss;
-  MergeMetrics(result->metrics, sums.metrics);
-  return std::move(result->gradient);
+  PACE_ASSIGN_OR_RETURN(LossResult result, rules.loss.Evaluate(TokensOf(batch, logprobs), weights));
+  sums.loss += result.loss;
+  MergeMetrics(result.metrics, sums.metrics);
+  return std::move(result.gradient);
 }
 
 // Gradients of one response's log-prob at a time, so that each has its own norm.
@@ -73,19 +72,18 @@ Status TorchTrainer::AddPolicyTerm(const PolicyScores& scored, const Minibatch& 
   scored.Spread(scored.logprobs_N, logprobs);
   const TokenBatch tokens = TokensOf(part, logprobs);
   if (gradient.empty()) {
-    Result<LossResult> result = rules.loss.Evaluate(tokens, weights);
-    if (!result.ok()) return result.status();
-    gradient = std::move(result->gradient);
-    sums.loss += result->loss;
-    MergeMetrics(result->metrics, sums.metrics);
+    PACE_ASSIGN_OR_RETURN(LossResult result, rules.loss.Evaluate(tokens, weights));
+    gradient = std::move(result.gradient);
+    sums.loss += result.loss;
+    MergeMetrics(result.metrics, sums.metrics);
   }
   const double kl_coefficient = options_.kl.loss_coefficient;
   if (kl_coefficient > 0 && !part.initial_logprobs.empty()) {
-    const Result<RegularizerTerm> kl = KlRegularizer(tokens, weights, part.initial_logprobs,
-                                                     options_.kl.loss_estimator, kl_coefficient);
-    if (!kl.ok()) return kl.status();
-    for (size_t token = 0; token < gradient.size(); ++token) gradient[token] += kl->gradient[token];
-    MergeMetrics({{"train/kl_initial", kl->metric.value, kl->metric.weight}}, sums.metrics);
+    PACE_ASSIGN_OR_RETURN(const RegularizerTerm kl,
+                          KlRegularizer(tokens, weights, part.initial_logprobs,
+                                        options_.kl.loss_estimator, kl_coefficient));
+    for (size_t token = 0; token < gradient.size(); ++token) gradient[token] += kl.gradient[token];
+    MergeMetrics({{"train/kl_initial", kl.metric.value, kl.metric.weight}}, sums.metrics);
   }
   terms.outputs.push_back(scored.logprobs_N);
   terms.gradients.push_back(scored.Gather(gradient));
@@ -101,21 +99,19 @@ Status TorchTrainer::AddValueTerm(size_t thread, const PolicyScores& scored, con
       head_->Values(thread, options.trains_trunk ? scored.hidden_NH : scored.hidden_NH.detach());
   std::vector<double> values(part.mask.size());
   scored.Spread(values_N, values);
-  const Result<ReductionWeights> weights =
-      WeighTokens(part.layout(), totals, {.mode = ReductionMode::kTokenMean});
-  if (!weights.ok()) return weights.status();
+  PACE_ASSIGN_OR_RETURN(const ReductionWeights weights,
+                        WeighTokens(part.layout(), totals, {.mode = ReductionMode::kTokenMean}));
   const std::optional<double> clip =
       options.clip > 0 ? std::optional<double>(options.clip) : std::nullopt;
-  Result<ValueLossResult> loss =
-      ValueLoss(part.layout(), *weights, values, part.values, part.returns, clip);
-  if (!loss.ok()) return loss.status();
+  PACE_ASSIGN_OR_RETURN(ValueLossResult loss,
+                        ValueLoss(part.layout(), weights, values, part.values, part.returns, clip));
   const auto num_tokens = static_cast<double>(scored.tokens.size());
   // As a mean over the tokens of this part: metrics merge by weight.
-  const double mean = loss->loss * static_cast<double>(totals.num_tokens) / num_tokens;
+  const double mean = loss.loss * static_cast<double>(totals.num_tokens) / num_tokens;
   MergeMetrics({{"train/value_loss", mean, num_tokens}}, sums.metrics);
-  MergeMetrics(loss->metrics, sums.metrics);
+  MergeMetrics(loss.metrics, sums.metrics);
   terms.outputs.push_back(values_N);
-  terms.gradients.push_back(scored.Gather(loss->gradient).mul_(options.coefficient));
+  terms.gradients.push_back(scored.Gather(loss.gradient).mul_(options.coefficient));
   return Status::Ok();
 }
 
@@ -124,20 +120,19 @@ Status TorchTrainer::Accumulate(const NetworkReplicas::Bin& bin, const Minibatch
                                 const UpdateRules& rules, const MinibatchTotals& totals,
                                 std::vector<double> gradient, std::span<double> logprobs,
                                 UpdateSums& sums) const {
-  const Result<ReductionWeights> weights =
-      WeighTokens(part.layout(), totals, Reduction(rules.reduction));
-  if (!weights.ok()) return weights.status();
+  PACE_ASSIGN_OR_RETURN(const ReductionWeights weights,
+                        WeighTokens(part.layout(), totals, Reduction(rules.reduction)));
   const PolicyScores scored = ScorePolicyTokens(bin.network, part, options_.temperature);
   if (scored.tokens.empty()) return Status::Ok();
   BackwardTerms terms;
   PACE_RETURN_IF_ERROR(
-      AddPolicyTerm(scored, part, rules, *weights, std::move(gradient), logprobs, sums, terms));
+      AddPolicyTerm(scored, part, rules, weights, std::move(gradient), logprobs, sums, terms));
   const auto num_tokens = static_cast<double>(scored.tokens.size());
   MergeMetrics({{"train/entropy", scored.entropy_N.mean().item<double>(), num_tokens}},
                sums.metrics);
   if (options_.entropy_bonus != 0) {
     terms.outputs.push_back(scored.entropy_N);
-    terms.gradients.push_back(scored.Gather(weights->token).mul_(-options_.entropy_bonus));
+    terms.gradients.push_back(scored.Gather(weights.token).mul_(-options_.entropy_bonus));
   }
   if (!part.returns.empty()) {
     PACE_RETURN_IF_ERROR(AddValueTerm(bin.thread, scored, part, totals, sums, terms));
@@ -149,12 +144,12 @@ Status TorchTrainer::Accumulate(const NetworkReplicas::Bin& bin, const Minibatch
 Result<double> TorchTrainer::RateScale(const EssLearningRateOptions& options,
                                        const Minibatch& batch, std::span<const double> logprobs,
                                        MetricList& metrics) const {
-  const Result<EssLearningRate> scaled =
-      ScaleLearningRate(batch.layout(), logprobs, batch.rollout_logprobs, options);
-  if (!scaled.ok()) return scaled.status();
-  const double used = options.bounded ? scaled->bounded_ess_ratio : scaled->ess_ratio;
-  MergeMetrics({{"train/sequence_ess", used, 1}, {"train/lr_scale", scaled->scale, 1}}, metrics);
-  return scaled->scale;
+  PACE_ASSIGN_OR_RETURN(
+      const EssLearningRate scaled,
+      ScaleLearningRate(batch.layout(), logprobs, batch.rollout_logprobs, options));
+  const double used = options.bounded ? scaled.bounded_ess_ratio : scaled.ess_ratio;
+  MergeMetrics({{"train/sequence_ess", used, 1}, {"train/lr_scale", scaled.scale, 1}}, metrics);
+  return scaled.scale;
 }
 
 void TorchTrainer::ZeroGradients() {
@@ -189,17 +184,16 @@ Result<MetricList> TorchTrainer::Update(Minibatch& batch, const UpdateRules& rul
     PACE_RETURN_IF_ERROR(UseOffPolicyBaseline(*rules.opob, batch, sums.metrics));
   }
   const MinibatchTotals totals = CountTotals(batch.layout());
-  const Result<std::vector<double>> whole = WholeGradient(batch, rules, sums);
-  if (!whole.ok()) return whole.status();
+  PACE_ASSIGN_OR_RETURN(const std::vector<double> whole, WholeGradient(batch, rules, sums));
   ZeroGradients();
   std::vector<double> logprobs(batch.mask.size());
   const auto accumulate = [&](const NetworkReplicas::Bin& bin) {
     const Minibatch part = batch.Part(bin.sequences);
     std::vector<double> gradient;
     for (const size_t sequence : bin.sequences) {
-      if (whole->empty()) break;
-      gradient.insert(gradient.end(), whole->begin() + batch.offsets[sequence],
-                      whole->begin() + batch.offsets[sequence + 1]);
+      if (whole.empty()) break;
+      gradient.insert(gradient.end(), whole.begin() + batch.offsets[sequence],
+                      whole.begin() + batch.offsets[sequence + 1]);
     }
     UpdateSums own;
     std::vector<double> scored(part.mask.size());
@@ -218,9 +212,9 @@ Result<MetricList> TorchTrainer::Update(Minibatch& batch, const UpdateRules& rul
   }
   double scale = 1;
   if (rules.ess != nullptr) {
-    const Result<double> scaled = RateScale(*rules.ess, batch, logprobs, sums.metrics);
-    if (!scaled.ok()) return scaled.status();
-    scale = *scaled;
+    PACE_ASSIGN_OR_RETURN(const double scaled,
+                          RateScale(*rules.ess, batch, logprobs, sums.metrics));
+    scale = scaled;
   }
   MergeMetrics({{"train/loss", sums.loss, 1}}, sums.metrics);
   Apply(scale, /*with_head=*/!batch.returns.empty(), sums.metrics);

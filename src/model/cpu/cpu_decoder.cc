@@ -35,10 +35,9 @@ class CpuDecoder : public Decoder {
   bool deterministic() const override { return true; }
 
   Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override {
-    Result<std::shared_ptr<const CpuWeights>> packed =
-        PackWeights(config_, weights, is_bf16_, kernels_);
-    if (!packed.ok()) return packed.status();
-    return std::shared_ptr<const DecoderWeights>(std::move(packed).value());
+    PACE_ASSIGN_OR_RETURN(std::shared_ptr<const CpuWeights> packed,
+                          PackWeights(config_, weights, is_bf16_, kernels_));
+    return std::shared_ptr<const DecoderWeights>(std::move(packed));
   }
 
   void Install(std::shared_ptr<const DecoderWeights> weights) override {
@@ -94,10 +93,9 @@ class CpuDecoder : public Decoder {
 Result<std::unique_ptr<Decoder>> CreateCpuDecoderWith(const ModelConfig& config,
                                                       const DecoderOptions& options, Isa isa) {
   PACE_RETURN_IF_ERROR(options.Validate());
-  Result<KvCache> cache = KvCache::Create(config, options.dtype, options.num_blocks);
-  if (!cache.ok()) return cache.status();
+  PACE_ASSIGN_OR_RETURN(KvCache cache, KvCache::Create(config, options.dtype, options.num_blocks));
   return std::unique_ptr<Decoder>(
-      std::make_unique<CpuDecoder>(config, options, isa, std::move(cache).value()));
+      std::make_unique<CpuDecoder>(config, options, isa, std::move(cache)));
 }
 
 Result<std::unique_ptr<Decoder>> CreateCpuDecoder(const ModelConfig& config,

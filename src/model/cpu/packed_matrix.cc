@@ -67,13 +67,9 @@ Result<PackedMatrix> PackPanels(const Kernels& kernels, const PackedMatrix::Sour
   matrix.num_panels = num_panels;
   matrix.depth = as_bf16 ? RoundUp(source.num_inputs, kDepthStep) : source.num_inputs;
   matrix.is_bf16 = as_bf16;
-  Result<AlignedBuffer> panels = AlignedBuffer::Allocate(num_panels * matrix.panel_bytes());
-  if (!panels.ok()) return panels.status();
-  matrix.panels = std::move(panels).value();
+  PACE_ASSIGN_OR_RETURN(matrix.panels, AlignedBuffer::Allocate(num_panels * matrix.panel_bytes()));
   if (source.has_bias) {
-    Result<AlignedBuffer> bias = AlignedBuffer::Allocate(num_panels * kPanelWidth * 4);
-    if (!bias.ok()) return bias.status();
-    matrix.bias = std::move(bias).value();
+    PACE_ASSIGN_OR_RETURN(matrix.bias, AlignedBuffer::Allocate(num_panels * kPanelWidth * 4));
   }
   std::vector<float> rows(static_cast<size_t>(kPanelWidth * matrix.depth));
   std::vector<uint16_t> rounded;

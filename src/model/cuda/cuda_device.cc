@@ -51,10 +51,8 @@ Result<CudaDevice> FindCudaDevice() {
 Result<double> MeasureCudaBandwidth() {
   constexpr int64_t kBytes = int64_t{2} << 30;
   constexpr int kRounds = 10;
-  const Result<DeviceMemory> from = DeviceMemory::Allocate(kBytes, "bandwidth");
-  if (!from.ok()) return from.status();
-  const Result<DeviceMemory> to = DeviceMemory::Allocate(kBytes, "bandwidth");
-  if (!to.ok()) return to.status();
+  PACE_ASSIGN_OR_RETURN(const DeviceMemory from, DeviceMemory::Allocate(kBytes, "bandwidth"));
+  PACE_ASSIGN_OR_RETURN(const DeviceMemory to, DeviceMemory::Allocate(kBytes, "bandwidth"));
   cudaEvent_t begin = nullptr;
   cudaEvent_t end = nullptr;
   PACE_RETURN_IF_ERROR(ToStatus(cudaEventCreate(&begin), "bandwidth"));
@@ -63,7 +61,7 @@ Result<double> MeasureCudaBandwidth() {
   for (int round = 0; round < kRounds + 2; ++round) {
     if (round == 2) error = cudaEventRecord(begin);
     if (error == cudaSuccess) {
-      error = cudaMemcpyAsync(to->at(), from->at(), kBytes, cudaMemcpyDeviceToDevice);
+      error = cudaMemcpyAsync(to.at(), from.at(), kBytes, cudaMemcpyDeviceToDevice);
     }
   }
   if (error == cudaSuccess) error = cudaEventRecord(end);

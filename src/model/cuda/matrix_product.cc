@@ -31,9 +31,7 @@ cublasStatus_t MakeLayout(cublasLtMatrixLayout_t& layout, Element element, int64
 Result<std::unique_ptr<MatrixProduct>> MatrixProduct::Create() {
   std::unique_ptr<MatrixProduct> made(new MatrixProduct());
   PACE_RETURN_IF_ERROR(ToStatus(cublasLtCreate(&made->handle_), "create"));
-  Result<DeviceMemory> workspace = DeviceMemory::Allocate(kWorkspaceBytes, "workspace");
-  if (!workspace.ok()) return workspace.status();
-  made->workspace_ = std::move(*workspace);
+  PACE_ASSIGN_OR_RETURN(made->workspace_, DeviceMemory::Allocate(kWorkspaceBytes, "workspace"));
   return made;
 }
 
@@ -90,14 +88,13 @@ Result<const MatrixProduct::Plan*> MatrixProduct::PlanOf(const Shape& shape) {
 }
 
 Status MatrixProduct::Run(const Product& product, cudaStream_t stream) {
-  const Result<const Plan*> found = PlanOf({.num_rows = product.num_rows,
-                                            .num_outputs = product.num_outputs,
-                                            .num_inputs = product.num_inputs,
-                                            .out_stride = product.out_stride,
-                                            .element = product.element,
-                                            .out_element = product.out_element});
-  if (!found.ok()) return found.status();
-  const Plan& plan = **found;
+  PACE_ASSIGN_OR_RETURN(const const Plan* found, PlanOf({.num_rows = product.num_rows,
+                                                         .num_outputs = product.num_outputs,
+                                                         .num_inputs = product.num_inputs,
+                                                         .out_stride = product.out_stride,
+                                                         .element = product.element,
+                                                         .out_element = product.out_element}));
+  const Plan& plan = *found;
   const float one = 1;
   const float kept = product.add ? 1 : 0;
   return ToStatus(

@@ -28,23 +28,20 @@ ProgramResult Cancelled() {
 }  // namespace
 
 Result<std::unique_ptr<FusionClient>> FusionClient::Make(const FusionClientOptions& options) {
-  Result<HttpUrl> url = ReadHttpUrl(options.url);
-  if (!url.ok()) return url.status();
+  PACE_ASSIGN_OR_RETURN(HttpUrl url, ReadHttpUrl(options.url));
   if (options.max_programs < 1 || options.max_programs > 4096) {
     return InvalidArgument("max_programs = ", options.max_programs, ": must be 1 to 4096");
   }
-  Result<Places> places = Places::Make(options.max_programs);
-  if (!places.ok()) return places.status();
+  PACE_ASSIGN_OR_RETURN(Places places, Places::Make(options.max_programs));
   return std::unique_ptr<FusionClient>(
-      new FusionClient(options, std::move(url).value(), std::move(places).value()));
+      new FusionClient(options, std::move(url), std::move(places)));
 }
 
 Status FusionClient::Ping() {
-  const Result<HttpMessage> answer =
-      CallHttp(url_, {.method = "GET", .target = "/v1/ping"}, kMargin, {});
-  if (!answer.ok()) return answer.status();
-  if (answer->status == 200) return Status::Ok();
-  return Unavailable(options_.url, "/v1/ping: answered ", answer->status);
+  PACE_ASSIGN_OR_RETURN(const HttpMessage answer,
+                        CallHttp(url_, {.method = "GET", .target = "/v1/ping"}, kMargin, {}));
+  if (answer.status == 200) return Status::Ok();
+  return Unavailable(options_.url, "/v1/ping: answered ", answer.status);
 }
 
 Result<ProgramResult> FusionClient::Run(const ProgramRequest& request,

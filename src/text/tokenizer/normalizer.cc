@@ -30,9 +30,8 @@ Status Normalizer::Add(const TokenizerComponent& component) {
     return Status::Ok();
   }
   if (component.type == "Replace") {
-    Result<TextReplacement> replacement = TextReplacement::Build(component);
-    if (!replacement.ok()) return replacement.status();
-    steps_.emplace_back(std::move(replacement).value());
+    PACE_ASSIGN_OR_RETURN(TextReplacement replacement, TextReplacement::Build(component));
+    steps_.emplace_back(std::move(replacement));
     return Status::Ok();
   }
   const auto* form = std::find_if(std::begin(kForms), std::end(kForms),
@@ -60,9 +59,7 @@ Result<std::string> Normalizer::Apply(std::string_view text) const {
     } else if (const auto* prefix = std::get_if<Prefix>(&step)) {
       if (!out.empty()) out.insert(0, prefix->text);
     } else {
-      Result<std::string> replaced = std::get<TextReplacement>(step).Apply(out);
-      if (!replaced.ok()) return replaced.status();
-      out = std::move(replaced).value();
+      PACE_ASSIGN_OR_RETURN(out, std::get<TextReplacement>(step).Apply(out));
     }
   }
   return out;

@@ -86,12 +86,11 @@ Result<Regex> Regex::Compile(std::string_view pattern) {
     return InvalidArgument("a regular expression of ", pattern.size(), " bytes: at most ",
                            kMaxPatternBytes);
   }
-  const Result<std::string> translated = TranslateRegex(pattern);
-  if (!translated.ok()) return translated.status();
+  PACE_ASSIGN_OR_RETURN(const std::string translated, TranslateRegex(pattern));
   int error = 0;
   size_t offset = 0;
   pcre2_code* code = pcre2_compile(
-      reinterpret_cast<PCRE2_SPTR>(translated->data()), translated->size(),
+      reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
       PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
   if (code == nullptr) {
     return InvalidArgument("regular expression '", Printable(pattern), "': ", MessageOf(error));

@@ -90,9 +90,8 @@ Status TokenDecoder::AddTokenStep(const TokenizerComponent& component) {
     steps_.emplace_back(Metaspace{component.replacement, drops});
     drops_first_ = drops_first_ || drops;
   } else {
-    Result<TextReplacement> replacement = TextReplacement::Build(component);
-    if (!replacement.ok()) return replacement.status();
-    steps_.emplace_back(std::move(replacement).value());
+    PACE_ASSIGN_OR_RETURN(TextReplacement replacement, TextReplacement::Build(component));
+    steps_.emplace_back(std::move(replacement));
   }
   return Status::Ok();
 }
@@ -117,9 +116,7 @@ Result<std::string> TokenDecoder::TextOf(std::string_view token, bool is_first) 
       const bool drops = is_first && space->drops_first;
       text = ReplaceAll(text, space->replacement, drops ? "" : " ");
     } else if (const auto* replacement = std::get_if<TextReplacement>(&step)) {
-      Result<std::string> replaced = replacement->Apply(text);
-      if (!replaced.ok()) return replaced.status();
-      text = std::move(replaced).value();
+      PACE_ASSIGN_OR_RETURN(text, replacement->Apply(text));
     } else {
       text = BytesOfToken(text).value_or(text);
     }
@@ -130,15 +127,13 @@ Result<std::string> TokenDecoder::TextOf(std::string_view token, bool is_first) 
 Status TokenDecoder::Add(TokenId id, std::string_view token, bool special) {
   const auto at = static_cast<size_t>(id);
   if (at >= tokens_.size()) tokens_.resize(at + 1);
-  Result<std::string> text = TextOf(token, false);
-  if (!text.ok()) return text.status();
-  Result<std::string> first_text = drops_first_ ? TextOf(token, true) : std::string();
-  if (!first_text.ok()) return first_text.status();
+  PACE_ASSIGN_OR_RETURN(std::string text, TextOf(token, false));
+  PACE_ASSIGN_OR_RETURN(std::string first_text, drops_first_ ? TextOf(token, true) : std::string());
   tokens_[at] = {.known = true,
                  .special = special,
-                 .byte = byte_fallback_ ? ByteIn(*text) : std::nullopt,
-                 .text = std::move(text).value(),
-                 .first_text = std::move(first_text).value()};
+                 .byte = byte_fallback_ ? ByteIn(text) : std::nullopt,
+                 .text = std::move(text),
+                 .first_text = std::move(first_text)};
   return Status::Ok();
 }
 

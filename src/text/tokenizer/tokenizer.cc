@@ -44,18 +44,12 @@ struct Tokenizer::State {
 
 Status Tokenizer::State::Build(const TokenizerFile& file) {
   if (file.normalizer.has_value()) {
-    Result<Normalizer> built = Normalizer::Build(*file.normalizer);
-    if (!built.ok()) return built.status();
-    normalizer = std::move(built).value();
+    PACE_ASSIGN_OR_RETURN(normalizer, Normalizer::Build(*file.normalizer));
   }
   if (file.pre_tokenizer.has_value()) {
-    Result<PreTokenizer> built = PreTokenizer::Build(*file.pre_tokenizer);
-    if (!built.ok()) return built.status();
-    pre_tokenizer = std::move(built).value();
+    PACE_ASSIGN_OR_RETURN(pre_tokenizer, PreTokenizer::Build(*file.pre_tokenizer));
   }
-  Result<std::unique_ptr<WordModel>> words = WordModel::Build(file, pre_tokenizer.byte_level());
-  if (!words.ok()) return words.status();
-  model = std::move(words).value();
+  PACE_ASSIGN_OR_RETURN(model, WordModel::Build(file, pre_tokenizer.byte_level()));
   PACE_RETURN_IF_ERROR(BuildAdded(file));
   PACE_RETURN_IF_ERROR(BuildDecoder(file));
   if (file.post_processor.has_value()) return ReadPostProcessor(*file.post_processor);
@@ -82,9 +76,7 @@ Status Tokenizer::State::BuildAdded(const TokenizerFile& file) {
                              ": too far behind the vocabulary");
     }
     if (token.normalized) {
-      Result<std::string> content = normalizer.Apply(token.content);
-      if (!content.ok()) return content.status();
-      token.content = std::move(content).value();
+      PACE_ASSIGN_OR_RETURN(token.content, normalizer.Apply(token.content));
       normalized.push_back(std::move(token));
     } else {
       literal.push_back(std::move(token));
@@ -96,16 +88,14 @@ Status Tokenizer::State::BuildAdded(const TokenizerFile& file) {
 }
 
 Status Tokenizer::State::BuildDecoder(const TokenizerFile& file) {
-  Result<TokenDecoder> built = TokenDecoder::Build(file.decoder);
-  if (!built.ok()) return built.status();
-  decoder = std::move(built).value();
+  PACE_ASSIGN_OR_RETURN(decoder, TokenDecoder::Build(file.decoder));
   for (const auto& [token, id] : file.vocab) PACE_RETURN_IF_ERROR(decoder->Add(id, token, false));
   // A token that is looked for in normalised text also decodes to such text.
   for (const AddedToken& token : file.added_tokens) {
-    const Result<std::string> content =
-        token.normalized ? normalizer.Apply(token.content) : Result<std::string>(token.content);
-    if (!content.ok()) return content.status();
-    PACE_RETURN_IF_ERROR(decoder->Add(token.id, *content, token.special));
+    PACE_ASSIGN_OR_RETURN(const std::string content, token.normalized
+                                                         ? normalizer.Apply(token.content)
+                                                         : Result<std::string>(token.content));
+    PACE_RETURN_IF_ERROR(decoder->Add(token.id, content, token.special));
   }
   return Status::Ok();
 }
@@ -162,9 +152,7 @@ Status Tokenizer::State::EncodeSections(std::string_view text, std::vector<Token
     std::string normalized;
     std::string_view plain = section.text;
     if (!normalizer.Keeps(plain)) {
-      Result<std::string> applied = normalizer.Apply(plain);
-      if (!applied.ok()) return applied.status();
-      normalized = std::move(applied).value();
+      PACE_ASSIGN_OR_RETURN(normalized, normalizer.Apply(plain));
       plain = normalized;
     }
     inner.clear();
@@ -183,18 +171,16 @@ Status Tokenizer::State::EncodeSections(std::string_view text, std::vector<Token
 
 Result<Tokenizer> Tokenizer::Load(const std::string& directory) {
   const std::string path = (std::filesystem::path(directory) / "tokenizer.json").string();
-  const Result<std::string> json = ReadFile(path, kMaxFileBytes);
-  if (!json.ok()) return json.status();
-  Result<Tokenizer> tokenizer = Parse(*json);
+  PACE_ASSIGN_OR_RETURN(const std::string json, ReadFile(path, kMaxFileBytes));
+  Result<Tokenizer> tokenizer = Parse(json);
   if (!tokenizer.ok()) return tokenizer.status().At(path);
   return tokenizer;
 }
 
 Result<Tokenizer> Tokenizer::Parse(std::string_view json) {
-  const Result<TokenizerFile> file = ParseTokenizerFile(json);
-  if (!file.ok()) return file.status();
+  PACE_ASSIGN_OR_RETURN(const TokenizerFile file, ParseTokenizerFile(json));
   auto state = std::make_shared<State>();
-  PACE_RETURN_IF_ERROR(state->Build(*file));
+  PACE_RETURN_IF_ERROR(state->Build(file));
   return Tokenizer(std::move(state));
 }
 
@@ -203,9 +189,8 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text,
   std::vector<TokenId> ids;
   ids.reserve(text.size() / 3 + 4);
   if (add_special_tokens) ids = state_->prefix;
-  const Status status = IsWellFormed(text) ? state_->EncodeSections(text, ids)
-                                           : state_->EncodeSections(ReplaceIllFormed(text), ids);
-  if (!status.ok()) return status;
+  PACE_RETURN_IF_ERROR(IsWellFormed(text) ? state_->EncodeSections(text, ids)
+                                          : state_->EncodeSections(ReplaceIllFormed(text), ids));
   if (add_special_tokens) ids.insert(ids.end(), state_->suffix.begin(), state_->suffix.end());
   return ids;
 }

@@ -31,9 +31,8 @@ struct RewardedSequences {
     batch.rewards = rewards;
     batch.values = values;
     batch.baselines = baselines;
-    const auto made = MakeAdvantageEstimator(name, settings);
-    if (!made.ok()) return made.status();
-    return (*made)->Estimate(batch);
+    PACE_ASSIGN_OR_RETURN(const auto made, MakeAdvantageEstimator(name, settings));
+    return made->Estimate(batch);
   }
 
   // The advantages, which must not be an error.

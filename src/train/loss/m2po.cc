@@ -37,27 +37,25 @@ Result<M2poRegion> M2poLoss::Region(const TokenBatch& batch) const {
 
 Status M2poLoss::Compute(const TokenBatch& batch, const ReductionWeights& weights,
                          LossResult& out) const {
-  const Result<M2poRegion> region = Region(batch);
-  if (!region.ok()) return region.status();
+  PACE_ASSIGN_OR_RETURN(const M2poRegion region, Region(batch));
   const std::span<const double> reference = batch.reference_logprobs();
   const auto term_of = [&](size_t token) {
     const BoundedRatio ratio(batch.logprobs[token] - reference[token], kUnbounded);
     if (options_.rule == M2poOptions::Rule::kOfficial) {
-      return ClippedTerm(batch.advantages[token], ratio, region->lower, region->upper,
-                         std::nullopt);
+      return ClippedTerm(batch.advantages[token], ratio, region.lower, region.upper, std::nullopt);
     }
     TokenTerm term{.log_ratio = ratio.log_ratio};
-    term.clipped = region->kept[token] == 0;
+    term.clipped = region.kept[token] == 0;
     if (term.clipped || batch.advantages[token] == 0) return term;
     term.value = -batch.advantages[token] * ratio.value;
     term.slope = term.value;
     return term;
   };
   const TokenSums sums = SumTokens(batch, weights, term_of, out);
-  const auto num_trust_tokens = static_cast<double>(region->num_trust_tokens);
+  const auto num_trust_tokens = static_cast<double>(region.num_trust_tokens);
   out.metrics = {sums.Kl(), sums.ClipFraction(),
-                 Metric{"train/m2", region->m2_before, num_trust_tokens},
-                 Metric{"train/m2_after", region->m2_after, num_trust_tokens}};
+                 Metric{"train/m2", region.m2_before, num_trust_tokens},
+                 Metric{"train/m2_after", region.m2_after, num_trust_tokens}};
   return Status::Ok();
 }
 

@@ -77,11 +77,9 @@ Result<bool> BatchMetadata::PlaceTables(const Pass& pass) {
   blocks_ = plan.Add(4 * num_entries);
   const int64_t num_bytes = std::max(kLeastBytes, 2 * plan.num_bytes());
   if (plan.num_bytes() <= host().num_bytes()) return false;
-  Result<PinnedMemory> host = PinnedMemory::Allocate(num_bytes);
-  if (!host.ok()) return host.status();
-  Result<DeviceMemory> device = DeviceMemory::Allocate(num_bytes, "tables");
-  if (!device.ok()) return device.status();
-  copy() = {.host = std::move(*host), .device = std::move(*device)};
+  PACE_ASSIGN_OR_RETURN(PinnedMemory host, PinnedMemory::Allocate(num_bytes));
+  PACE_ASSIGN_OR_RETURN(DeviceMemory device, DeviceMemory::Allocate(num_bytes, "tables"));
+  copy() = {.host = std::move(host), .device = std::move(device)};
   return true;
 }
 

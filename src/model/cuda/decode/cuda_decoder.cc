@@ -123,11 +123,10 @@ Result<std::unique_ptr<CudaDecoder>> CudaDecoder::Create(const ModelConfig& conf
                                                          const DecoderOptions& options) {
   PACE_RETURN_IF_ERROR(options.Validate());
   PACE_RETURN_IF_ERROR(CheckConfig(config));
-  const Result<CudaDevice> device = FindCudaDevice();
-  if (!device.ok()) return device.status();
-  if (device->capability < kLeastCapability) {
-    return Unavailable("device = cuda: ", device->name, " has compute capability ",
-                       device->capability / 10, ".", device->capability % 10,
+  PACE_ASSIGN_OR_RETURN(const CudaDevice device, FindCudaDevice());
+  if (device.capability < kLeastCapability) {
+    return Unavailable("device = cuda: ", device.name, " has compute capability ",
+                       device.capability / 10, ".", device.capability % 10,
                        ": must be 9.0 or later");
   }
   std::unique_ptr<CudaDecoder> decoder(new CudaDecoder(config, options));
@@ -138,19 +137,16 @@ Result<std::unique_ptr<CudaDecoder>> CudaDecoder::Create(const ModelConfig& conf
   PACE_RETURN_IF_ERROR(
       ToStatus(cudaStreamCreateWithPriority(&decoder->stream_, cudaStreamNonBlocking, most_urgent),
                "stream"));
-  Result<DeviceMemory> weights = DeviceMemory::Allocate(decoder->layout_.num_bytes(), "weights");
-  if (!weights.ok()) return weights.status();
-  decoder->weights_ = std::move(*weights);
-  Result<DeviceMemory> cache =
-      DeviceMemory::Allocate(config.num_layers * decoder->layer_bytes(), "KV cache");
-  if (!cache.ok()) return cache.status();
-  decoder->cache_ = std::move(*cache);
+  PACE_ASSIGN_OR_RETURN(decoder->weights_,
+                        DeviceMemory::Allocate(decoder->layout_.num_bytes(), "weights"));
+  PACE_ASSIGN_OR_RETURN(
+      decoder->cache_,
+      DeviceMemory::Allocate(config.num_layers * decoder->layer_bytes(), "KV cache"));
   if (options.keep_states) {
     const int64_t state_bytes = StrideOf(config.hidden_size) * BytesOf(decoder->element_);
-    Result<DeviceMemory> states =
-        DeviceMemory::Allocate((decoder->num_blocks_ + 1) * kBlockTokens * state_bytes, "states");
-    if (!states.ok()) return states.status();
-    decoder->states_ = std::move(*states);
+    PACE_ASSIGN_OR_RETURN(
+        decoder->states_,
+        DeviceMemory::Allocate((decoder->num_blocks_ + 1) * kBlockTokens * state_bytes, "states"));
   }
   decoder->network_ = decoder->layout_.At(decoder->weights_.at());
   Result<std::unique_ptr<PassRunner>> runner =
@@ -172,9 +168,7 @@ Result<std::unique_ptr<CudaDecoder>> CudaDecoder::Create(const ModelConfig& conf
 
 Result<std::shared_ptr<CudaWeights>> CudaDecoder::AllocateWeights() const {
   auto prepared = std::make_shared<CudaWeights>();
-  Result<DeviceMemory> memory = DeviceMemory::Allocate(layout_.num_bytes(), "weights");
-  if (!memory.ok()) return memory.status();
-  prepared->memory = std::move(*memory);
+  PACE_ASSIGN_OR_RETURN(prepared->memory, DeviceMemory::Allocate(layout_.num_bytes(), "weights"));
   return prepared;
 }
 
@@ -184,18 +178,16 @@ Result<std::shared_ptr<const DecoderWeights>> CudaDecoder::Prepare(const WeightS
     as_they_are->on_device = weights;
     return std::shared_ptr<const DecoderWeights>(std::move(as_they_are));
   }
-  const Result<std::shared_ptr<CudaWeights>> prepared = AllocateWeights();
-  if (!prepared.ok()) return prepared.status();
-  PACE_RETURN_IF_ERROR(layout_.Upload(weights, (*prepared)->memory.at()));
-  return std::shared_ptr<const DecoderWeights>(*prepared);
+  PACE_ASSIGN_OR_RETURN(const std::shared_ptr<CudaWeights> prepared, AllocateWeights());
+  PACE_RETURN_IF_ERROR(layout_.Upload(weights, prepared->memory.at()));
+  return std::shared_ptr<const DecoderWeights>(prepared);
 }
 
 Result<std::shared_ptr<const DecoderWeights>> CudaDecoder::PrepareRandom(uint64_t seed,
                                                                          double deviation) const {
-  const Result<std::shared_ptr<CudaWeights>> prepared = AllocateWeights();
-  if (!prepared.ok()) return prepared.status();
-  PACE_RETURN_IF_ERROR(layout_.FillRandom(seed, deviation, (*prepared)->memory.at()));
-  return std::shared_ptr<const DecoderWeights>(*prepared);
+  PACE_ASSIGN_OR_RETURN(const std::shared_ptr<CudaWeights> prepared, AllocateWeights());
+  PACE_RETURN_IF_ERROR(layout_.FillRandom(seed, deviation, prepared->memory.at()));
+  return std::shared_ptr<const DecoderWeights>(prepared);
 }
 
 void CudaDecoder::Install(std::shared_ptr<const DecoderWeights> weights) {
@@ -219,21 +211,18 @@ void CudaDecoder::Install(std::shared_ptr<const DecoderWeights> weights) {
 }
 
 Result<PassResult> CudaDecoder::RunNow(const Pass& pass) {
-  const Result<PassRunner::Ticket> ticket = runner_->Start(pass);
-  if (!ticket.ok()) return ticket.status();
-  return runner_->Finish(*ticket);
+  PACE_ASSIGN_OR_RETURN(const PassRunner::Ticket ticket, runner_->Start(pass));
+  return runner_->Finish(ticket);
 }
 
 Result<PassResult> CudaDecoder::RunRest(const Pass& pass, std::span<const int32_t> found,
                                         PassRunner::Ticket ticket) {
-  const Result<PassResult> ahead = runner_->Finish(ticket);
-  if (!ahead.ok()) return ahead.status();
+  PACE_ASSIGN_OR_RETURN(const PassResult ahead, runner_->Finish(ticket));
   if (std::ranges::all_of(found, IsNone)) return RunNow(pass);
   const Pass rest = WithoutFound(pass, found);
-  if (rest.tokens.empty()) return JoinFound(pass, found, ahead->samples, {});
-  const Result<PassResult> others = RunNow(rest);
-  if (!others.ok()) return others.status();
-  return JoinFound(pass, found, ahead->samples, *others);
+  if (rest.tokens.empty()) return JoinFound(pass, found, ahead.samples, {});
+  PACE_ASSIGN_OR_RETURN(const PassResult others, RunNow(rest));
+  return JoinFound(pass, found, ahead.samples, others);
 }
 
 // A device that cannot begin it will say so when it is asked for a pass.
@@ -291,11 +280,9 @@ Result<std::vector<float>> CudaDecoder::RunKept(std::span<const ScoreRequest> sc
   for (size_t begin = 0; begin < scores.size(); begin += kKeptAtOnce) {
     const std::span<const ScoreRequest> some =
         scores.subspan(begin, std::min<size_t>(kKeptAtOnce, scores.size() - begin));
-    const Result<PassRunner::Ticket> ticket = runner_->StartKept(some);
-    if (!ticket.ok()) return ticket.status();
-    const Result<PassResult> result = runner_->Finish(*ticket);
-    if (!result.ok()) return result.status();
-    logprobs.insert(logprobs.end(), result->logprobs.begin(), result->logprobs.end());
+    PACE_ASSIGN_OR_RETURN(const PassRunner::Ticket ticket, runner_->StartKept(some));
+    PACE_ASSIGN_OR_RETURN(const PassResult result, runner_->Finish(ticket));
+    logprobs.insert(logprobs.end(), result.logprobs.begin(), result.logprobs.end());
   }
   return logprobs;
 }
@@ -304,8 +291,7 @@ Result<std::vector<DecodePart>> CudaDecoder::Profile(const Pass& pass) {
   PACE_CHECK(IsDecodeOnly(pass), "a decode pass");
   DropBegun();
   // Loads kernels and builds the tables, which stay on the device.
-  const Result<PassResult> result = RunNow(pass);
-  if (!result.ok()) return result.status();
+  PACE_RETURN_IF_ERROR(RunNow(pass).status());
   int64_t num_context_tokens = 0;
   for (const Chunk& chunk : pass.chunks) num_context_tokens += chunk.start + chunk.num_tokens;
   return ProfilePass({.config = config_,
@@ -363,9 +349,9 @@ void CudaDecoder::CopyBlocks(std::span<const BlockCopy> copies) {
 
 Result<std::unique_ptr<Decoder>> CreateCudaDecoder(const ModelConfig& config,
                                                    const DecoderOptions& options) {
-  Result<std::unique_ptr<cuda::CudaDecoder>> decoder = cuda::CudaDecoder::Create(config, options);
-  if (!decoder.ok()) return decoder.status();
-  return std::unique_ptr<Decoder>(std::move(*decoder));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<cuda::CudaDecoder> decoder,
+                        cuda::CudaDecoder::Create(config, options));
+  return std::unique_ptr<Decoder>(std::move(decoder));
 }
 
 Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& decoder,

@@ -15,11 +15,11 @@ constexpr int64_t kLeastRows = 512;
 template <typename T>
 Result<DeviceMemory> Uploaded(const std::vector<T>& values, const char* what) {
   const size_t num_bytes = values.size() * sizeof(T);
-  Result<DeviceMemory> memory =
-      DeviceMemory::Allocate(static_cast<int64_t>(std::max(num_bytes, sizeof(T))), what);
-  if (!memory.ok()) return memory.status();
+  PACE_ASSIGN_OR_RETURN(
+      DeviceMemory memory,
+      DeviceMemory::Allocate(static_cast<int64_t>(std::max(num_bytes, sizeof(T))), what));
   PACE_RETURN_IF_ERROR(
-      ToStatus(cudaMemcpy(memory->at(), values.data(), num_bytes, cudaMemcpyHostToDevice), what));
+      ToStatus(cudaMemcpy(memory.at(), values.data(), num_bytes, cudaMemcpyHostToDevice), what));
   return memory;
 }
 
@@ -38,15 +38,9 @@ Result<std::unique_ptr<CudaOps>> CudaOps::Create(const ModelConfig& config, Elem
   std::unique_ptr<CudaOps> ops(new CudaOps(config, element, stream));
   PACE_RETURN_IF_ERROR(ToStatus(
       cudaDeviceGetAttribute(&ops->num_processors_, cudaDevAttrMultiProcessorCount, 0), "device"));
-  Result<std::unique_ptr<MatrixProduct>> products = MatrixProduct::Create();
-  if (!products.ok()) return products.status();
-  ops->products_ = std::move(*products);
-  Result<DeviceMemory> frequencies = Uploaded(RopeFrequencies(config), "rotary frequencies");
-  if (!frequencies.ok()) return frequencies.status();
-  ops->frequencies_ = std::move(*frequencies);
-  Result<DeviceMemory> stops = Uploaded(config.eos, "stops");
-  if (!stops.ok()) return stops.status();
-  ops->stops_ = std::move(*stops);
+  PACE_ASSIGN_OR_RETURN(ops->products_, MatrixProduct::Create());
+  PACE_ASSIGN_OR_RETURN(ops->frequencies_, Uploaded(RopeFrequencies(config), "rotary frequencies"));
+  PACE_ASSIGN_OR_RETURN(ops->stops_, Uploaded(config.eos, "stops"));
   return ops;
 }
 
@@ -92,9 +86,7 @@ Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_questions) {
   // Before the larger one; without it there is none.
   memory_ = DeviceMemory();
   row_capacity_ = question_capacity_ = 0;
-  Result<DeviceMemory> memory = DeviceMemory::Allocate(plan.num_bytes(), "activations");
-  if (!memory.ok()) return memory.status();
-  memory_ = std::move(*memory);
+  PACE_ASSIGN_OR_RETURN(memory_, DeviceMemory::Allocate(plan.num_bytes(), "activations"));
   row_capacity_ = rows;
   question_capacity_ = questions;
   residual_ = Part<float>(residual);

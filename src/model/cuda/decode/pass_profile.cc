@@ -105,12 +105,12 @@ class PassProfiler {
                  const BytesOfLayer& bytes_of_layer) {
     int64_t num_bytes = 0;
     for (const Layer& layer : pass_.network.layers) num_bytes += bytes_of_layer(layer);
-    const Result<double> seconds = TimeGraph(ops_, stream_, [&] {
-      Begin();
-      for (int64_t index = 0; const Layer& layer : pass_.network.layers) of_layer(layer, index++);
-    });
-    if (!seconds.ok()) return seconds.status();
-    parts_.push_back({.name = name, .seconds = *seconds, .num_bytes = num_bytes});
+    PACE_ASSIGN_OR_RETURN(const double seconds, TimeGraph(ops_, stream_, [&] {
+                            Begin();
+                            for (int64_t index = 0; const Layer& layer : pass_.network.layers)
+                              of_layer(layer, index++);
+                          }));
+    parts_.push_back({.name = name, .seconds = seconds, .num_bytes = num_bytes});
     return Status::Ok();
   }
 
@@ -153,13 +153,12 @@ class PassProfiler {
   }
 
   Status MeasureAnswers() {
-    const Result<double> seconds = TimeGraph(ops_, stream_, [&] {
-      Begin();
-      ops_.Ask(ops_.Norm(x_, pass_.network.final_norm), pass_.network.head);
-    });
-    if (!seconds.ok()) return seconds.status();
+    PACE_ASSIGN_OR_RETURN(const double seconds, TimeGraph(ops_, stream_, [&] {
+                            Begin();
+                            ops_.Ask(ops_.Norm(x_, pass_.network.final_norm), pass_.network.head);
+                          }));
     parts_.push_back({.name = "logits and draws",
-                      .seconds = *seconds,
+                      .seconds = seconds,
                       .num_bytes = BytesOfMatrix(pass_.network.head)});
     return Status::Ok();
   }

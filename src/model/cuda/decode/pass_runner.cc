@@ -22,10 +22,8 @@ PassRunner::PassRunner(const Setting& setting)
 
 Result<std::unique_ptr<PassRunner>> PassRunner::Create(const Setting& setting) {
   std::unique_ptr<PassRunner> runner(new PassRunner(setting));
-  Result<std::unique_ptr<CudaOps>> ops =
-      CudaOps::Create(setting.config, setting.element, setting.stream);
-  if (!ops.ok()) return ops.status();
-  runner->ops_ = std::move(*ops);
+  PACE_ASSIGN_OR_RETURN(runner->ops_,
+                        CudaOps::Create(setting.config, setting.element, setting.stream));
   int least_urgent = 0;
   int most_urgent = 0;
   PACE_RETURN_IF_ERROR(
@@ -108,9 +106,8 @@ Status PassRunner::SendTables(const Place& place) const {
 Status PassRunner::FetchAnswers(Place& place) const {
   const size_t num_bytes = (place.num_samples + place.num_scores) * sizeof(Answer);
   if (std::cmp_less(place.answers.num_bytes(), num_bytes)) {
-    Result<PinnedMemory> larger = PinnedMemory::Allocate(static_cast<int64_t>(2 * num_bytes));
-    if (!larger.ok()) return larger.status();
-    place.answers = std::move(*larger);
+    PACE_ASSIGN_OR_RETURN(place.answers,
+                          PinnedMemory::Allocate(static_cast<int64_t>(2 * num_bytes)));
   }
   PACE_RETURN_IF_ERROR(ToStatus(cudaEventRecord(place.is_computed, setting_.stream), "pass"));
   PACE_RETURN_IF_ERROR(ToStatus(cudaStreamWaitEvent(to_host_, place.is_computed), "pass"));
@@ -125,13 +122,11 @@ Result<PassRunner::Ticket> PassRunner::StartWork(const Pass& pass, int64_t padde
   const auto free = std::ranges::find(places_, false, &Place::is_taken);
   PACE_CHECK(free != places_.end(), "two passes are under way");
   const auto index = static_cast<int>(free - places_.begin());
-  const Result<bool> tables_moved = tables_.Build(pass, padded_rows, sources, index);
-  if (!tables_moved.ok()) return tables_moved.status();
+  PACE_ASSIGN_OR_RETURN(const bool tables_moved, tables_.Build(pass, padded_rows, sources, index));
   const PassShape& shape = tables_.shape();
-  const Result<bool> rows_moved = ops_->Reserve(shape.num_rows, shape.num_questions);
-  if (!rows_moved.ok()) return rows_moved.status();
-  PACE_CHECK(sources.empty() || !*rows_moved, "answers that a pass goes on from are gone");
-  if (*tables_moved || *rows_moved) graphs_.Drop();
+  PACE_ASSIGN_OR_RETURN(const bool rows_moved, ops_->Reserve(shape.num_rows, shape.num_questions));
+  PACE_CHECK(sources.empty() || !rows_moved, "answers that a pass goes on from are gone");
+  if (tables_moved || rows_moved) graphs_.Drop();
   last_ = -1;
   PACE_RETURN_IF_ERROR(SendTables(*free));
   PACE_RETURN_IF_ERROR(LaunchPatiently(work));

@@ -128,25 +128,24 @@ int64_t WeightLayout::PlaceVector(const std::string& name) {
 }
 
 Status WeightLayout::Upload(const WeightSet& weights, char* base) const {
-  const Result<UploadStream> stream = UploadStream::Create();
-  if (!stream.ok()) return stream.status();
+  PACE_ASSIGN_OR_RETURN(const UploadStream stream, UploadStream::Create());
   size_t largest = 0;
   for (const Tensor& tensor : tensors_) {
     largest = std::max(largest, weights.Get(tensor.name).bytes.size());
   }
   // Elements change their type on the device.
-  const Result<DeviceMemory> raw =
-      DeviceMemory::Allocate(static_cast<int64_t>(largest), "weights on their way");
-  if (!raw.ok()) return raw.status();
+  PACE_ASSIGN_OR_RETURN(
+      const DeviceMemory raw,
+      DeviceMemory::Allocate(static_cast<int64_t>(largest), "weights on their way"));
   for (const Tensor& tensor : tensors_) {
     const TensorView& view = weights.Get(tensor.name);
-    PACE_RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(raw->at(), view.bytes.data(), view.bytes.size(),
-                                                  cudaMemcpyHostToDevice, stream->get()),
+    PACE_RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(raw.at(), view.bytes.data(), view.bytes.size(),
+                                                  cudaMemcpyHostToDevice, stream.get()),
                                   tensor.name));
-    ConvertRows(raw->at(), SourceOf(view.dtype), tensor.num_rows, tensor.width,
-                base + tensor.offset, tensor.stride(), tensor.element, stream->get());
+    ConvertRows(raw.at(), SourceOf(view.dtype), tensor.num_rows, tensor.width, base + tensor.offset,
+                tensor.stride(), tensor.element, stream.get());
   }
-  return stream->Finish();
+  return stream.Finish();
 }
 
 void WeightLayout::Convert(const WeightSet& weights, char* base, cudaStream_t stream) const {
@@ -158,15 +157,14 @@ void WeightLayout::Convert(const WeightSet& weights, char* base, cudaStream_t st
 }
 
 Status WeightLayout::FillRandom(uint64_t seed, double deviation, char* base) const {
-  const Result<UploadStream> stream = UploadStream::Create();
-  if (!stream.ok()) return stream.status();
+  PACE_ASSIGN_OR_RETURN(const UploadStream stream, UploadStream::Create());
   for (const Tensor& tensor : tensors_) {
     const bool is_norm = tensor.name.find("norm") != std::string::npos;
     cuda::FillRandom(base + tensor.offset, tensor.element, tensor.num_rows, tensor.width,
                      tensor.stride(), ++seed, is_norm ? 1.0F : 0.0F, static_cast<float>(deviation),
-                     stream->get());
+                     stream.get());
   }
-  return stream->Finish();
+  return stream.Finish();
 }
 
 }  // namespace pace::cuda
