@@ -73,10 +73,9 @@ Result<bool> LineReader::Next() {
       return true;
     }
     const size_t pending = buffer_.size() - begin_;
-    PACE_ASSIGN_OR_RETURN(bool more, Fill());
+    PACE_ASSIGN_OR_RETURN(const bool more, Fill());
     searched = pending;
-    if more
-      continue;
+    if (more) continue;
     if (pending == 0 && OpenNextPart()) continue;
     if (pending == 0) return false;
     line_ = std::string_view(buffer_).substr(0, pending);
