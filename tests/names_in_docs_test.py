@@ -167,7 +167,7 @@ class Page:
         elif re.match(r"^[a-z]\w*_$", span):
             if span not in sources.words:
                 yield f"{span} is not in the sources"
-        elif match := re.match(r"^(--[a-z][a-z-]*)\b", span):
+        elif match := re.match(r"^(--[a-z][a-z0-9-]*)\b", span):
             if match[1] not in sources.flags | _FOREIGN_FLAGS:
                 yield f"no command has the flag {match[1]}"
 
@@ -224,7 +224,7 @@ class Page:
 
     def _command(self, words):
         for word in words:
-            if match := re.match(r"^(--[a-z][a-z-]*)(?:=|$)", word):
+            if match := re.match(r"^(--[a-z][a-z0-9-]*)(?:=|$)", word):
                 if match[1] not in self.sources.flags:
                     yield f"pace {' '.join(words)}: no command has the flag {match[1]}"
             elif match := re.match(r"^([a-z]+\.[a-z_0-9]+)=([\w.+-]*)", word):
