@@ -39,6 +39,10 @@ def spans(text):
                 yield " ".join(span.split())
 
 
+def blocks(text, language):
+    return [block for found, block in _FENCE.findall(text) if found == language]
+
+
 def shell_lines(text):
     """Lines of the blocks that hold commands, continued lines joined."""
     blocks = [block for language, block in _FENCE.findall(text) if language in _SHELL]

@@ -1,10 +1,12 @@
-"""What README.md and docs/*.md name exists.
+"""What README.md and docs/*.md name exists, and what they list is complete.
 
 Paths, links with their anchors, C++ names, tests, `pace` flags, settings with their values, and
-metrics. All of it is read from the sources, so that the check needs no build;
+metrics must exist. Lists (losses, estimators, verifiers, policies) must hold what the tables in the
+code hold. All of it is read from the sources, so that the check needs no build;
 tests/cli/cli_page_test.py checks commands against the program itself.
 """
 
+import functools
 import pathlib
 import re
 import tempfile
@@ -19,6 +21,13 @@ _TOP_FOLDERS = ("src", "tests", "scripts", "docs", "cmake", "experiments", "benc
 # What other programs and systems call their own.
 _FOREIGN_NAMES = {"PromptGroupSampler"}
 _FOREIGN_FLAGS = {"--buffer-filter-path", "--over-sampling-batch-size", "--preset", "--privileged"}
+# Tables in the code, how a row names its entry, and the page that lists the entries.
+_TABLES = (
+    ("src/train/loss/losses.cc", r'\{"(\w+)", Make', "docs/losses.md"),
+    ("src/train/advantage/advantages.cc", r'\{"(\w+)", Make', "docs/losses.md"),
+    ("src/reward/verifier.cc", r'\{VerifierMode::\w+, "([\w-]+)"\}', "docs/rewards.md"),
+)
+_POLICIES = ("admission.policy", "supply.policy")
 # Stand for what a reader writes.
 _PLACEHOLDER = re.compile(r"\bmy_|…|\.\.\.|NAME|NNNN")
 
@@ -36,9 +45,10 @@ class Sources:
         self.folders = {str(parent) for name in self.files
                         for parent in pathlib.PurePath(name).parents}
         self.basenames = {pathlib.PurePath(name).name for name in self.files}
-        code = {name: _without_comments(self._text(name)) for name in self.files
+        code = {name: _without_comments(self.text(name)) for name in self.files
                 if name.startswith(("src/", "tests/")) and pathlib.PurePath(name).suffix in _CODE}
         everything = "\n".join(code.values())
+        self.code = everything
         self.words = set(re.findall(r"\b[A-Za-z_]\w*\b", everything))
         self.members = {}
         for text in code.values():
@@ -48,13 +58,13 @@ class Sources:
                 self.members.setdefault(owner, set()).update(words)
         self.cases = {f"{suite}.{case}" for suite, case in
                       re.findall(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", everything)}
-        cmake = "\n".join(self._text(name) for name in self.files
+        cmake = "\n".join(self.text(name) for name in self.files
                           if name.endswith(("CMakeLists.txt", ".cmake")))
         self.tests = set(re.findall(r"\bpace_(?:python_)?test\(\s*(\w+)", cmake))
         self.environment = set(re.findall(r"\bPACE_\w+\b", cmake + everything + "\n".join(
-            self._text(name) for name in self.files
+            self.text(name) for name in self.files
             if name.startswith(("scripts/", "tests/")) and pathlib.PurePath(name).suffix in
-            {"", ".py"}) + self._text("Makefile")))
+            {"", ".py"}) + self.text("Makefile")))
         self.flags = {"--help", "--version"}
         for name, text in code.items():
             if name.startswith("src/cli/"):
@@ -64,7 +74,7 @@ class Sources:
         self.metrics = self._metrics(code)
         self.families = {name.split("/")[0] for name in self.metrics}
 
-    def _text(self, name):
+    def text(self, name):
         path = self.tree / name
         try:
             return path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -122,7 +132,7 @@ class Page:
         self.text = path.read_text(encoding="utf-8")
 
     def problems(self):
-        found = [*self._links()]
+        found = [*self._links(), *self._quotes()]
         for span in doc_pages.spans(self.text):
             found += self._names_of(span)
             found += self._setting_of(span)
@@ -144,6 +154,13 @@ class Page:
             elif anchor and path.suffix == ".md":
                 if anchor not in doc_pages.anchors(path.read_text(encoding="utf-8")):
                     yield f"{target or 'this page'} has no heading #{anchor}"
+
+    def _quotes(self):
+        """A function that a page quotes stands in the sources as it does on the page."""
+        for block in doc_pages.blocks(self.text, "cpp"):
+            first = block.splitlines()[0]
+            if first.endswith("{") and _without_comments(block) not in self.sources.code:
+                yield f"the sources have another '{first}'"
 
     def _names_of(self, span):
         sources = self.sources
@@ -231,19 +248,47 @@ class Page:
                 yield from self._value_of(match[1], match[2])
 
 
-def problems_of(tree):
-    sources = Sources(tree)
-    return [problem for path in doc_pages.pages(tree) for problem in Page(sources, path).problems()]
+def problems_of(sources):
+    return [problem for path in doc_pages.pages(sources.tree)
+            for problem in Page(sources, path).problems()]
+
+
+def listed(sources, page):
+    """What the first cells of a page's tables name."""
+    cells = re.findall(r"^\| ([^|]*) \|", sources.text(page), re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"[`\[]([\w-]+)[`\]]", cell)}
+
+
+def problems_of_lists(sources):
+    lists = {source: (re.findall(row, sources.text(source)), page) for source, row, page in _TABLES}
+    lists.update({key: (sources.settings.get(key) or [], "docs/policies.md") for key in _POLICIES})
+    for source, (names, page) in lists.items():
+        if not names:
+            yield f"{source}: no names are found in it"
+        for name in sorted(set(names) - listed(sources, page)):
+            yield f"{page}: {name} of {source} is in no table"
+    counted = re.search(r"(\d+) policy losses, (\d+) advantage estimators", sources.text("README.md"))
+    counts = tuple(str(len(lists[source][0])) for source, _, _ in _TABLES[:2])
+    if counted and counted.groups() != counts:
+        yield f"README.md: {' and '.join(counted.groups())}, but there are {' and '.join(counts)}"
+
+
+@functools.cache
+def the_sources():
+    return Sources(source_tree.root())
 
 
 class NamesInDocsTest(unittest.TestCase):
     def test_what_the_pages_name_exists(self):
-        problems = problems_of(source_tree.root())
+        problems = problems_of(the_sources())
         if problems:
             self.fail("\n" + "\n".join(problems))
 
+    def test_lists_are_complete(self):
+        self.assertEqual(list(problems_of_lists(the_sources())), [])
+
     def test_the_sources_are_read(self):
-        sources = Sources(source_tree.root())
+        sources = the_sources()
         self.assertIn("Coordinator", sources.words)
         self.assertIn("Handle", sources.members["Coordinator"])
         self.assertIn("--resume", sources.flags)
@@ -280,7 +325,7 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
 
     def problems(self, text):
         source_tree.write(self.tree, "README.md", text)
-        return problems_of(self.tree)
+        return problems_of(Sources(self.tree))
 
     def assert_found(self, text, problem):
         self.assertEqual(self.problems(text), [f"README.md: {problem}"], text)
@@ -317,6 +362,12 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
         self.assert_found("`PoolStateTest.Sells`", "no test is named PoolStateTest.Sells")
         self.assert_found("`BooksTest.*`", "no tests are named BooksTest.*")
 
+    def test_another_body_of_a_quoted_function_is_found(self):
+        quote = "```cpp\nclass PoolState {\n  void Put();\n};\n```\n"
+        self.assertEqual(self.problems(quote), [])
+        self.assert_found(quote.replace("Put", "Sell"),
+                          "the sources have another 'class PoolState {'")
+
     def test_an_unknown_flag_is_found(self):
         self.assert_found("`--books`", "no command has the flag --books")
         self.assert_found("```sh\n$ build/pace sim --books=3\n```\n",
@@ -326,6 +377,23 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
         self.assert_found("`run.books`", "no setting is named run.books")
         self.assert_found("`run.kind: c`", "run.kind has no value c")
         self.assert_found("see\n\n    pace sim x run.kind=c\n", "run.kind has no value c")
+
+    def test_an_incomplete_list_is_found(self):
+        files = {
+            "src/train/loss/losses.cc": '{"ppo", MakePpo}, {"dis", MakeDis}',
+            "src/train/advantage/advantages.cc": '{"grpo", MakeGrpo}',
+            "src/reward/verifier.cc": '{VerifierMode::kDapo, "dapo-int"}',
+            "docs/losses.md": "| `ppo` | as `dis` |\n| `grpo` (default) | |\n",
+            "docs/rewards.md": "| `dapo-int` | |\n",
+            "README.md": "2 policy losses, 3 advantage estimators\n",
+        }
+        for path, text in files.items():
+            source_tree.write(self.tree, path, text)
+        self.assertEqual(list(problems_of_lists(Sources(self.tree))), [
+            "docs/losses.md: dis of src/train/loss/losses.cc is in no table",
+            "admission.policy: no names are found in it",
+            "supply.policy: no names are found in it",
+            "README.md: 2 and 3, but there are 2 and 1"])
 
     def test_an_unknown_metric_is_found(self):
         self.assert_found("`pool/books`", "no metric is named pool/books")
