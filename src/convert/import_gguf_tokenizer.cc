@@ -89,7 +89,7 @@ class TokenizerReader {
   }
 
   Status ReadTokens(TokenizerSpec& spec) {
-    PACE_ASSIGN_OR_RETURN(const const GgufArray* tokens, Array("tokens", 0));
+    PACE_ASSIGN_OR_RETURN(const GgufArray* tokens, Array("tokens", 0));
     if (tokens->item_type != GgufType::kText) return Wrong("tokens", "must be texts");
     spec.tokens = tokens->texts;
     num_tokens_ = static_cast<int64_t>(spec.tokens.size());
@@ -103,7 +103,7 @@ class TokenizerReader {
       }
     }
     if (Find("token_type") == nullptr) return Status::Ok();
-    PACE_ASSIGN_OR_RETURN(const const GgufArray* types, Array("token_type", spec.tokens.size()));
+    PACE_ASSIGN_OR_RETURN(const GgufArray* types, Array("token_type", spec.tokens.size()));
     if (types->integers.size() != spec.tokens.size())
       return Wrong("token_type", "must be integers");
     for (size_t id = 0; id < spec.tokens.size(); ++id) {
@@ -135,7 +135,7 @@ class TokenizerReader {
     spec.decoder = kByteLevelDecoder;
     spec.ignore_merges = known->ignore_merges;
     spec.add_bos = known->add_bos;
-    PACE_ASSIGN_OR_RETURN(const const GgufArray* merges, Array("merges", 0));
+    PACE_ASSIGN_OR_RETURN(const GgufArray* merges, Array("merges", 0));
     if (merges->item_type != GgufType::kText) return Wrong("merges", "must be texts");
     for (const std::string& merge : merges->texts) {
       const size_t space = merge.find(' ', 1);
@@ -148,7 +148,7 @@ class TokenizerReader {
   }
 
   Status ReadSentencePiece(TokenizerSpec& spec) const {
-    PACE_ASSIGN_OR_RETURN(const const GgufArray* scores, Array("scores", spec.tokens.size()));
+    PACE_ASSIGN_OR_RETURN(const GgufArray* scores, Array("scores", spec.tokens.size()));
     std::vector<float> values(scores->reals.begin(), scores->reals.end());
     if (values.size() != spec.tokens.size()) return Wrong("scores", "must be real numbers");
     for (const float value : values) {

@@ -127,7 +127,7 @@ Result<std::unique_ptr<Trainer>> RunSupervised(
     if (const Metric* norm = FindMetric(metrics, "train/grad_norm")) line.grad_norm = norm->value;
     if (progress && !progress(line)) break;
   }
-  return std::move(trainer);
+  return trainer;
 }
 
 }  // namespace pace

@@ -337,7 +337,7 @@ Result<const GgufValue*> FindValue(const GgufFile& file, std::string_view key) {
 }  // namespace
 
 Result<int64_t> GgufFile::Integer(std::string_view key) const {
-  PACE_ASSIGN_OR_RETURN(const const GgufValue* value, FindValue(*this, key));
+  PACE_ASSIGN_OR_RETURN(const GgufValue* value, FindValue(*this, key));
   if (const auto* const integer = std::get_if<int64_t>(value)) return *integer;
   const auto* const large = std::get_if<uint64_t>(value);
   if (large != nullptr && std::in_range<int64_t>(*large)) return static_cast<int64_t>(*large);
@@ -345,13 +345,13 @@ Result<int64_t> GgufFile::Integer(std::string_view key) const {
 }
 
 Result<double> GgufFile::Real(std::string_view key) const {
-  PACE_ASSIGN_OR_RETURN(const const GgufValue* value, FindValue(*this, key));
+  PACE_ASSIGN_OR_RETURN(const GgufValue* value, FindValue(*this, key));
   if (const auto* const real = std::get_if<double>(value)) return *real;
   return InvalidArgument(path(), ": metadata ", Printable(key), ": must be a real number");
 }
 
 Result<std::string> GgufFile::Text(std::string_view key) const {
-  PACE_ASSIGN_OR_RETURN(const const GgufValue* value, FindValue(*this, key));
+  PACE_ASSIGN_OR_RETURN(const GgufValue* value, FindValue(*this, key));
   if (const auto* const text = std::get_if<std::string>(value)) return *text;
   return InvalidArgument(path(), ": metadata ", Printable(key), ": must be a string");
 }

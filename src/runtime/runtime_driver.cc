@@ -163,11 +163,13 @@ void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse respons
 Status RuntimeDriver::On(ToolReplied& message) {
   if (!message.reply.ok()) return message.reply.status();
   if (parts_.run->store().Find(message.id.group) == nullptr) return Status::Ok();
-  PACE_ASSIGN_OR_RETURN(auto tokens, parts_.run->Reply(message.id, message.response, *message.reply,
-                                                       clock_.Now() - message.made));
+  // Not PACE_ASSIGN_OR_RETURN: g++ 12 takes the vector of a moved optional for uninitialized.
+  auto tokens =
+      parts_.run->Reply(message.id, message.response, *message.reply, clock_.Now() - message.made);
+  PACE_RETURN_IF_ERROR(tokens.status());
   RolloutEngine& engine = *engines_[message.worker];
-  if (tokens.has_value()) {
-    engine.Continue(message.id, *std::move(tokens));
+  if (tokens->has_value()) {
+    engine.Continue(message.id, **std::move(tokens));
   } else {
     engine.EndRest(message.id);
   }

@@ -88,7 +88,7 @@ Result<const MatrixProduct::Plan*> MatrixProduct::PlanOf(const Shape& shape) {
 }
 
 Status MatrixProduct::Run(const Product& product, cudaStream_t stream) {
-  PACE_ASSIGN_OR_RETURN(const const Plan* found, PlanOf({.num_rows = product.num_rows,
+  PACE_ASSIGN_OR_RETURN(const Plan* found, PlanOf({.num_rows = product.num_rows,
                                                          .num_outputs = product.num_outputs,
                                                          .num_inputs = product.num_inputs,
                                                          .out_stride = product.out_stride,
