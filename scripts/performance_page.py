@@ -11,23 +11,29 @@ RESULTS = pathlib.Path(__file__).parents[1] / "bench" / "results"
 
 HEAD = """# Performance
 
-Written by `scripts/performance_page.py` from `bench/results`; medians of the repetitions
-that each file lists.
+This page lists measured speeds on one GPU: decoding, training, and end-to-end steps of the
+methods. It is for readers who want to know the cost of a run or where time is spent. Continue
+with [gpu.md](gpu.md) for how the GPU is used, and with [results.md](results.md) for what the
+methods learn. `scripts/performance_page.py` generates the page from `bench/results`. All values
+are medians of the repetitions that each file lists.
 
 ## Decoding on a GPU
 
-Random weights in bf16, every sequence at the same context, sampling at temperature 1, host
-work included. The limit is the time that reading the weights and the cache once takes at
-the bandwidth of a large copy within the device. `transformers` waits for its host most of
-the time, so its repetitions spread widely; the file has them all.
+Random weights in bf16, all sequences at the same context length, sampling at temperature 1, host
+time included. The *limit* is the time to read the weights and the KV cache once, at the measured
+bandwidth of a large copy within the device. `transformers` is limited by its host code most of
+the time, so its repetitions vary widely; the file lists all of them.
 """
 
 NEXT = """
-What would be next. For one sequence: attention, which reads little and takes ten microseconds
-in each layer, one after the other waiting for the product before it, the norm, the cache
-and the other parts of its context; and the two smallest products, where the memory idles for
-more than half as long as they read. For many sequences: cuBLAS' products, which take two (4B) to
-six times (0.6B) as long as reading their weights.
+Remaining potential:
+
+- *One sequence.* Attention reads little and takes ten microseconds per layer. Its parts run one
+  after the other: each waits for the preceding product, the norm, the KV cache and the other
+  parts of its context. In the two smallest products the memory is idle for more than half as long
+  as it reads.
+- *Many sequences.* The products of cuBLAS take two (4B) to six times (0.6B) as long as reading
+  their weights.
 """
 
 
@@ -58,62 +64,77 @@ def other_rows(report):
 
 
 DECODE_PARTS = """
-### Where a decode step goes
+### Time of a decode step
 
-Each part of all layers as a graph of its own, timed on the device; the limit is the time of
-reading its weights or its part of the cache once. What the parts do not sum to lies between two
-passes (tables up, ids down, one launch) and in the context, which grows while a step is timed.
+Each part of all layers is captured as a separate graph and timed on the device. The limit is the
+time to read its weights, or its part of the KV cache, once. The parts do not add up to the step:
+the difference is the time between two forward passes (metadata upload, download of token ids, one
+launch) and the context, which grows while a step is timed.
 """
 
 TRAIN = """
 ## Training on a GPU
 
-Whole steps of the trainer on {num_sequences} sequences of {length:,} tokens: random weights, float32
-masters and moments, bf16 computation, layers computed again in the backward pass, clipped
-gradients, AdamW. Weights and cache ({kv_gib} GiB) of a rollout engine lie beside it. A sync is the
-trainer's copy for the engine and its conversion there; the engine pauses for the second
-alone. Of the limit: what the step must compute, against large products in the same run.
-`transformers` trains pure bf16 weights, with checkpointing and fused AdamW.
+Complete trainer steps on {num_sequences} sequences of {length:,} tokens.
+
+| | |
+|---|---|
+| weights | random; float32 master weights and optimizer moments, bf16 computation |
+| backward pass | layers recomputed, gradients clipped |
+| optimizer | AdamW |
+| on the same GPU | weights and KV cache ({kv_gib} GiB) of a rollout engine |
+| limit | the FLOPs that the step must compute, at the speed of large products in the same run |
+| sync | the trainer's copy for the engine, and its conversion in the engine |
+| pause | the conversion alone; the engine does not generate during it |
+| `transformers` | pure bf16 weights, activation checkpointing, fused AdamW |
 """
 
 PARTS = """
-### Where a training step goes
+### Time of a training step
 
-Each part alone, times how often a step runs it, on {shape}; the limit is that of large
-products ({flops:.0f} TFLOP/s) or of copies ({bandwidth:.2f} TB/s). Work before each part keeps the
-device busy while the host queues it.
+Each part is timed alone and multiplied by the number of times a step runs it, on {shape}. The
+limit is the speed of large products ({flops:.0f} TFLOP/s) or of copies ({bandwidth:.2f} TB/s). Work
+queued before each part keeps the device busy while the host enqueues it.
 """
 
 TRAIN_NEXT = """
-What would be next: attention (FlashAttention 2), the part furthest from the limit of products;
-then the head, where logits are written and read in float32.
+Remaining potential: attention (FlashAttention 2), the part furthest from the limit of products;
+then the output head, where logits are written and read in float32.
 """
 
 METHODS = """
-## Methods where rollouts and training share a GPU
+## Methods with rollout and training on one GPU
 
-Whole runs, methods in turn, of so many steps; seconds per step behind those that warm up. `tiny` is
-the default task; `qwen3-0.6b` has random weights and responses whose lengths have an exponential
-tail up to 2,048 tokens; prefix scores read 256 of them at most, as large a share as the published
-1,024 of 8,192. Rescoring is visible where the trainer waits for it and hidden where it runs beside
-training; it is zero where no response was in flight when weights changed, as where training
-is the slower side and engines rest.
+End-to-end runs, methods interleaved, for the number of steps shown; seconds per step after
+warm-up.
+
+| task | workload |
+|---|---|
+| `tiny` | the default task |
+| `qwen3-0.6b` | random weights; response lengths with an exponential tail up to 2,048 tokens; \
+prefix scores read at most 256 tokens, the same share as the published 1,024 of 8,192 |
+
+Rescoring is *visible* where the trainer waits for it and *hidden* where it overlaps with training.
+It is zero where no response was in flight when the weights changed, for example where training is
+slower than generation and the engines are idle.
 """
-# What one should know of a file beside what it says.
+# Notes on a file that its values do not contain.
 METHOD_NOTES = {
     "methods_burst_h200.json":
-        "Another setting of `qwen3-0.6b`, at its start: eight batches outstanding, all responses "
-        "begin together\nand end by chance, and Async computes prefix scores, too, for its "
-        "records. Rejections\nwere not recorded. In `pace sim` the burst in which responses end "
-        "outlasts such a run, and PACE rejects\nfrom it.",
+        "A second configuration of `qwen3-0.6b`, measured during start-up: eight outstanding "
+        "batches,\nunconstrained lengths, and Async also computes prefix scores (for logging "
+        "only). All responses\nstart together. Rejections were not recorded. In `pace sim` the "
+        "initial burst of completions lasts\nlonger than this run, and PACE rejects groups from "
+        "it.",
     "methods_h200.json":
-        "On `qwen3-0.6b` four batches are outstanding, and lengths are prescribed, the same for "
-        "every method\nin a round. Nothing is rejected there: generation is the slower side, so no "
-        "surplus waits.",
+        "On `qwen3-0.6b` four batches are outstanding, and lengths are prescribed: the same for "
+        "every method\nin a round. No group is rejected there, because generation is slower than "
+        "training and no surplus\nbuilds up.",
 }
 METHOD_HEAD = [
-    "| task | runs of each | steps | Sync | Async | PACE | PACE / Async (95 %) | Sync / Async "
-    "| rejected | rescoring visible | hidden |", "|---|---|---|---|---|---|---|---|---|---|---|"]
+    "| task | runs per method | steps | Sync, s | Async, s | PACE, s | PACE / Async (95 % interval) "
+    "| Sync / Async | rejected | visible rescoring, s | hidden rescoring, s |",
+    "|---|---|---|---|---|---|---|---|---|---|---|"]
 
 
 def load(name):
@@ -129,13 +150,13 @@ def machine_lines(report):
 
 def part_lines(profile):
     """The parts of one step, as a table."""
-    lines = ["", "| part | ms | of the step | of its limit |", "|---|---|---|---|"]
+    lines = ["", "| part | ms | share of the step | share of its limit |", "|---|---|---|---|"]
     step = profile["step_s"]
     for part in profile["parts"]:
         lines.append(f"| {part['name']} | {1e3 * part['seconds']:{places(step)}} | "
                      f"{100 * part['seconds'] / step:.0f} % | "
                      f"{100 * part['limit_s'] / part['seconds']:.0f} % |")
-    return [*lines, f"| the step as a whole | {1e3 * step:{places(step)}} | | |"]
+    return [*lines, f"| total | {1e3 * step:{places(step)}} | | |"]
 
 
 def places(step):
@@ -150,15 +171,15 @@ def decode_part_lines(report):
             continue
         if not lines:
             lines = [DECODE_PARTS.rstrip()]
-        lines += [f"\n{shape}, sequences at a time: {batch}", *part_lines(profile)]
+        lines += [f"\n{shape}, batch of {batch}", *part_lines(profile)]
     return lines
 
 
 def train_lines(report):
     found = values(report)
     lines = [TRAIN.format(**report["settings"]).rstrip(), "", *machine_lines(report),
-             "| shape | tokens/s | of the limit | transformers | times | memory, GiB "
-             "| sync, ms | pause, ms |", "|---|---|---|---|---|---|---|---|"]
+             "| shape | tokens/s | share of the limit | transformers, tokens/s | speed-up "
+             "| memory, GiB | sync, ms | pause, ms |", "|---|---|---|---|---|---|---|---|"]
     for name in found:
         if not name.endswith("_train"):
             continue
@@ -174,7 +195,7 @@ def train_lines(report):
                         bandwidth=gpu["bandwidth_bytes_per_s"] / 1e12).rstrip()
     for profile in report["parts"]:
         lines += [head, *part_lines(profile)]
-        head = "\nThe same on " + report["parts"][-1]["shape"] + ":"
+        head = "\nThe same parts on " + report["parts"][-1]["shape"] + ":"
     return [*lines, TRAIN_NEXT.rstrip()]
 
 
@@ -223,11 +244,11 @@ def page():
         f"peer: {report['peer']}; commit {report['commit']};",
         f"`{report['command']}`.",
         "",
-        "| shape | sequences | tokens/s | of the limit | transformers | times |",
+        "| shape | sequences | tokens/s | share of the limit | transformers, tokens/s | speed-up |",
         "|---|---|---|---|---|---|",
         *decode_rows(report),
         "",
-        "| shape | prefill, tokens/s | installing weights, ms |",
+        "| shape | prefill, tokens/s | weight installation, ms |",
         "|---|---|---|",
         *other_rows(report),
         *decode_part_lines(report),
