@@ -96,7 +96,7 @@ std::string MeasureText(const Claim& claim) {
 std::string FoundText(const CellTable& table, const ClaimResult& result) {
   std::string out = Show(result.found, 1, 3);
   if (result.found.count < table.seeds().size()) {
-    out += Concat(" (", result.found.count, " of ", table.seeds().size(), " seeds have it)");
+    out += Concat(" (", result.found.count, " of ", table.seeds().size(), " seeds have a value)");
   }
   return out;
 }

@@ -70,7 +70,7 @@ constexpr std::array<Shown, 6> kShown = {{
     {"waiting", [](const DrawnGroup& group) { return group.waiting; }, 2},
     {"generation", [](const DrawnGroup& group) { return group.generation; }, 2},
     {"lag", [](const DrawnGroup& group) { return group.lag(); }, 2},
-    {"score", [](const DrawnGroup& group) { return group.score; }, 2},
+    {"admission score", [](const DrawnGroup& group) { return group.score; }, 2},
     {"length", [](const DrawnGroup& group) { return group.length; }, 1},
     {"reward", [](const DrawnGroup& group) { return group.reward; }, 2},
 }};
@@ -106,8 +106,9 @@ Estimate CorrelationOf(const CellTable& table, const std::string& arm,
 
 std::string DistributionTable(const CellTable& table) {
   std::string out =
-      "Drawn groups of the second half of the steps, all seeds: mean (10, 50, 90 %).\n\n";
-  out += "| arm | groups | number |";
+      "Groups drawn in the second half of the steps, all seeds: mean (10th, 50th, 90th "
+      "percentile).\n\n";
+  out += "| arm | groups | count |";
   for (const Shown& shown : kShown) out += Concat(" ", shown.head, " |");
   out += "\n|---|---|---|";
   for (size_t i = 0; i < kShown.size(); ++i) out += "---|";
@@ -135,11 +136,11 @@ std::string DistributionTable(const CellTable& table) {
 
 std::string LagTable(const CellTable& table) {
   constexpr int64_t kLastBin = 8;  // and all above
-  std::string out = "Offered groups by lag: number, mean reward, mean length.\n\n| arm |";
+  std::string out = "Offered groups by lag: count; mean reward; mean length.\n\n| arm |";
   for (int64_t bin = 0; bin <= kLastBin; ++bin) {
     out += bin < kLastBin ? Concat(" ", bin, " to ", bin + 1, " |") : Concat(" from ", bin, " |");
   }
-  out += " lag and reward | lag and length |\n|---|";
+  out += " correlation of lag and reward | correlation of lag and length |\n|---|";
   for (int64_t bin = 0; bin < kLastBin + 3; ++bin) out += "---|";
   out += "\n";
   for (const Arm& arm : table.experiment().arms) {
@@ -164,7 +165,7 @@ std::string LagTable(const CellTable& table) {
     }
     out += "\n";
   }
-  return out + "\nThe last two columns are correlations over groups, with intervals over seeds.\n";
+  return out + "\nCorrelations are over groups, their intervals over seeds.\n";
 }
 
 }  // namespace pace

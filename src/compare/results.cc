@@ -19,38 +19,42 @@ struct Shown {
   int digits;
 };
 
-constexpr std::array<Shown, 7> kAccuracy = {{{"base", "before, %", 100, 1},
+constexpr std::array<Shown, 7> kAccuracy = {{{"base", "before training, %", 100, 1},
                                              {"best", "best, %", 100, 1},
-                                             {"final", "last, %", 100, 1},
-                                             {"area", "area, %", 100, 1},
+                                             {"final", "final, %", 100, 1},
+                                             {"area", "mean over updates, %", 100, 1},
                                              {"equal_time", "best at equal time, %", 100, 1},
                                              {"equal_gpu", "best at equal GPU time, %", 100, 1},
                                              {"equal_tokens", "best at equal tokens, %", 100, 1}}};
 constexpr std::array<Shown, 11> kRun = {{{"step_seconds", "s per step", 1, 1},
-                                         {"waiting", "waiting", 1, 2},
-                                         {"generation", "generation", 1, 2},
-                                         {"scored", "scored, %", 100, 0},
-                                         {"occupancy", "pool", 1, 1},
+                                         {"waiting", "waiting staleness", 1, 2},
+                                         {"generation", "generation staleness", 1, 2},
+                                         {"scored", "with prefix score, %", 100, 0},
+                                         {"occupancy", "occupancy", 1, 1},
                                          {"rejected", "rejected, %", 100, 0},
                                          {"length_ratio", "trained/offered length", 1, 2},
                                          {"length", "trained length", 1, 1},
                                          {"gpu_hours", "GPU hours", 1, 2},
-                                         {"mega_tokens", "tokens, M", 1, 2},
-                                         {"never_trained", "never trained, %", 100, 0}}};
+                                         {"mega_tokens", "tokens, millions", 1, 2},
+                                         {"never_trained", "tokens never trained, %", 100, 0}}};
 constexpr std::array<Shown, 8> kTime = {{{"step_seconds", "s per step", 1, 1},
                                          {"wait_seconds", "waiting for data", 1, 1},
                                          {"train_seconds", "training", 1, 1},
-                                         {"sync_seconds", "sync", 1, 1},
-                                         {"rescore_seconds", "rescoring", 1, 2},
+                                         {"sync_seconds", "weight sync", 1, 1},
+                                         {"rescore_seconds", "visible rescoring", 1, 2},
                                          {"other_seconds", "other", 1, 1},
-                                         {"hidden_seconds", "rescoring beside", 1, 2},
+                                         {"hidden_seconds", "hidden rescoring", 1, 2},
                                          {"prompt_seconds", "s per trained prompt", 1, 2}}};
-constexpr std::array<Shown, 5> kTools = {{{"turns", "turns", 1, 2},
-                                          {"tool_calls", "tool calls", 1, 2},
-                                          {"tool_success_begin", "succeed at first, %", 100, 0},
-                                          {"tool_success", "succeed later, %", 100, 0},
-                                          {"tool_seconds", "s waiting for tools", 1, 2}}};
-constexpr std::array<std::string_view, 4> kCompared = {"best", "final", "area", "equal_time"};
+constexpr std::array<Shown, 5> kTools = {
+    {{"turns", "turns", 1, 2},
+     {"tool_calls", "tool calls", 1, 2},
+     {"tool_success_begin", "successful calls, first step, %", 100, 0},
+     {"tool_success", "successful calls, second half, %", 100, 0},
+     {"tool_seconds", "tool time, s", 1, 2}}};
+constexpr std::array<Shown, 4> kCompared = {{{"best", "best", 100, 1},
+                                             {"final", "final", 100, 1},
+                                             {"area", "mean over updates", 100, 1},
+                                             {"equal_time", "best at equal time", 100, 1}}};
 
 template <size_t kCount>
 std::string ArmTable(const CellTable& table, const std::array<Shown, kCount>& columns) {
@@ -69,7 +73,7 @@ std::string ArmTable(const CellTable& table, const std::array<Shown, kCount>& co
   return out;
 }
 
-// Mean accuracy after so many updates.
+// Mean accuracy at each evaluation.
 std::string CurveTable(const CellTable& table) {
   const Cell& first = table.At(table.experiment().arms.front().name, table.seeds().front());
   if (first.evaluations.empty()) return "";
@@ -96,29 +100,30 @@ std::string CurveTable(const CellTable& table) {
 
 std::string DifferenceTable(const CellTable& table) {
   const std::string& baseline = table.experiment().baseline;
-  std::string out = Concat("| arm less ", baseline, ", points |");
-  for (const std::string_view name : kCompared) out += Concat(" ", name, " |");
+  std::string out = Concat("| difference from ", baseline, ", points |");
+  for (const Shown& column : kCompared) out += Concat(" ", column.head, " |");
   out += "\n|---|---|---|---|---|\n";
   for (const Arm& arm : table.experiment().arms) {
     if (arm.name == baseline) continue;
     out += Concat("| ", arm.name, " |");
-    for (const std::string_view name : kCompared) {
-      const Estimate difference =
-          PairedDifference(table.Values(arm.name, name), table.Values(baseline, name));
+    for (const Shown& column : kCompared) {
+      const Estimate difference = PairedDifference(table.Values(arm.name, column.name),
+                                                   table.Values(baseline, column.name));
       const bool clear = Against(difference, 0) != Finding::kUndecided;
-      out += Concat(" ", Show(difference, 100, 1), clear ? " \\*" : "", " |");
+      out += Concat(" ", Show(difference, column.factor, column.digits), clear ? " \\*" : "", " |");
     }
     out += "\n";
   }
   const size_t comparisons = (table.experiment().arms.size() - 1) * kCompared.size();
-  return out + Concat("\n\\* The 95 % interval leaves out 0. ", comparisons,
-                      " comparisons are made here, uncorrected: of as many without any effect, ",
+  return out + Concat("\n\\* The 95 % interval excludes 0. The table makes ", comparisons,
+                      " uncorrected comparisons; if no method had an effect, ",
                       Fixed(0.05 * static_cast<double>(comparisons), 1),
-                      " would be marked on average.\n");
+                      " of them would be marked on average.\n");
 }
 
 std::string ClaimTable(const CellTable& table) {
-  std::string out = "| claim | measured as | paper | bound | here | |\n|---|---|---|---|---|---|\n";
+  std::string out =
+      "| claim | measure | paper | bound | measured | verdict |\n|---|---|---|---|---|---|\n";
   for (const Claim& claim : table.experiment().claims) {
     const ClaimResult result = Examine(table, claim);
     out += Concat("| ", claim.says, " | ", MeasureText(claim), " | ",
@@ -128,14 +133,14 @@ std::string ClaimTable(const CellTable& table) {
   return out;
 }
 
-// "By best accuracy: pace, sync, async."
+// "Ranking by best accuracy, %: pace 48.5, async 46.9."
 std::string OrderLine(const CellTable& table, std::string_view value, std::string_view says) {
   std::vector<std::pair<double, std::string>> order;
   for (const Arm& arm : table.experiment().arms) {
     order.emplace_back(-table.Of(arm.name, value).mean, arm.name);
   }
   std::sort(order.begin(), order.end());
-  std::string out = Concat("By ", says, ": ");
+  std::string out = Concat("Ranking by ", says, ": ");
   for (size_t i = 0; i < order.size(); ++i) {
     out += Concat(i > 0 ? ", " : "", order[i].second, " ", Fixed(-100 * order[i].first, 1));
   }
@@ -183,10 +188,12 @@ std::string ResultsMarkdown(const CellTable& table) {
   const Experiment& experiment = table.experiment();
   std::string out =
       Concat("## ", experiment.title.empty() ? experiment.name : experiment.title, "\n\n");
-  if (!experiment.paper.empty()) out += Concat("In the paper: ", experiment.paper, ".\n\n");
+  if (!experiment.paper.empty())
+    out += Concat("Published counterpart: ", experiment.paper, ".\n\n");
   out += Concat("`pace compare ", experiment.name, "`: ", experiment.arms.size(), " arms, ",
-                table.seeds().size(), " seeds. Means over seeds ± half of the 95 % interval.\n\n");
-  if (table.seeds().empty()) return out + "No seed has been run in every arm yet.\n";
+                table.seeds().size(),
+                " seeds. Values are means over seeds ± half of the 95 % interval.\n\n");
+  if (table.seeds().empty()) return out + "No seed has been run in all arms yet.\n";
   const Cell& first = table.At(experiment.arms.front().name, table.seeds().front());
   if (!first.evaluations.empty()) out += ArmTable(table, kAccuracy) + "\n" + CurveTable(table);
   if (!first.evaluations.empty() && experiment.arms.size() > 2) {

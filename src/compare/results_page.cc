@@ -40,7 +40,7 @@ Result<FinishedComparison> ReadComparison(const std::string& folder) {
 // Every claim that has a published number or a bound.
 std::string OverviewTable(const std::vector<FinishedComparison>& comparisons) {
   std::string out =
-      "| experiment | claim | paper | here | beside the paper | bound | |\n"
+      "| experiment | claim | paper | measured | compared with the paper | bound | verdict |\n"
       "|---|---|---|---|---|---|---|\n";
   for (const FinishedComparison& comparison : comparisons) {
     const CellTable table(comparison.experiment, comparison.cells);
@@ -57,7 +57,7 @@ std::string OverviewTable(const std::vector<FinishedComparison>& comparisons) {
 }
 
 std::string HowItWasMade(const FinishedComparison& comparison) {
-  std::string out = Concat("Made by `pace compare ", comparison.experiment.name);
+  std::string out = Concat("Produced by `pace compare ", comparison.experiment.name);
   for (const std::string& assignment : comparison.manifest.overrides) out += " " + assignment;
   out += Concat("`, pace ", comparison.manifest.version, ", commit ", comparison.manifest.commit);
   if (!comparison.manifest.machine.empty()) out += ", on " + comparison.manifest.machine;
@@ -128,14 +128,21 @@ Result<std::vector<FinishedComparison>> ReadComparisons(const std::string& direc
 std::string ResultsPage(const std::vector<FinishedComparison>& comparisons) {
   std::string out =
       "# Results\n\n"
-      "Written by `pace results` from the runs in `experiments/results`; no number here was\n"
-      "typed. How the experiments were set up is in\n"
-      "[experiments/PROTOCOL.md](../experiments/PROTOCOL.md), what the words mean in\n"
-      "[compare.md](compare.md). Numbers are means over seeds ± half of the 95 % interval; ratios\n"
-      "are paired by seed. A claim *holds* when its whole interval keeps the bound. Beside the\n"
-      "paper, *same direction* means that ratio and published ratio lie on the same side of 1,\n"
-      "the whole interval of ours.\n\n"
-      "## In short\n\n";
+      "This page lists the results of all experiments, for readers who want to check a claim of\n"
+      "the project. Continue with [experiments/PROTOCOL.md](../experiments/PROTOCOL.md) for the\n"
+      "setup and with [compare.md](compare.md) for the definition of every value. `pace results`\n"
+      "generates the page from the runs in `experiments/results`; no number is typed by hand.\n\n"
+      "| term | meaning |\n|---|---|\n"
+      "| *x* ± *h* | mean over seeds *x*, half of the 95 % interval *h* |\n"
+      "| ratio, *A over B* | paired by seed |\n"
+      "| *holds* | the whole interval satisfies the bound |\n"
+      "| *does not hold* | the whole interval violates the bound |\n"
+      "| *undecided* | neither, or some seeds have no value |\n"
+      "| *reported* | the claim has no bound |\n"
+      "| *same direction* | our interval lies entirely on the same side of 1 as the published "
+      "ratio |\n"
+      "| *opposite* | our interval lies entirely on the other side of 1 |\n\n"
+      "## Summary of claims\n\n";
   out += OverviewTable(comparisons) + "\n";
   for (const FinishedComparison& comparison : comparisons) {
     const CellTable table(comparison.experiment, comparison.cells);

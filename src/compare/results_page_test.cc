@@ -48,7 +48,7 @@ TEST(ClaimsTest, StandBesideThePaperByTheSideOfOne) {
 
 TEST(ResultsPageTest, NamesCommandCommitAndMachine) {
   const std::string page = ResultsPage({Comparison()});
-  EXPECT_NE(page.find("Made by `pace compare made a=b`, pace 1, commit abc, on a \"machine\"."),
+  EXPECT_NE(page.find("Produced by `pace compare made a=b`, pace 1, commit abc, on a \"machine\"."),
             std::string::npos)
       << page;
   EXPECT_NE(page.find("| made | slower | 3.7 | 4.050 ± 0.635 | same direction | ≥ 3 | holds |"),

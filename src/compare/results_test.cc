@@ -87,7 +87,7 @@ TEST_F(ResultsTest, ClaimsHoldFailOrStayOpen) {
   EXPECT_NE(text.find("| waits less |"), std::string::npos);
   EXPECT_NE(text.find("does not hold"), std::string::npos);
   EXPECT_NE(text.find("0.529"), std::string::npos);
-  EXPECT_NE(text.find("1 of 2 seeds have it"), std::string::npos);
+  EXPECT_NE(text.find("1 of 2 seeds have a value"), std::string::npos);
 }
 
 // Two of three runs reach Sync's best, both in the same time: an interval over them alone

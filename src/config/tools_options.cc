@@ -34,9 +34,8 @@ std::vector<Field> ToolsOptions::Fields() {
                   "isolated = namespaces, seccomp and limits, or a refusal; unsafe = limits "
                   "alone, for programs you trust."),
       Field::Text("url", url,
-                  "A SandboxFusion server, http://HOST:PORT (IPv4 or a name), that runs programs "
-                  "instead of this "
-                  "machine; empty = this machine."),
+                  "A SandboxFusion server, http://HOST:PORT (IPv6 in brackets), that runs programs "
+                  "instead of this machine; empty = this machine."),
       Field::Text("python", python, "The interpreter of programs."),
       Field::TextList("warm_modules", warm_modules,
                       "Modules that warm interpreters have imported; missing ones are left out."),
