@@ -7,7 +7,7 @@ Manifest ManifestOf(const Settings& settings, const std::string& name, const std
   return {.name = name,
           .driver = driver,
           .device = on_gpu ? "cuda" : "cpu",
-          .threads = settings.train.threads + settings.engine.count * settings.engine.threads,
+          .threads = settings.train.num_threads + settings.engine.count * settings.engine.threads,
           .determinism = on_gpu ? "none" : (driver == "lab" ? "bitwise" : "responses"),
           .tensorboard = true,
           .watchable = true};

@@ -8,7 +8,7 @@ namespace {
 Manifest With(PolicyDevice device, const std::string& driver) {
   Settings settings;
   settings.policy.device = device;
-  settings.train.threads = 2;
+  settings.train.num_threads = 2;
   settings.engine.count = 3;
   settings.engine.threads = 4;
   return ManifestOf(settings, "pace", driver);

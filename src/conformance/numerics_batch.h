@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "conformance/numerics_case.h"
-#include "train/correction/rollout_correction.h"
+#include "train/correction/corrections.h"
 #include "train/loss/losses.h"
 
 namespace pace {

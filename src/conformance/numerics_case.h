@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
+#include "config/field.h"
 #include "conformance/kinds.h"
 #include "text/value.h"
 #include "train/metric.h"
-#include "train/option_reader.h"
 #include "train/token_batch.h"
 
 namespace pace {

@@ -6,8 +6,7 @@
 #include "conformance/case_file.h"
 #include "conformance/numerics_batch.h"
 #include "conformance/numerics_case.h"
-#include "train/correction/ess_learning_rate.h"
-#include "train/correction/opob.h"
+#include "train/correction/corrections.h"
 
 namespace pace {
 namespace {

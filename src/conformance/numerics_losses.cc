@@ -2,7 +2,7 @@
 #include "conformance/case_file.h"
 #include "conformance/numerics_batch.h"
 #include "conformance/numerics_case.h"
-#include "train/correction/rollout_correction.h"
+#include "train/correction/corrections.h"
 #include "train/loss/losses.h"
 
 namespace pace {

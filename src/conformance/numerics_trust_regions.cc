@@ -5,9 +5,7 @@
 #include "conformance/case_file.h"
 #include "conformance/numerics_batch.h"
 #include "conformance/numerics_case.h"
-#include "train/correction/behavior_weights.h"
-#include "train/correction/proximal.h"
-#include "train/loss/m2po.h"
+#include "train/correction/corrections.h"
 #include "train/loss/m2po_region.h"
 
 namespace pace {
@@ -53,9 +51,7 @@ NamedSettings ArealSettings(const NumericsCase& entry) {
 Result<BehaviorOptions> ReadBehavior(const NumericsCase& entry) {
   BehaviorOptions options;
   const NamedSettings settings = BehaviorSettings(entry.Config("rejection_sampling"));
-  OptionReader reader("rejection_sampling", settings);
-  options.Read(reader);
-  PACE_RETURN_IF_ERROR(reader.Finish());
+  PACE_RETURN_IF_ERROR(SetFields(options.Fields(), settings, "rejection_sampling"));
   PACE_RETURN_IF_ERROR(options.Validate());
   return options;
 }
@@ -233,9 +229,8 @@ void CheckM2po(NumericsCase& entry) {
   const bool paper = rule == "paper";
   M2poOptions options;
   const NamedSettings settings = M2poSettings(entry);
-  OptionReader reader("m2po", settings);
-  options.Read(reader);
-  const Result<M2poRegion> region = M2poLoss(options).Region(batch.tokens);
+  if (!entry.Check(SetFields(options.Fields(), settings, "m2po"))) return;
+  const Result<M2poRegion> region = ChooseRegion(batch.tokens, options);
   const bool exact = !region.ok() || paper || HasExactBounds(entry, *region);
   const std::string mode = entry.ConfigText("loss_agg_mode");
   const Result<LossResult> result =

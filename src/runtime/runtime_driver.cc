@@ -38,7 +38,7 @@ Status RuntimeDriver::Prepare() {
   const int64_t engine_cores = settings_.engine.count * settings_.engine.threads;
   {
     const ScopedAffinity trainer_cores(settings_.runtime.pin_threads, engine_cores,
-                                       settings_.train.threads);
+                                       settings_.train.num_threads);
     training_thread_ = std::make_unique<TaskThread>();
   }
   evaluation_thread_ = std::make_unique<TaskThread>();
