@@ -129,17 +129,6 @@ const Field* Find(const std::vector<Field>& fields, std::string_view key) {
   return nullptr;
 }
 
-Status UnknownOption(const std::vector<Field>& fields, std::string_view option,
-                     std::string_view owner, std::string_view name) {
-  std::vector<std::string> keys;
-  for (const Field& field : fields) keys.push_back(field.key());
-  const std::vector<std::string_view> all(keys.begin(), keys.end());
-  const std::string key = Concat(owner, ".", Printable(option));
-  if (all.empty()) return InvalidArgument("unknown key ", key, " (", name, " has no options)");
-  return InvalidArgument("unknown key ", key, " (nearest: ", Nearest(option, keys), "; options of ",
-                         name, ": ", JoinNames(all), ")");
-}
-
 Status CheckOnce(const NamedSettings& settings, std::string_view owner) {
   for (size_t i = 0; i < settings.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
@@ -384,10 +373,8 @@ Status Field::Set(const FieldValue& value, std::string_view full_key) const {
 Status Field::SetOption(std::string_view option, const FieldValue& value,
                         std::string_view full_key) const {
   const std::vector<Field> options = choice_->options();
-  const Field* const field = Find(options, option);
-  if (field == nullptr) {
-    return UnknownOption(options, option, full_key, Concat(full_key, " = ", Get()));
-  }
+  PACE_ASSIGN_OR_RETURN(const Field* const field,
+                        FindField(options, option, full_key, Concat(full_key, " = ", Get())));
   PACE_RETURN_IF_ERROR(field->Set(value, Concat(full_key, ".", option)));
   std::vector<std::string>& given = *choice_->given;
   if (std::find(given.begin(), given.end(), option) == given.end()) given.emplace_back(option);
@@ -399,12 +386,24 @@ Status Field::Check(std::string_view full_key) const {
   return status.ok() ? status : Refused(status, PlainText{Get()}, full_key);
 }
 
+Result<const Field*> FindField(const std::vector<Field>& fields, std::string_view key,
+                               std::string_view owner, std::string_view what) {
+  if (const Field* const field = Find(fields, key)) return field;
+  std::vector<std::string> keys;
+  for (const Field& field : fields) keys.push_back(field.key());
+  const std::vector<std::string_view> all(keys.begin(), keys.end());
+  const std::string unknown =
+      Concat("unknown key ", owner, owner.empty() ? "" : ".", Printable(key));
+  if (all.empty()) return InvalidArgument(unknown, " (", what, " has no options)");
+  return InvalidArgument(unknown, " (nearest: ", Nearest(key, keys), "; ", what, " has ",
+                         JoinNames(all), ")");
+}
+
 Status SetFields(const std::vector<Field>& fields, const NamedSettings& settings,
                  std::string_view owner) {
   PACE_RETURN_IF_ERROR(CheckOnce(settings, owner));
   for (const NamedSetting& setting : settings) {
-    const Field* const field = Find(fields, setting.name);
-    if (field == nullptr) return UnknownOption(fields, setting.name, owner, owner);
+    PACE_ASSIGN_OR_RETURN(const Field* const field, FindField(fields, setting.name, owner, owner));
     PACE_RETURN_IF_ERROR(field->Set(PlainText{setting.value}, Concat(owner, ".", setting.name)));
   }
   return Status::Ok();

@@ -158,8 +158,11 @@ class Field {
   std::string minimum_hint_, maximum_hint_;
 };
 
-// Sets fields by name, each at most once. `owner` stands in front of every key; an
-// unknown one is an error that names the nearest and lists all.
+// The field of that key. The error about an unknown one, OWNER.KEY, names the nearest and
+// lists those that `what` has.
+Result<const Field*> FindField(const std::vector<Field>& fields, std::string_view key,
+                               std::string_view owner, std::string_view what);
+// Sets fields by name, each at most once. `owner` stands in front of every key.
 Status SetFields(const std::vector<Field>& fields, const NamedSettings& settings,
                  std::string_view owner);
 // The bounds of all fields, for options that code filled in.

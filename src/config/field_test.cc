@@ -68,8 +68,7 @@ TEST(FieldTest, ErrorsNameSettingValueAndRule) {
   EXPECT_EQ(Error({{"maybe", "inf"}}), "it.maybe = inf: must be a finite number");
   EXPECT_EQ(Error({{"level", "up"}}), "it.level = up: must be one of low, high");
   EXPECT_EQ(Error({{"reel", "1"}}),
-            "unknown key it.reel (nearest: real; options of it: real, flag, count, maybe, limit, "
-            "level)");
+            "unknown key it.reel (nearest: real; it has real, flag, count, maybe, limit, level)");
   EXPECT_EQ(Error({{"real", "1"}, {"real", "2"}}), "it.real = 2: is given twice");
 }
 

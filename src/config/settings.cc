@@ -126,44 +126,10 @@ Status ApplyPresetNamed(Settings& settings, const std::string& name) {
   return ApplyYaml(settings, preset->yaml, Concat("preset ", preset->name));
 }
 
-// The text of a scalar; `what` names it in an error.
-Result<std::string> ScalarOf(const YAML::Node& node, std::string_view key, std::string_view rule,
-                             const std::string& name) {
-  if (node.IsScalar()) return node.Scalar();
-  return InvalidArgument(Printable(key), ": ", rule).At(YamlPlace(name, node));
-}
-
-Result<FieldValue> ValueOf(const YAML::Node& node, const std::string& key, bool is_choice,
-                           const std::string& name) {
-  if (node.IsScalar()) return FieldValue(PlainText{node.Scalar()});
-  if (node.IsNull()) return FieldValue(nullptr);
-  if (node.IsSequence()) {
-    std::vector<std::string> items;
-    for (const YAML::Node& item : node) {
-      PACE_ASSIGN_OR_RETURN(std::string text, ScalarOf(item, key, "a list holds words only", name));
-      items.push_back(std::move(text));
-    }
-    return FieldValue(std::move(items));
-  }
-  if (!is_choice) {
-    return InvalidArgument(Printable(key), ": must be one value, not a block")
-        .At(YamlPlace(name, node));
-  }
-  PACE_RETURN_IF_ERROR(CheckKeysOnce(node, name));
-  NamedSettings settings;
-  for (const auto& entry : node) {
-    constexpr char kRule[] = "must hold name and options, each with one value";
-    PACE_ASSIGN_OR_RETURN(std::string option, ScalarOf(entry.first, key, kRule, name));
-    PACE_ASSIGN_OR_RETURN(std::string text, ScalarOf(entry.second, key, kRule, name));
-    settings.push_back({std::move(option), std::move(text)});
-  }
-  return FieldValue(std::move(settings));
-}
-
 Status ApplyEntry(Settings& settings, const std::string& full_key, const YAML::Node& key,
                   const YAML::Node& value, const std::string& name) {
   PACE_ASSIGN_OR_RETURN(const FieldValue given,
-                        ValueOf(value, full_key, IsChoice(settings, full_key), name));
+                        YamlValue(value, full_key, IsChoice(settings, full_key), name));
   return SetField(settings, full_key, given).At(YamlPlace(name, key));
 }
 

@@ -153,8 +153,8 @@ TEST(SettingsTest, AnErrorInAnOptionNamesItsKeyAndTheNearest) {
   EXPECT_EQ(OverrideError("train.loss=grpo"),
             "train.loss = grpo: is an advantage here (train.advantage=grpo train.loss=ppo)");
   EXPECT_EQ(OverrideError("train.loss.clip_hihg=0.3"),
-            "unknown key train.loss.clip_hihg (nearest: clip_high; options of train.loss = ppo: "
-            "clip_low, clip_high, dual_clip, max_log_ratio)");
+            "unknown key train.loss.clip_hihg (nearest: clip_high; train.loss = ppo has clip_low, "
+            "clip_high, dual_clip, max_log_ratio)");
   EXPECT_EQ(OverrideError("train.loss.clip_high=-1"), "train.loss.clip_high = -1: must be >= 0");
   EXPECT_EQ(OverrideError("train.loss_settings=[clip_high=x]"),
             "train.loss.clip_high = x: must be a number");

@@ -316,7 +316,7 @@ TEST(LossesTest, AnUnknownSettingIsAnError) {
   const auto made = MakePolicyLoss("ppo", {{"clip", "0.2"}});
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.status().message(),
-            "unknown key ppo.clip (nearest: clip_low; options of ppo: clip_low, clip_high, "
+            "unknown key ppo.clip (nearest: clip_low; ppo has clip_low, clip_high, "
             "dual_clip, max_log_ratio)");
 }
 
