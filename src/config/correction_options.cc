@@ -15,6 +15,9 @@ using Measure = RejectionCriterion::Measure;
 constexpr std::array<std::string_view, 3> kCorrectionNames = {"none", "tis", "icepop"};
 constexpr std::array<std::string_view, 2> kImportanceLevels = {"token", "sequence"};
 constexpr std::array<std::string_view, 2> kK1Names = {"rollout_over_train", "train_over_rollout"};
+constexpr std::array<std::string_view, 2> kActionNames = {"mask", "clamp"};
+constexpr std::array<std::string_view, 4> kBehaviorMeasures = {"ratio", "k1", "k2", "k3"};
+constexpr std::array<std::string_view, 3> kBehaviorAggregations = {"mean", "sum", "max"};
 constexpr std::array<std::string_view, 2> kEssRules = {"sqrt", "linear"};
 constexpr std::array<std::string_view, 2> kOpobScopes = {"group", "minibatch"};
 constexpr std::array<std::string_view, 3> kOpobAggregations = {"mean", "median", "winsorized_mean"};
@@ -202,6 +205,31 @@ Result<CorrectionOptions> CorrectionNamed(std::string_view name, const NamedSett
   PACE_RETURN_IF_ERROR(SetFields(options.Fields(), settings, name));
   PACE_RETURN_IF_ERROR(options.Validate());
   return options;
+}
+
+std::vector<Field> BehaviorOptions::Fields() {
+  return {
+      Field::Enum("behavior_level", level, kImportanceLevels, "What the bounds apply to."),
+      Field::Enum("behavior_action", action, kActionNames,
+                  "Out of bounds: left out, or the weight of the bound."),
+      Field::Enum("behavior_measure", measure, kBehaviorMeasures,
+                  "Of d = log pi_proximal - log pi_rollout: e^d, d, d^2 / 2 or e^-d - 1 + d."),
+      Field::Enum("behavior_aggregation", aggregation, kBehaviorAggregations,
+                  "How tokens make up a sequence's measure."),
+      Field::Real("behavior_upper", upper, "Largest measure."),
+      Field::OptionalReal("behavior_lower", lower, "Smallest measure.", "none"),
+  };
+}
+
+Status BehaviorOptions::Validate() const {
+  if (lower.has_value() && *lower > upper) {
+    return InvalidArgument("behavior_lower = ", *lower, ": must be <= behavior_upper = ", upper);
+  }
+  const bool bounds_weights = measure == Measure::kRatio || action == Action::kClamp;
+  if (bounds_weights && !(upper > 0)) {
+    return InvalidArgument("behavior_upper = ", upper, ": must be positive (it bounds a ratio)");
+  }
+  return Status::Ok();
 }
 
 std::vector<Field> EssLearningRateOptions::Fields() {

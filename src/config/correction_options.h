@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "config/field.h"
-#include "config/loss_options.h"
+#include "config/objective.h"
 #include "core/status.h"
 
 namespace pace {
@@ -70,6 +70,23 @@ struct CorrectionOptions {
 // An unknown name or option is an error that names the nearest.
 Result<CorrectionOptions> CorrectionNamed(std::string_view name,
                                           const NamedSettings& settings = {});
+
+// Decoupled PPO's weights of tokens.
+struct BehaviorOptions {
+  enum class Action { kMask, kClamp };
+  enum class Measure { kRatio, kK1, kK2, kK3 };
+  enum class Aggregation { kMean, kSum, kMax };
+
+  RatioLevel level = RatioLevel::kToken;
+  Action action = Action::kMask;
+  Measure measure = Measure::kRatio;
+  Aggregation aggregation = Aggregation::kMean;
+  double upper = 5;
+  std::optional<double> lower = std::nullopt;
+
+  [[nodiscard]] std::vector<Field> Fields();
+  [[nodiscard]] Status Validate() const;
+};
 
 // VCPO's learning rate.
 struct EssLearningRateOptions {

@@ -33,6 +33,13 @@ Result<int64_t> ToInt(const FieldValue& value) {
   return InvalidArgument("must be an integer");
 }
 
+// "a, b, c"
+std::string JoinNames(std::span<const std::string_view> names) {
+  std::string out;
+  for (const std::string_view name : names) out += Concat(out.empty() ? "" : ", ", name);
+  return out;
+}
+
 Result<double> ToReal(const FieldValue& value) {
   if (const auto* typed = std::get_if<int64_t>(&value)) return static_cast<double>(*typed);
   if (const auto* typed = std::get_if<double>(&value)) return *typed;
@@ -414,12 +421,6 @@ Status CheckFields(const std::vector<Field>& fields, std::string_view owner) {
     PACE_RETURN_IF_ERROR(field.Check(Concat(owner, ".", field.key())));
   }
   return Status::Ok();
-}
-
-std::string JoinNames(std::span<const std::string_view> names) {
-  std::string out;
-  for (const std::string_view name : names) out += Concat(out.empty() ? "" : ", ", name);
-  return out;
 }
 
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {

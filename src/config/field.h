@@ -137,9 +137,6 @@ class Field {
   std::string Get() const { return get_(); }
 
  private:
-  // Sets the value; the full key is for messages about options.
-  using Setter = std::function<Status(const Field&, const FieldValue&, std::string_view)>;
-
   template <typename T, typename Parse, typename Format>
   static Field Make(std::string key, std::string doc, std::string type, FieldAccess<T> value,
                     Parse parse, Format format);
@@ -150,7 +147,8 @@ class Field {
   std::string type_;
   std::function<std::string()> get_;
   std::function<std::optional<double>()> number_;  // what bounds apply to
-  Setter set_;
+  // Takes the field itself so that bounds set after construction are seen.
+  std::function<Status(const Field&, const FieldValue&, std::string_view full_key)> set_;
   std::optional<Choice> choice_;
   std::optional<double> minimum_, maximum_;
   bool open_minimum_ = false;
@@ -173,9 +171,6 @@ template <auto kMember, typename Owner>
 std::vector<Field> FieldsOf(Owner& owner) {
   return (owner.*kMember).Fields();
 }
-
-// "a, b, c"
-std::string JoinNames(std::span<const std::string_view> names);
 
 // The candidate with the smallest edit distance to `word`; empty without one.
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);

@@ -7,19 +7,9 @@ namespace pace {
 namespace {
 
 constexpr std::array<std::string_view, 2> kRatioLevels = {"token", "sequence"};
-constexpr std::array<std::string_view, 2> kActionNames = {"mask", "clamp"};
-constexpr std::array<std::string_view, 4> kBehaviorMeasures = {"ratio", "k1", "k2", "k3"};
-constexpr std::array<std::string_view, 3> kBehaviorAggregations = {"mean", "sum", "max"};
 constexpr std::array<std::string_view, 2> kDivergenceNames = {"tv", "kl"};
 constexpr std::array<std::string_view, 2> kM2poRules = {"paper", "official"};
 constexpr std::array<std::string_view, 2> kM2poScopes = {"minibatch", "micro_batch"};
-
-constexpr std::array<std::string_view, 6> kReductionNames = {"auto",
-                                                             "token-mean",
-                                                             "token-sum",
-                                                             "seq-mean-token-sum",
-                                                             "seq-mean-token-mean",
-                                                             "seq-mean-token-sum-norm"};
 
 constexpr char kLowDoc[] = "The ratio is clipped below 1 - clip_low.";
 constexpr char kHighDoc[] = "The ratio is clipped above 1 + clip_high.";
@@ -96,31 +86,6 @@ std::vector<Field> ClipCovOptions::Fields() {
           Field::Real("cov_low", cov_low, "Tokens of a larger covariance may be left out ..."),
           Field::Real("cov_high", cov_high, "... up to this one."),
           Field::Int("seed", seed, "Of the random choice among them.")};
-}
-
-std::vector<Field> BehaviorOptions::Fields() {
-  return {
-      Field::Enum("behavior_level", level, kRatioLevels, "What the bounds apply to."),
-      Field::Enum("behavior_action", action, kActionNames,
-                  "Out of bounds: left out, or the weight of the bound."),
-      Field::Enum("behavior_measure", measure, kBehaviorMeasures,
-                  "Of d = log pi_proximal - log pi_rollout: e^d, d, d^2 / 2 or e^-d - 1 + d."),
-      Field::Enum("behavior_aggregation", aggregation, kBehaviorAggregations,
-                  "How tokens make up a sequence's measure."),
-      Field::Real("behavior_upper", upper, "Largest measure."),
-      Field::OptionalReal("behavior_lower", lower, "Smallest measure.", "none"),
-  };
-}
-
-Status BehaviorOptions::Validate() const {
-  if (lower.has_value() && *lower > upper) {
-    return InvalidArgument("behavior_lower = ", *lower, ": must be <= behavior_upper = ", upper);
-  }
-  const bool bounds_weights = measure == Measure::kRatio || action == Action::kClamp;
-  if (bounds_weights && !(upper > 0)) {
-    return InvalidArgument("behavior_upper = ", upper, ": must be positive (it bounds a ratio)");
-  }
-  return Status::Ok();
 }
 
 std::vector<Field> DecoupledPpoOptions::Fields() {
@@ -216,10 +181,6 @@ std::vector<Field> ToprOptions::Fields() {
   return {Field::Enum("level", level, kRatioLevels, "Whose ratio tapers the loss of failures."),
           Width("positive_weight", positive_weight, "Of responses with a positive reward."),
           Width("negative_weight", negative_weight, "Of the others.")};
-}
-
-std::span<const std::string_view> ReductionNames() {
-  return kReductionNames;
 }
 
 std::span<const std::string_view> PolicyLossNames() {

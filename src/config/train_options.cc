@@ -50,8 +50,9 @@ Field::Choice SwitchOf(std::string key, std::optional<Options>& options,
           .given = &given};
 }
 
-Field::Choice CorrectionChoice(CorrectionOptions& options, std::vector<std::string>& given) {
-  return {.key = "correction",
+Field::Choice CorrectionOf(std::string key, CorrectionOptions& options,
+                           std::vector<std::string>& given) {
+  return {.key = std::move(key),
           .names = CorrectionNames(),
           .get = [&options] { return static_cast<size_t>(options.kind()); },
           .choose =
@@ -78,13 +79,13 @@ std::vector<Field> ObjectiveFields(LearningOptions& o) {
   const auto advantage =
       ChoiceOf("advantage", AdvantageEstimatorNames(), o.advantage, o.advantage_settings);
   const auto loss = ChoiceOf("loss", PolicyLossNames(), o.loss, o.loss_settings);
-  const auto correction = CorrectionChoice(o.correction, o.correction_settings);
+  const auto correction = CorrectionOf("correction", o.correction, o.correction_settings);
   return {
       Field::Named(advantage, "Advantage estimator (docs/losses.md)."),
       Field::OptionList("advantage_settings", advantage, kListDoc),
       Field::Named(loss, "Policy loss (docs/losses.md)."),
       Field::OptionList("loss_settings", loss, kListDoc),
-      Field::OptionalEnum("reduction", o.reduction, ReductionNames(),
+      Field::OptionalEnum("reduction", o.reduction, kReductionNames,
                           "How the losses of tokens become one number; auto = as in the loss's "
                           "paper."),
       Field::Enum("ratio", o.reference, kRatioNames,

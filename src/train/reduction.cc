@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <span>
 
 namespace pace {
 namespace {
@@ -67,15 +66,14 @@ void ApplyPaddingRule(const SequenceLayout& layout, const MinibatchTotals& total
 }  // namespace
 
 std::optional<ReductionMode> ReductionModeFromName(std::string_view name) {
-  const std::span<const std::string_view> names = ReductionNames();
-  for (size_t i = 1; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<ReductionMode>(i - 1);
+  for (size_t i = 1; i < kReductionNames.size(); ++i) {
+    if (kReductionNames[i] == name) return static_cast<ReductionMode>(i - 1);
   }
   return std::nullopt;
 }
 
 std::string_view NameOf(ReductionMode mode) {
-  return ReductionNames()[static_cast<size_t>(mode) + 1];
+  return kReductionNames[static_cast<size_t>(mode) + 1];
 }
 
 MinibatchTotals CountTotals(const SequenceLayout& layout) {

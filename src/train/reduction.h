@@ -27,7 +27,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/loss_options.h"
+#include "config/objective.h"
 #include "core/status.h"
 #include "train/token_batch.h"
 

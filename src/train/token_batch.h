@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/loss_options.h"
+#include "config/objective.h"
 #include "core/status.h"
 
 namespace pace {
