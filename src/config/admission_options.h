@@ -63,7 +63,7 @@ struct AdmissionOptions {
   }
   // Whether effective staleness is computed, to filter by or to look at.
   bool ComputesScores() const;
-  // Whether anything reads prefix scores; if not, nobody need compute them.
+  // Whether anything reads prefix scores; if not, engines need not compute them.
   bool UsesPrefixScores() const;
 };
 

@@ -246,12 +246,10 @@ Field Field::OptionalReal(std::string key, FieldAccess<std::optional<double>> va
 
 Field Field::OneOf(std::string key, std::span<const std::string_view> names,
                    FieldAccess<size_t> index, std::string doc) {
-  Field field = Make(
+  return Make(
       std::move(key), std::move(doc), "one of " + JoinNames(names), std::move(index),
       [names](const FieldValue& given) { return IndexOf(given, names); },
       [names](size_t chosen) { return std::string(names[chosen]); });
-  field.number_ = [] { return std::nullopt; };
-  return field;
 }
 
 Field Field::Named(const Choice& choice, std::string doc) {

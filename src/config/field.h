@@ -124,8 +124,9 @@ class Field {
   // Of Field::Named; null for others.
   const Choice* choice() const { return choice_.has_value() ? &*choice_ : nullptr; }
 
-  // Reads a value, checks its type and bounds. On an error the variable keeps
-  // its old value and the message is "key = value: rule (hint)".
+  // Reads a value, checks its type and bounds. The message of an error is
+  // "key = value: rule (hint)"; the variable then keeps its old value, except that a
+  // list or block of options is set up to the wrong one.
   Status Set(const FieldValue& value, std::string_view full_key) const;
   // Sets one option of a choice: key `full_key`.`option`. REQUIRES: choice()
   Status SetOption(std::string_view option, const FieldValue& value,

@@ -1,5 +1,6 @@
 // Settings of real learning: the policy, how it generates, how it is trained
 // (train_options.h) and how it is measured. The simulator does not read them.
+// Fields() documents each.
 #ifndef PACE_CONFIG_LEARNING_OPTIONS_H_
 #define PACE_CONFIG_LEARNING_OPTIONS_H_
 

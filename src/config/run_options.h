@@ -1,5 +1,5 @@
 // Settings of a run as such: its length, its batch, its supply, its pool, and
-// what it writes down.
+// what it writes down. Fields() documents each.
 #ifndef PACE_CONFIG_RUN_OPTIONS_H_
 #define PACE_CONFIG_RUN_OPTIONS_H_
 
@@ -33,15 +33,10 @@ enum class SupplyKind { kThreshold, kQuota, kVersionWindow, kOverSampling, kCanc
 
 struct SupplyOptions {
   SupplyKind policy = SupplyKind::kThreshold;
-
   double threshold = 8;
-
   int64_t bound = 4;
-
   double over_sampling = 1.5;
-
   int64_t sync_interval = 1;
-
   Requeue requeue = Requeue::kLost;
   int64_t max_attempts = 3;
 

@@ -7,8 +7,10 @@
 //   Result<Settings> settings = LoadSettings("math-4b", {"supply.threshold=4"});
 //
 // What is chosen by name has options: `train.loss: {name: ppo, clip_high: 0.28}`, or
-// train.loss=ppo train.loss.clip_high=0.28. An unknown key is an error that names the nearest one.
-// Input shorthands: `admission.variant` for wait_weight and generation_weight, `device` for
+// train.loss=ppo train.loss.clip_high=0.28.
+//
+// An unknown key is an error that names the nearest one. Input shorthands:
+// `admission.variant` for wait_weight and generation_weight, `device` for
 // policy.device.
 #ifndef PACE_CONFIG_SETTINGS_H_
 #define PACE_CONFIG_SETTINGS_H_

@@ -1,5 +1,5 @@
 // Settings of what a run learns and is measured on: the task, and how its
-// problems become prompts.
+// problems become prompts. Fields() documents each.
 #ifndef PACE_CONFIG_TASK_OPTIONS_H_
 #define PACE_CONFIG_TASK_OPTIONS_H_
 

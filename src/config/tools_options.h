@@ -1,4 +1,4 @@
-// Settings of the programs that responses may have run.
+// Settings of the programs that responses may have run. Fields() documents each.
 #ifndef PACE_CONFIG_TOOLS_OPTIONS_H_
 #define PACE_CONFIG_TOOLS_OPTIONS_H_
 
