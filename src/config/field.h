@@ -4,8 +4,7 @@
 // `--help`, its documentation and its writer.
 //
 //   std::vector<Field> SupplyOptions::Fields() {
-//     return {Field::Int("threshold", threshold, "Batches that may ...").AtLeast(0, "0 means
-//     on-policy"),
+//     return {Field::Int("bound", bound, "Steps that ...").AtLeast(0, "0 means on-policy"),
 //             Field::Enum("requeue", requeue, kRequeueNames, "...")};
 //   }
 //
