@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/printable.h"
+#include "model/model_config_json.h"
 
 namespace pace {
 namespace {

@@ -6,6 +6,7 @@
 #include "convert/import_gguf.h"
 #include "convert/import_llama2c.h"
 #include "convert/test_models.h"
+#include "model/model_config_json.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace pace {

@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "core/test_data.h"
 #include "core/utf8.h"
+#include "model/model_config_json.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace pace {

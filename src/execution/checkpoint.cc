@@ -17,6 +17,7 @@
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
 #include "model/devices.h"
+#include "model/model_config_json.h"
 #include "record/crc32c.h"
 #include "text/read_file.h"
 

@@ -7,7 +7,7 @@
 
 #include "inference/model_dtype.h"
 #include "model/devices.h"
-#include "model/finite_weights.h"
+#include "model/model_config_json.h"
 #include "model/weight_set.h"
 #include "terminal/byte_size.h"
 

@@ -9,6 +9,7 @@
 #include "formats/checkpoint.h"
 #include "formats/half.h"
 #include "formats/test_files.h"
+#include "model/model_config_json.h"
 #include "model/tiny_configs.h"
 
 namespace pace {

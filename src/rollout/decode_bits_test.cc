@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/decoder.h"
+#include "model/model_config_json.h"
 #include "model/weight_set.h"
 #include "rollout/engine_core.h"
 

@@ -15,6 +15,7 @@
 #include "formats/test_files.h"
 #include "model/cpu/decoder_driver.h"
 #include "model/cpu/random_floats.h"
+#include "model/model_config_json.h"
 #include "model/reference_forward.h"
 #include "model/tiny_configs.h"
 

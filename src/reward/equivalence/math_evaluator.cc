@@ -50,7 +50,7 @@ void CollectNames(const MathNode& node, std::set<std::string>& names) {
 // |base|^exponent with the sign that the odd root of a negative number has.
 long double RealPower(long double base, const Rational& exponent) {
   const long double size = std::pow(-base, exponent.ToReal());
-  return exponent.numerator().IsOdd() ? -size : size;
+  return exponent.Numerator().Modulo(2) == 1 ? -size : size;
 }
 
 }  // namespace
@@ -163,7 +163,7 @@ Complex MathEvaluator::EvaluatePower(const MathNode& node) {
   }
   if (real) {
     const MaybeRational exact = Exact(*node.args[1]);
-    if (exact.has_value() && exact->denominator().IsOdd()) {
+    if (exact.has_value() && exact->Denominator().Modulo(2) == 1) {
       return {RealPower(base.real(), *exact)};
     }
   }

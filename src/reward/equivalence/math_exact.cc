@@ -15,15 +15,13 @@ MaybeRational Combine(const MaybeRational& a, const MaybeRational& b, Binary ope
 // What one sum or product on the way to a value costs.
 int64_t StepsToReduce(const Rational& value) {
   constexpr size_t kWordsPerStep = 12;
-  const size_t words = (value.numerator().NumBits() + value.denominator().NumBits()) / 32;
+  const size_t words = value.NumBits() / 32;
   return static_cast<int64_t>(words * words / kWordsPerStep);
 }
 
 MaybeRational PowerOf(const Rational& base, const Rational& exponent) {
-  const std::optional<int64_t> top =
-      Rational::Make(exponent.numerator(), BigInteger(1)).value_or(Rational()).ToInt64();
-  const std::optional<int64_t> bottom =
-      Rational::Make(exponent.denominator(), BigInteger(1)).value_or(Rational()).ToInt64();
+  const std::optional<int64_t> top = exponent.Numerator().ToInt64();
+  const std::optional<int64_t> bottom = exponent.Denominator().ToInt64();
   if (!top.has_value() || !bottom.has_value()) return std::nullopt;
   if (*bottom == 1) return Power(base, *top);
   if (base.IsNegative() && *bottom % 2 == 0) return std::nullopt;
@@ -46,11 +44,11 @@ MaybeRational Binomial(const Rational& top, const Rational& bottom) {
   const std::optional<int64_t> n = top.ToInt64();
   const std::optional<int64_t> k = bottom.ToInt64();
   if (!n.has_value() || !k.has_value() || *k < 0 || *n < *k || *n > kLargest) return std::nullopt;
-  BigInteger out(1);
+  MaybeRational out = Rational(1);
   for (int64_t i = 0; i < *k; ++i) {
-    out = BigInteger::Divide(out * BigInteger(*n - i), BigInteger(i + 1)).first;
+    out = Combine(Combine(out, Rational(*n - i), Multiply), Rational(i + 1), Divide);
   }
-  return Rational::Make(std::move(out), BigInteger(1));
+  return out;
 }
 
 MaybeRational Modulo(const Rational& a, const Rational& b) {
@@ -66,7 +64,7 @@ MaybeRational MathEvaluator::Exact(const MathNode& node) {
   MaybeRational value = ExactUncharged(node);
   if (!value.has_value()) return value;
   // Reducing a fraction takes time quadratic in its length.
-  const size_t words = (value->numerator().NumBits() + value->denominator().NumBits()) / 32;
+  const size_t words = value->NumBits() / 32;
   if (!Spend(static_cast<int64_t>(8 + 2 * words * words))) return std::nullopt;
   return value;
 }

@@ -1,13 +1,18 @@
-// Reading config.json.
+#include "model/model_config_json.h"
+
+#include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "core/check.h"
 #include "core/json_scanner.h"
 #include "core/printable.h"
+#include "formats/mapped_file.h"
 #include "model/config_defaults.h"
-#include "model/config_tokens.h"
-#include "model/model_config.h"
 #include "model/rope_reader.h"
+#include "text/python_text.h"
 
 namespace pace {
 namespace {
@@ -22,6 +27,7 @@ constexpr int64_t kMaxHeadDim = 4096;
 constexpr int64_t kMaxExperts = 4096;
 constexpr int64_t kMaxAllExperts = int64_t{1} << 18;
 constexpr int64_t kMaxParameters = int64_t{1} << 46;
+constexpr int64_t kMaxToken = (int64_t{1} << 31) - 1;
 
 constexpr std::array kArchitectures = {Architecture::kLlama, Architecture::kQwen2,
                                        Architecture::kQwen3, Architecture::kQwen3Moe};
@@ -41,6 +47,48 @@ Result<Architecture> ScanArchitecture(std::string_view json) {
   }
   return InvalidArgument("model_type = ", Printable(*name),
                          ": must be llama, qwen2, qwen3 or qwen3_moe");
+}
+
+// A token id, a list of them, or null: none.
+bool ScanTokens(JsonScanner& scan, std::vector<TokenId>& out) {
+  out.clear();
+  if (scan.TakeNull()) return true;
+  const auto one = [&] {
+    int64_t id = 0;
+    if (!scan.Integer(0, kMaxToken, "", id)) return false;
+    out.push_back(static_cast<TokenId>(id));
+    return true;
+  };
+  if (scan.NextKind() != JsonScanner::Kind::kArray) return one();
+  scan.EnterArray();
+  while (scan.NextItem()) {
+    if (!one()) return false;
+  }
+  return scan.ok();
+}
+
+// A token id, or null: none. Old files write -1 for null.
+bool ScanToken(JsonScanner& scan, std::optional<TokenId>& out) {
+  out.reset();
+  if (scan.TakeNull()) return true;
+  int64_t id = 0;
+  if (!scan.Integer(-1, kMaxToken, "", id)) return false;
+  if (id >= 0) out = static_cast<TokenId>(id);
+  return true;
+}
+
+// eos_token_id of a generation_config.json; `otherwise` if it is null or absent.
+Result<std::vector<TokenId>> ParseEndTokens(std::string_view json, std::vector<TokenId> otherwise) {
+  JsonScanner scan(json);
+  scan.EnterObject();
+  while (scan.NextKey()) {
+    const bool is_end = scan.key() == "eos_token_id";
+    if (is_end && scan.TakeNull()) continue;
+    is_end ? ScanTokens(scan, otherwise) : scan.Skip();
+  }
+  scan.End();
+  if (!scan.ok()) return scan.status();
+  return otherwise;
 }
 
 struct SizeKey {
@@ -356,11 +404,164 @@ class ConfigReader {
   std::optional<Dtype> torch_dtype_;
 };
 
+std::string_view TextOf(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+std::string_view ClassName(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::kLlama:
+      return "LlamaForCausalLM";
+    case Architecture::kQwen2:
+      return "Qwen2ForCausalLM";
+    case Architecture::kQwen3:
+      return "Qwen3ForCausalLM";
+    case Architecture::kQwen3Moe:
+      return "Qwen3MoeForCausalLM";
+  }
+  PACE_CHECK(false, "architecture ", static_cast<int>(architecture));
+}
+
+std::string_view TorchName(Dtype dtype) {
+  if (dtype == Dtype::kF16) return "float16";
+  if (dtype == Dtype::kBF16) return "bfloat16";
+  PACE_CHECK(dtype == Dtype::kF32, DtypeName(dtype));
+  return "float32";
+}
+
+Value TextValue(std::string_view text) {
+  return Value(std::string(text));
+}
+
+Value TokenValue(std::optional<TokenId> token) {
+  return token ? Value(int64_t{*token}) : Value::MakeNone();
+}
+
+Value EndTokens(const ModelConfig& config) {
+  if (config.eos.empty()) return Value::MakeNone();
+  if (config.eos.size() == 1) return TokenValue(config.eos.front());
+  ValueList tokens;
+  for (const TokenId token : config.eos) tokens.push_back(TokenValue(token));
+  return Value::MakeList(std::move(tokens));
+}
+
+Value RopeScaling(const RopeConfig& rope) {
+  if (rope.type == RopeType::kDefault) return Value::MakeNone();
+  const bool is_linear = rope.type == RopeType::kLinear;
+  ValueDict json;
+  json.Put("rope_type", TextValue(is_linear ? "linear" : "llama3"));
+  json.Put("factor", Value(rope.factor));
+  if (!is_linear) {
+    json.Put("low_freq_factor", Value(rope.low_freq_factor));
+    json.Put("high_freq_factor", Value(rope.high_freq_factor));
+    json.Put("original_max_position_embeddings", Value(rope.original_max_positions));
+  }
+  return Value::MakeDict(std::move(json));
+}
+
+void PutMoe(const ModelConfig& config, ValueDict& json) {
+  const MoeConfig moe = config.moe.value_or(MoeConfig{});
+  ValueList dense_layers;
+  for (const int64_t layer : moe.dense_layers) dense_layers.emplace_back(layer);
+  json.Put("num_experts", Value(moe.num_experts));
+  json.Put("num_experts_per_tok", Value(std::max<int64_t>(moe.num_experts_per_token, 1)));
+  json.Put("moe_intermediate_size", Value(std::max<int64_t>(moe.intermediate_size, 1)));
+  json.Put("norm_topk_prob", Value(moe.normalize_weights));
+  json.Put("decoder_sparse_step", Value(moe.sparse_step));
+  json.Put("mlp_only_layers", Value::MakeList(std::move(dense_layers)));
+}
+
+// As transformers writes its files.
+std::string Written(ValueDict json) {
+  const Result<std::string> text =
+      ToPythonJson(Value::MakeDict(std::move(json)), {.indent = "  ", .item_separator = ","});
+  PACE_CHECK(text.ok(), text.status().message());
+  return *text + "\n";
+}
+
 }  // namespace
+
+Status CheckEndTokens(const ModelConfig& config) {
+  for (const TokenId id : config.eos) {
+    if (id < config.vocab_size) continue;
+    return InvalidArgument("eos_token_id = ", id, ": must be less than vocab_size, ",
+                           config.vocab_size);
+  }
+  return Status::Ok();
+}
 
 Result<ModelConfig> ParseModelConfig(std::string_view json) {
   PACE_ASSIGN_OR_RETURN(const Architecture architecture, ScanArchitecture(json));
   return ConfigReader(json, architecture).Read();
+}
+
+Result<ModelConfig> ReadModelConfig(const std::string& folder, const std::string& file) {
+  const std::string path = (std::filesystem::path(folder) / file).string();
+  PACE_ASSIGN_OR_RETURN(const MappedFile text, MappedFile::Open(path));
+  Result<ModelConfig> config = ParseModelConfig(TextOf(text));
+  if (!config.ok()) return config.status().At(path);
+
+  const auto generation = std::filesystem::path(folder) / "generation_config.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(generation, ignored)) return config;
+  PACE_ASSIGN_OR_RETURN(const MappedFile beside, MappedFile::Open(generation.string()));
+  Result<std::vector<TokenId>> eos = ParseEndTokens(TextOf(beside), config->eos);
+  if (!eos.ok()) return eos.status().At(generation.string());
+  config->eos = std::move(*eos);
+  PACE_RETURN_IF_ERROR(CheckEndTokens(*config).At(generation.string()));
+  return config;
+}
+
+std::string ModelConfigJson(const ModelConfig& config) {
+  ValueDict json;
+  json.Put("architectures", Value::MakeList({TextValue(ClassName(config.architecture))}));
+  json.Put("model_type", TextValue(ArchitectureName(config.architecture)));
+  json.Put("vocab_size", Value(config.vocab_size));
+  json.Put("hidden_size", Value(config.hidden_size));
+  json.Put("intermediate_size", Value(config.intermediate_size));
+  json.Put("num_hidden_layers", Value(config.num_layers));
+  json.Put("num_attention_heads", Value(config.num_heads));
+  json.Put("num_key_value_heads", Value(config.num_kv_heads));
+  json.Put("head_dim", Value(config.head_dim));
+  json.Put("hidden_act", TextValue("silu"));
+  json.Put("max_position_embeddings", Value(config.max_positions));
+  json.Put("rms_norm_eps", Value(config.norm_epsilon));
+  json.Put("rope_theta", Value(config.rope.theta));
+  json.Put("rope_scaling", RopeScaling(config.rope));
+  json.Put("tie_word_embeddings", Value(config.tied));
+  json.Put("attention_dropout", Value(0.0));
+  // Qwen2 always has biases and no key for them.
+  if (config.architecture != Architecture::kQwen2) {
+    json.Put("attention_bias", Value(config.qkv_bias));
+  }
+  if (config.architecture == Architecture::kLlama) json.Put("mlp_bias", Value(config.mlp_bias));
+  if (config.architecture != Architecture::kLlama) json.Put("use_sliding_window", Value(false));
+  if (config.architecture == Architecture::kQwen3Moe) PutMoe(config, json);
+  json.Put("torch_dtype", TextValue(TorchName(config.dtype)));
+  json.Put("bos_token_id", TokenValue(config.bos));
+  json.Put("pad_token_id", TokenValue(config.pad));
+  json.Put("eos_token_id", EndTokens(config));
+  return Written(std::move(json));
+}
+
+std::string GenerationConfigJson(const ModelConfig& config) {
+  ValueDict json;
+  json.Put("bos_token_id", TokenValue(config.bos));
+  json.Put("pad_token_id", TokenValue(config.pad));
+  json.Put("eos_token_id", EndTokens(config));
+  return Written(std::move(json));
+}
+
+Result<std::string> WithStoredDtype(std::string_view config_json, Dtype dtype) {
+  PACE_ASSIGN_OR_RETURN(const Value value, ParsePythonJson(config_json));
+  PACE_CHECK(value.is_dict(), "a config that was read before");
+  ValueDict json = value.dict();
+  // transformers 5 writes `dtype`, version 4 `torch_dtype`.
+  const bool has_new = json.Find("dtype") != nullptr;
+  const bool has_old = json.Find("torch_dtype") != nullptr;
+  if (has_new) json.Put("dtype", TextValue(TorchName(dtype)));
+  if (!has_new || has_old) json.Put("torch_dtype", TextValue(TorchName(dtype)));
+  return Written(std::move(json));
 }
 
 }  // namespace pace
