@@ -175,7 +175,7 @@ class GpuTrainBench {
                           CreateCudaDecoder(config, {.dtype = Dtype::kBF16,
                                                      .num_blocks = static_cast<int64_t>(num_blocks),
                                                      .num_threads = 1,
-                                                     .keep_states = true}));
+                                                     .cache_states = true}));
     return Pair{std::move(trainer), std::move(decoder)};
   }
 

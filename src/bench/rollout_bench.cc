@@ -181,7 +181,7 @@ class RolloutBench {
     const double context = 0.5 * static_cast<double>(options_.prompt_tokens + options_.new_tokens);
     head_share_ =
         static_cast<double>(with.num_scored_rows) * HeadFlops(model_->config) /
-        (static_cast<double>(with.num_rebuilt_rows) * LayerFlops(model_->config, context));
+        (static_cast<double>(with.num_reprefill_rows) * LayerFlops(model_->config, context));
   }
 
   Status MeasureLimit() {

@@ -98,7 +98,7 @@ Result<SyncCost> RolloutLoop::Sync() {
     PACE_CHECK(engine_.busy(), "a response ended before the sync");
     PACE_ASSIGN_OR_RETURN(const StepReport step, engine_.Step());
     for (const MemberId& id : step.sampled) waiting.erase(id);
-    cost.num_rebuilt_rows += step.num_rebuilt_rows;
+    cost.num_reprefill_rows += step.num_reprefill_rows;
     cost.num_scored_rows += step.num_scored_rows;
   }
   cost.seconds = clock.Now().count();

@@ -26,7 +26,7 @@ struct RolloutLoopOptions {
 // What a sync cost, from the swap until every response had sampled again.
 struct SyncCost {
   double seconds = 0;
-  int64_t num_rebuilt_rows = 0;
+  int64_t num_reprefill_rows = 0;
   int64_t num_scored_rows = 0;
 };
 

@@ -25,7 +25,7 @@ Status CheckVersions(const PartialResponse& response, PolicyVersion newest) {
 
 Status CheckMember(const Trajectory& member, PolicyVersion step) {
   if (member.response.tokens.empty()) return DataLoss("a finished response has no tokens");
-  if (member.response.tokens.front().given)
+  if (member.response.tokens.front().is_tool)
     return DataLoss("a response begins with a tool's token");
   if (member.completed > step) {
     return DataLoss("a response was completed at version ", member.completed, ", the run is at ",
@@ -84,7 +84,7 @@ Status CheckCalls(const RunCheckpoint& run) {
   std::set<MemberId> resting;
   for (const GroupInFlight& group : run.in_flight) {
     for (size_t i = 0; i < group.members.size(); ++i) {
-      if (group.responses[i].rests.has_value()) resting.insert({group.group, group.members[i]});
+      if (group.responses[i].paused.has_value()) resting.insert({group.group, group.members[i]});
     }
   }
   for (const CallInFlight& call : run.calls) {

@@ -73,7 +73,7 @@ void ScanTokens(JsonScanner& scan, std::vector<TokenRecord>& tokens) {
       }
     }
     if (field != 4 && field != 2) scan.Fail("a token has four fields, or two where it was given");
-    token.given = field == 2;
+    token.is_tool = field == 2;
     token.id = static_cast<TokenId>(id);
     token.version = PolicyVersion(version);
     tokens.push_back(token);
@@ -95,7 +95,7 @@ bool ScanResponseKey(JsonScanner& scan, PartialResponse& response) {
   } else if (scan.key() == "rests") {
     int64_t reason = 0;
     scan.Integer(0, static_cast<int64_t>(FinishReason::kStopString), "", reason);
-    response.rests = static_cast<FinishReason>(reason);
+    response.paused = static_cast<FinishReason>(reason);
   } else {
     return false;
   }

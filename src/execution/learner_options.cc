@@ -36,7 +36,7 @@ RolloutOptions RolloutOptionsOf(const Settings& settings) {
   RolloutOptions options;
   switch (settings.engine.sync) {
     case SyncRule::kRebuild:
-      options.sync_mode = SyncMode::kRebuild;
+      options.sync_mode = SyncMode::kReprefill;
       break;
     case SyncRule::kKeep:
       options.sync_mode = SyncMode::kKeep;

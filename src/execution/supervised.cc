@@ -43,13 +43,13 @@ Result<SftTokens> ActOut(const PromptRenderer& renderer, const SftExample& examp
     PACE_ASSIGN_OR_RETURN(const ToolReply reply, executor.Answer(*call));
     PACE_ASSIGN_OR_RETURN(const auto given, turns.ReplyOf(said, reply.text));
     if (!given.has_value()) break;  // no room: a rollout would end here, too
-    for (const TokenId id : *given) said.tokens.push_back({.id = id, .given = true});
+    for (const TokenId id : *given) said.tokens.push_back({.id = id, .is_tool = true});
   }
   SftTokens tokens{.ids = std::move(ids)};
   tokens.num_prompt_tokens = static_cast<int64_t>(tokens.ids.size());
   for (const TokenRecord& token : said.tokens) {
     tokens.ids.push_back(token.id);
-    tokens.given.push_back(token.given);
+    tokens.given.push_back(token.is_tool);
   }
   return tokens;
 }

@@ -35,8 +35,8 @@ void CheckPass(const Pass& pass, const ModelConfig& config, int64_t num_blocks) 
   }
 }
 
-void CheckKept(std::span<const ScoreRequest> scores, const ModelConfig& config,
-               int64_t num_blocks) {
+void CheckCached(std::span<const ScoreRequest> scores, const ModelConfig& config,
+                 int64_t num_blocks) {
   for (const ScoreRequest& score : scores) {
     PACE_CHECK(score.row >= 0 && score.row < num_blocks * kBlockTokens, "place ", score.row, " of ",
                num_blocks, " blocks");
@@ -44,11 +44,11 @@ void CheckKept(std::span<const ScoreRequest> scores, const ModelConfig& config,
   }
 }
 
-Result<std::vector<float>> Decoder::ScoreKept(std::span<const ScoreRequest> scores) {
+Result<std::vector<float>> Decoder::ScoreCached(std::span<const ScoreRequest> scores) {
   if (scores.empty()) return std::vector<float>();
-  Settle();
+  WaitForSpeculation();
   const WallClock clock;
-  Result<std::vector<float>> logprobs = RunKept(scores);
+  Result<std::vector<float>> logprobs = RunCached(scores);
   scoring_time_ += clock.Now();
   return logprobs;
 }

@@ -11,8 +11,9 @@ namespace pace {
 
 // Stops the process where a pass breaks what Decoder::Run requires.
 void CheckPass(const Pass& pass, const ModelConfig& config, int64_t num_blocks);
-// The same for Decoder::ScoreKept.
-void CheckKept(std::span<const ScoreRequest> scores, const ModelConfig& config, int64_t num_blocks);
+// The same for Decoder::ScoreCached.
+void CheckCached(std::span<const ScoreRequest> scores, const ModelConfig& config,
+                 int64_t num_blocks);
 
 }  // namespace pace
 

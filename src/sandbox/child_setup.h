@@ -44,10 +44,10 @@ class ChildSetup {
   void EnterRoot() const;
   void Do(const RootStep& step) const;
   void BecomeNobody() const;
-  void PlaceDescriptors();
+  void MoveDescriptors();
   void ResetSignals() const;
 
-  int report_;  // moves when descriptors get their places
+  int report_;  // moves when descriptors are renumbered
   const IsolatedProcessOptions& options_;
   const ChildIdentity& identity_;
 };

@@ -1,14 +1,14 @@
 // ControlGroups: memory, processes and processor shares of whole programs, by the kernel.
 //
 // Below the caller's own group there is one group for the sandbox, whose processor
-// share all programs have together, and in it one per place, used by one program after
+// share all programs have together, and in it one per slot, used by one program after
 // another; a process joins through descriptors that it is handed. Both hierarchies work:
 // v1, where the caller's groups of memory and processes are writable, and v2, where the
 // caller's group is writable and hands its controllers down, or can be made to: a caller
 // that is alone in its group moves into a group below it. Groups of processes that died
 // without removing them are removed by the next.
 //
-// Thread-safety: places are independent of each other; each is used by one thread at a
+// Thread-safety: slots are independent of each other; each is used by one thread at a
 // time.
 #ifndef PACE_SANDBOX_CONTROL_GROUPS_H_
 #define PACE_SANDBOX_CONTROL_GROUPS_H_
@@ -54,31 +54,31 @@ class ControlGroups {
   // Null where groups cannot be had: then the program's first process watches its
   // memory. Borrows `files`.
   static std::unique_ptr<ControlGroups> Make(const OwnGroups& own, GroupFiles& files,
-                                             int64_t num_places, int64_t max_processes);
+                                             int64_t num_slots, int64_t max_processes);
   // Of this process.
-  static std::unique_ptr<ControlGroups> Make(int64_t num_places, int64_t max_processes);
+  static std::unique_ptr<ControlGroups> Make(int64_t num_slots, int64_t max_processes);
   ~ControlGroups();
   ControlGroups(const ControlGroups&) = delete;
   ControlGroups& operator=(const ControlGroups&) = delete;
 
-  // Before a program enters the place. The group may hold a little more than that, for
+  // Before a program enters the slot. The group may hold a little more than that, for
   // the processes of ours in it. False where the kernel refuses.
-  bool SetMemory(int64_t place, int64_t bytes);
-  // The membership files of the place; they live as long as this object.
-  std::vector<int> Memberships(int64_t place) const;
+  bool SetMemory(int64_t slot, int64_t bytes);
+  // The membership files of the slot; they live as long as this object.
+  std::vector<int> Memberships(int64_t slot) const;
   // The file that counts processes killed for memory; it lives as long as this object.
-  int MemoryEvents(int64_t place) const;
+  int MemoryEvents(int64_t slot) const;
 
-  // The most memory the place ever held; 0 where this kernel does not say.
-  int64_t PeakMemory(int64_t place) const;
+  // The most memory the slot ever held; 0 where this kernel does not say.
+  int64_t PeakMemory(int64_t slot) const;
   bool bounds_processor() const { return bounds_processor_; }
   bool is_unified() const { return unified_; }
 
-  // What the group of a place holds beyond its program's limit at most.
+  // What the group of a slot holds beyond its program's limit at most.
   static constexpr int64_t kExtraMemory = int64_t{48} << 20;
 
  private:
-  struct Place {
+  struct Slot {
     std::vector<std::string> folders{};
     std::vector<FileDescriptor> memberships{};
     FileDescriptor events{};
@@ -89,13 +89,13 @@ class ControlGroups {
   ControlGroups(GroupFiles& files, bool unified) : files_(files), unified_(unified) {}
   bool MakeRoots(const OwnGroups& own);
   bool MakeRoot(const std::string& parent, const std::string& name);
-  bool AddPlace(int64_t index, int64_t max_processes);
+  bool AddSlot(int64_t index, int64_t max_processes);
 
   GroupFiles& files_;
   const bool unified_;
   bool bounds_processor_ = false;
   std::vector<std::string> roots_;  // the sandbox's: memory, processes, processor; or one
-  std::vector<Place> places_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace pace

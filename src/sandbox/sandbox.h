@@ -21,8 +21,8 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "sandbox/control_groups.h"
-#include "sandbox/places.h"
 #include "sandbox/program.h"
+#include "sandbox/program_slots.h"
 #include "sandbox/python_installation.h"
 #include "sandbox/sandbox_options.h"
 #include "sandbox/zygote.h"
@@ -45,24 +45,24 @@ class Sandbox final : public ProgramRunner {
   const std::vector<std::string>& warm_modules() const { return warm_modules_; }
 
  private:
-  Sandbox(const SandboxOptions& options, PythonInstallation python, Places places)
-      : options_(options), python_(std::move(python)), free_places_(std::move(places)) {}
+  Sandbox(const SandboxOptions& options, PythonInstallation python, ProgramSlots slots)
+      : options_(options), python_(std::move(python)), free_slots_(std::move(slots)) {}
 
   // One program's seat; given back when the object goes.
-  class Place;
+  class Slot;
 
   Result<std::shared_ptr<Zygote>> ZygoteFor(const std::string& code) PACE_EXCLUDES(mutex_);
-  Result<ProgramResult> RunOnce(const ProgramRequest& request, int64_t place,
+  Result<ProgramResult> RunOnce(const ProgramRequest& request, int64_t slot,
                                 const Cancellation& cancellation);
 
   const SandboxOptions options_;
   const PythonInstallation python_;
   std::unique_ptr<ControlGroups> groups_;
-  const Places free_places_;
+  const ProgramSlots free_slots_;
   std::vector<std::string> warm_modules_;
 
   Mutex mutex_;
-  std::vector<int64_t> places_ PACE_GUARDED_BY(mutex_);
+  std::vector<int64_t> slots_ PACE_GUARDED_BY(mutex_);
   // Without modules, and with them; null until needed.
   std::shared_ptr<Zygote> plain_ PACE_GUARDED_BY(mutex_);
   std::shared_ptr<Zygote> warm_ PACE_GUARDED_BY(mutex_);

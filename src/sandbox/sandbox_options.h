@@ -1,4 +1,4 @@
-// Limits and place of the programs that a sandbox runs.
+// Limits and isolation of the programs that a sandbox runs.
 #ifndef PACE_SANDBOX_SANDBOX_OPTIONS_H_
 #define PACE_SANDBOX_SANDBOX_OPTIONS_H_
 

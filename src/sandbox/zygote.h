@@ -25,13 +25,13 @@ namespace pace {
 
 // What a program starts with; all descriptors are copied.
 struct ProgramDescriptors {
-  int64_t place = 0;
+  int64_t slot = 0;
   int control = -1;  // the other end hears how it went
   int request = -1;
   int input = -1;
   int out = -1;
   int error = -1;
-  // Of the place's control groups, where there are any.
+  // Of the slot's control groups, where there are any.
   int memory_events = -1;
   std::vector<int> memberships{};
 };
@@ -39,7 +39,7 @@ struct ProgramDescriptors {
 class Zygote {
  public:
   // Returns when it has imported `modules`; those that are missing are left out.
-  // processor_group: the places' control groups bound what programs take of the
+  // processor_group: the slots' control groups bound what programs take of the
   // processor; otherwise their first processes do.
   static Result<std::unique_ptr<Zygote>> Start(const SandboxOptions& options,
                                                const PythonInstallation& python,

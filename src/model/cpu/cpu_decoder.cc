@@ -25,9 +25,9 @@ class CpuDecoder : public Decoder {
         threads_(options.num_threads),
         ops_(config_, is_bf16_, kernels_, threads_),
         head_(config_, is_bf16_, kernels_, threads_),
-        keeps_states_(options.keep_states),
+        caches_states_(options.cache_states),
         states_(config.hidden_size, is_bf16_) {
-    if (keeps_states_) states_.Reserve(cache_.num_blocks() * kBlockTokens);
+    if (caches_states_) states_.Reserve(cache_.num_blocks() * kBlockTokens);
   }
 
   const ModelConfig& config() const override { return config_; }
@@ -51,16 +51,16 @@ class CpuDecoder : public Decoder {
     if (pass.tokens.empty()) return PassResult{};
     ops_.Begin(pass, cache_);
     const CpuOps::Rows hidden = RunNetwork(weights_->network, ops_);
-    if (keeps_states_) KeepStates(pass, *hidden.at);
+    if (caches_states_) KeepStates(pass, *hidden.at);
     return head_.Run(pass, *hidden.at, weights_->network.head.panels, ops_.gemm());
   }
 
   void CopyBlocks(std::span<const BlockCopy> copies) override { cache_.Copy(copies); }
 
  private:
-  Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) override {
-    PACE_CHECK(weights_ != nullptr && keeps_states_, "states that were kept");
-    CheckKept(scores, config_, num_blocks());
+  Result<std::vector<float>> RunCached(std::span<const ScoreRequest> scores) override {
+    PACE_CHECK(weights_ != nullptr && caches_states_, "states that were kept");
+    CheckCached(scores, config_, num_blocks());
     Pass pass;
     pass.scores.assign(scores.begin(), scores.end());
     return head_.Run(pass, states_, weights_->network.head.panels, ops_.gemm()).logprobs;
@@ -70,7 +70,7 @@ class CpuDecoder : public Decoder {
     int64_t row = 0;
     for (const Chunk& chunk : pass.chunks) {
       for (int64_t i = 0; i < chunk.num_tokens; ++i, ++row) {
-        std::memcpy(states_.bytes(PlaceOf(chunk.blocks, chunk.start + i)), hidden.bytes(row),
+        std::memcpy(states_.bytes(SlotOf(chunk.blocks, chunk.start + i)), hidden.bytes(row),
                     static_cast<size_t>(hidden.row_bytes()));
       }
     }
@@ -83,7 +83,7 @@ class CpuDecoder : public Decoder {
   ThreadPool threads_;
   CpuOps ops_;
   Head head_;
-  const bool keeps_states_;
+  const bool caches_states_;
   Activations states_;  // by place in the cache
   std::shared_ptr<const CpuWeights> weights_;
 };

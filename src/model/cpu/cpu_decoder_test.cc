@@ -229,7 +229,7 @@ TEST(CpuDecoderTest, KeptStatesScoreAsThePassesDid) {
     const WeightSet weights = RandomWeights(tiny.config, 3, 0.3);
     for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
       DecoderDriver driver(tiny.config, weights,
-                           {.dtype = dtype, .reversed_blocks = true, .keep_states = true});
+                           {.dtype = dtype, .reversed_blocks = true, .cache_states = true});
       for (const int64_t chunk : {1, 7, 200}) {
         const auto [passes, kept] =
             driver.ScoreTwice(RandomTokens(150, tiny.config.vocab_size, 1), chunk);

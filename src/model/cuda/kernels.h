@@ -57,11 +57,11 @@ struct EmbedArguments {
 void Embed(const EmbedArguments& arguments, cudaStream_t stream);
 
 // out[i] = x[rows[i]] / rms(x[rows[i]]) * weight; without `rows`, of row i. With
-// `places`, row i of `out` is the row's place in the cache.
+// `slots`, row i of `out` is the row's slot in the cache.
 struct NormArguments {
   const float* x = nullptr;
   const int32_t* rows = nullptr;
-  RowTables places{};
+  RowTables slots{};
   const float* weight = nullptr;
   float epsilon = 0;
   int64_t num_rows = 0;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "reward/boxed.h"
-#include "reward/equivalence/answer_places.h"
+#include "reward/equivalence/answer_positions.h"
 #include "reward/equivalence/answer_text.h"
 #include "reward/equivalence/math_lexer.h"
 #include "reward/equivalence/math_parser.h"
@@ -134,7 +134,7 @@ PlaceReading ReadSpans(const MathSpanList& list) {
   return {JoinReadings(readings), std::move(joined), num_bytes};
 }
 
-PlaceReading ReadPlace(const AnswerPlace& place) {
+PlaceReading ReadPlace(const AnswerPosition& place) {
   if (place.plain.has_value()) {
     const std::string_view text = place.plain->text;
     return {ReadPlain(*place.plain), std::string(text), text.size()};
@@ -147,7 +147,7 @@ PlaceReading ReadPlace(const AnswerPlace& place) {
 }
 
 // The text of a place that holds one value.
-std::string_view ContentOf(const AnswerPlace& place) {
+std::string_view ContentOf(const AnswerPosition& place) {
   if (place.plain.has_value()) return place.plain->text;
   if (place.math.has_value()) {
     return place.math->spans.size() == 1 ? place.math->spans[0].content : std::string_view();
@@ -156,7 +156,7 @@ std::string_view ContentOf(const AnswerPlace& place) {
 }
 
 // In the place, or behind it: "$5$ cm".
-std::string MeasureOf(const AnswerPlace& place, std::string_view text) {
+std::string MeasureOf(const AnswerPosition& place, std::string_view text) {
   const std::string_view content = ContentOf(place);
   if (content.empty()) return "";
   const std::string inside = MeasureAtEnd(JoinBoxes(content, true));
@@ -167,7 +167,7 @@ std::string MeasureOf(const AnswerPlace& place, std::string_view text) {
 }
 
 // Whether a text says what the answer is not: "the answer is not 5".
-bool IsNegated(const AnswerPlace& place, std::string_view text) {
+bool IsNegated(const AnswerPosition& place, std::string_view text) {
   const std::string_view content = ContentOf(place);
   if (content.empty()) return false;
   constexpr size_t kReach = 16;
@@ -183,11 +183,11 @@ bool IsNegated(const AnswerPlace& place, std::string_view text) {
 
 // Tries the places from the last; whether one could be read. Texts with that many
 // unreadable places hold no answer.
-bool TryPlaces(std::vector<AnswerPlace> places, std::string_view text, FoundAnswer& answer) {
-  std::sort(places.begin(), places.end(), [](const AnswerPlace& a, const AnswerPlace& b) {
+bool TryPlaces(std::vector<AnswerPosition> places, std::string_view text, FoundAnswer& answer) {
+  std::sort(places.begin(), places.end(), [](const AnswerPosition& a, const AnswerPosition& b) {
     return a.end != b.end ? a.end > b.end : a.begin < b.begin;
   });
-  for (const AnswerPlace& place : places) {
+  for (const AnswerPosition& place : places) {
     if (answer.num_read_bytes > kMaxReadBytes) return false;
     if (IsNegated(place, text)) continue;
     PlaceReading reading = ReadPlace(place);
@@ -219,10 +219,10 @@ FoundAnswer FindAnswer(std::string_view text) {
     return ReadBareMath(stripped);
   }
   FoundAnswer answer;
-  const AnswerPlaces places(text);
+  const AnswerPositions places(text);
   if (TryPlaces(places.Hoped(), text, answer)) return answer;
-  std::vector<AnswerPlace> marked = places.Final();
-  std::vector<AnswerPlace> boxed = places.Boxed();
+  std::vector<AnswerPosition> marked = places.Final();
+  std::vector<AnswerPosition> boxed = places.Boxed();
   const bool has_box = !boxed.empty();
   std::move(boxed.begin(), boxed.end(), std::back_inserter(marked));
   if (TryPlaces(std::move(marked), text, answer) || has_box) return answer;

@@ -1,10 +1,10 @@
 // Draws from distributions that top-k, top-p and min-p cut.
 //
-// One block per question, no sort: the k-th largest logit and the term at which
+// One block per request, no sort: the k-th largest logit and the term at which
 // top-p ends are found digit by digit, eight bits at a time, over the bits of
 // the floats (which order as the floats do). Terms are summed as whole multiples
 // of 2^-40, so that the order of additions does not matter.
-#include "model/cuda/decode/answers.cuh"
+#include "model/cuda/decode/logits.cuh"
 
 namespace pace::cuda {
 namespace {
@@ -88,14 +88,14 @@ struct Kept {
 };
 
 __device__ Kept FindKept(Selection& s, const float* logits, int n, const RowSums& row,
-                         const Question& question) {
+                         const LogitsRequest& request) {
   Kept kept;
-  kept.min_term = question.min_p;
+  kept.min_term = request.min_p;
   const auto logit = [&](int i) { return Ordered(logits[i]); };
-  if (question.top_k > 0 && question.top_k < n) {
-    kept.least_logit = Select(s, n, question.top_k, logit, [](int) { return 1ULL; });
+  if (request.top_k > 0 && request.top_k < n) {
+    kept.least_logit = Select(s, n, request.top_k, logit, [](int) { return 1ULL; });
   }
-  if (question.top_p >= 1) return kept;
+  if (request.top_p >= 1) return kept;
   const auto term = [&](int i) { return __float_as_uint(row.Term(logits[i])); };
   const auto weight = [&](int i) -> unsigned long long {
     if (logit(i) < kept.least_logit) return 0;
@@ -109,7 +109,7 @@ __device__ Kept FindKept(Selection& s, const float* logits, int n, const RowSums
   for (int i = static_cast<int>(threadIdx.x); i < n; i += kThreads) mine += weight(i);
   atomicAdd(&s.weights[0], mine);
   __syncthreads();
-  const double wanted = question.top_p * static_cast<double>(s.weights[0]);
+  const double wanted = request.top_p * static_cast<double>(s.weights[0]);
   __syncthreads();
   kept.least_term = Select(s, n, wanted, term, weight);
   const double one = static_cast<double>(__uint_as_float(kept.least_term)) * kUnit;
@@ -119,17 +119,17 @@ __device__ Kept FindKept(Selection& s, const float* logits, int n, const RowSums
 }
 
 __global__ void __launch_bounds__(kThreads)
-    TruncatedKernel(AnswerArguments a, const Piece* all_pieces, int num_pieces) {
+    TruncatedKernel(LogitsArguments a, const Piece* all_pieces, int num_pieces) {
   __shared__ Selection s;
   ReleaseSuccessor();
   WaitForPredecessor();
-  const Question question = a.questions[blockIdx.x];
-  if (!IsTruncated(question)) return;
+  const LogitsRequest request = a.requests[blockIdx.x];
+  if (!IsTruncated(request)) return;
   const int n = static_cast<int>(a.vocab_size);
-  const float* const logits = a.logits + question.row * a.stride;
+  const float* const logits = a.logits + request.row * a.stride;
   const RowSums row(all_pieces + static_cast<int64_t>(blockIdx.x) * num_pieces, num_pieces,
-                    question);
-  const Kept kept = FindKept(s, logits, n, row, question);
+                    request);
+  const Kept kept = FindKept(s, logits, n, row, request);
 
   const int warp = static_cast<int>(threadIdx.x / kWarp);
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(kThreads)
     total += s.sums[w];
     if (s.sums[w] > 0) last = w;
   }
-  const double target = question.uniform * total;
+  const double target = request.uniform * total;
   const bool is_mine = sum > 0 && before <= target && (before + sum > target || warp == last);
   if (is_mine) {
     double running = before;
@@ -205,16 +205,16 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (threadIdx.x != 0) return;
   const int token = s.token < 0 ? row.Greedy(a.vocab_size) : s.token;
-  a.answers[blockIdx.x] = {.token = token,
+  a.results[blockIdx.x] = {.token = token,
                            .logprob = row.LogProb(logits[token]),
                            .sampled_logprob = row.LogProbOf(logits[token], total)};
 }
 
 }  // namespace
 
-void AnswerTruncated(const AnswerArguments& a, const Piece* pieces, int num_pieces,
-                     cudaStream_t stream) {
-  Launch(TruncatedKernel, static_cast<unsigned>(a.num_questions), kThreads, 0, stream, a, pieces,
+void ComputeTruncatedResults(const LogitsArguments& a, const Piece* pieces, int num_pieces,
+                             cudaStream_t stream) {
+  Launch(TruncatedKernel, static_cast<unsigned>(a.num_requests), kThreads, 0, stream, a, pieces,
          num_pieces);
 }
 

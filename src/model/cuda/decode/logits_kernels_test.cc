@@ -1,5 +1,5 @@
 // Draws and log-probabilities against those of the CPU.
-#include "model/cuda/decode/answer_kernels.h"
+#include "model/cuda/decode/logits_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -42,36 +42,36 @@ TEST_F(CudaKernelsTest, AnswersAreThoseOfTheCpu) {
       if (i % 7 == 0) one.target = static_cast<TokenId>(i * 13 % vocab);
       asked.push_back(one);
     }
-    std::vector<Question> questions;
+    std::vector<LogitsRequest> requests;
     for (size_t i = 0; i < asked.size(); ++i) {
       const SamplingOptions& options = asked[i].options;
-      Question question;
-      question.row = static_cast<int32_t>(i % kLogitRows);
-      question.target = asked[i].target;
-      question.greedy = options.greedy() ? 1 : 0;
-      question.top_k = static_cast<int32_t>(options.top_k);
-      question.top_p = options.top_p;
-      question.min_p = static_cast<float>(options.min_p);
-      question.scale = options.scale();
-      question.factor = static_cast<float>(1 / options.scale());
-      question.uniform = UniformOf(asked[i].key);
-      questions.push_back(question);
+      LogitsRequest request;
+      request.row = static_cast<int32_t>(i % kLogitRows);
+      request.target = asked[i].target;
+      request.greedy = options.greedy() ? 1 : 0;
+      request.top_k = static_cast<int32_t>(options.top_k);
+      request.top_p = options.top_p;
+      request.min_p = static_cast<float>(options.min_p);
+      request.scale = options.scale();
+      request.factor = static_cast<float>(1 / options.scale());
+      request.uniform = UniformOf(asked[i].key);
+      requests.push_back(request);
     }
     const OnDevice<float> device_logits(logits);
-    const OnDevice<Question> device_questions(questions);
+    const OnDevice<LogitsRequest> device_questions(requests);
     const OnDevice<float> pieces(
-        static_cast<size_t>(AnswerPieceFloats(std::ssize(questions), vocab)));
-    const OnDevice<Answer> answers(questions.size());
-    AnswerQuestions({.logits = device_logits.get(),
-                     .stride = stride,
-                     .vocab_size = vocab,
-                     .questions = device_questions.get(),
-                     .num_questions = std::ssize(questions),
-                     .any_truncated = true,
-                     .pieces = pieces.get(),
-                     .answers = answers.get()},
-                    nullptr);
-    const std::vector<Answer> ours = answers.Read();
+        static_cast<size_t>(LogitsPieceFloats(std::ssize(requests), vocab)));
+    const OnDevice<LogitsResult> results(requests.size());
+    ComputeLogitsResults({.logits = device_logits.get(),
+                          .stride = stride,
+                          .vocab_size = vocab,
+                          .requests = device_questions.get(),
+                          .num_requests = std::ssize(requests),
+                          .any_truncated = true,
+                          .pieces = pieces.get(),
+                          .results = results.get()},
+                         nullptr);
+    const std::vector<LogitsResult> ours = results.Read();
     std::vector<float> scratch;
     for (size_t i = 0; i < asked.size(); ++i) {
       const std::span<const float> row(
@@ -83,10 +83,10 @@ TEST_F(CudaKernelsTest, AnswersAreThoseOfTheCpu) {
         continue;
       }
       const Sampled expected = Sample(row, options, asked[i].key, scratch);
-      EXPECT_EQ(ours[i].token, expected.token) << vocab << ", question " << i;
-      EXPECT_NEAR(ours[i].logprob, expected.logprob, 2e-5) << vocab << ", question " << i;
+      EXPECT_EQ(ours[i].token, expected.token) << vocab << ", request " << i;
+      EXPECT_NEAR(ours[i].logprob, expected.logprob, 2e-5) << vocab << ", request " << i;
       EXPECT_NEAR(ours[i].sampled_logprob, expected.sampled_logprob, 2e-5)
-          << vocab << ", question " << i;
+          << vocab << ", request " << i;
     }
   }
 }
@@ -94,7 +94,7 @@ TEST_F(CudaKernelsTest, AnswersAreThoseOfTheCpu) {
 TEST_F(CudaKernelsTest, RowsGoOnBehindTheTokensDrawn) {
   constexpr int32_t kStop = 9;
   constexpr size_t kRows = 300;
-  std::vector<Answer> drawn;
+  std::vector<LogitsResult> drawn;
   std::vector<int32_t> sources;
   std::vector<int32_t> tokens;
   std::vector<int32_t> positions;
@@ -106,14 +106,14 @@ TEST_F(CudaKernelsTest, RowsGoOnBehindTheTokensDrawn) {
     positions.push_back(1000 + static_cast<int32_t>(i));
     tables.push_back(2000 + static_cast<int32_t>(i));
   }
-  const OnDevice<Answer> answers(drawn);
+  const OnDevice<LogitsResult> results(drawn);
   const OnDevice<int32_t> device_sources(sources);
   const OnDevice<int32_t> stops(std::vector<int32_t>{55, kStop});
   const OnDevice<int32_t> device_tokens(tokens);
   const OnDevice<int32_t> device_positions(positions);
   const OnDevice<int32_t> device_tables(tables);
   Advance({.sources = device_sources.get(),
-           .answers = answers.get(),
+           .results = results.get(),
            .stops = stops.get(),
            .num_stops = 2,
            .num_rows = kRows,

@@ -1,9 +1,9 @@
-// Places: how many programs are under way at once.
+// ProgramSlots: how many programs are under way at once.
 //
 // A semaphore that poll can wait for, so that a caller who gives up stops waiting.
 // Thread-safety: Take and Give may be called from any thread.
-#ifndef PACE_SANDBOX_PLACES_H_
-#define PACE_SANDBOX_PLACES_H_
+#ifndef PACE_SANDBOX_PROGRAM_SLOTS_H_
+#define PACE_SANDBOX_PROGRAM_SLOTS_H_
 
 #include <cstdint>
 #include <utility>
@@ -14,21 +14,21 @@
 
 namespace pace {
 
-class Places {
+class ProgramSlots {
  public:
   // REQUIRES: 1 <= count
-  static Result<Places> Make(int64_t count);
+  static Result<ProgramSlots> Make(int64_t count);
 
-  // True: a place is the caller's until Give. False: it was cancelled first. An
+  // True: a slot is the caller's until Give. False: it was cancelled first. An
   // error: none became free for ten minutes.
   Result<bool> Take(const Cancellation& cancellation) const;
   void Give() const;
 
  private:
-  explicit Places(FileDescriptor free) : free_(std::move(free)) {}
+  explicit ProgramSlots(FileDescriptor free) : free_(std::move(free)) {}
   FileDescriptor free_;
 };
 
 }  // namespace pace
 
-#endif  // PACE_SANDBOX_PLACES_H_
+#endif  // PACE_SANDBOX_PROGRAM_SLOTS_H_

@@ -13,7 +13,7 @@ namespace pace {
 namespace {
 
 constexpr int64_t kBlocksEach = 5;
-constexpr int64_t kPlaces = 24;
+constexpr int64_t kNumSequences = 24;
 constexpr TokenId kEos = 3;
 
 // A sequence, and what the decoder said of the tokens it sampled.
@@ -63,8 +63,8 @@ class CudaAheadTest : public testing::Test {
 
   std::unique_ptr<Decoder> NewDecoder() const {
     return std::move(CreateCudaDecoder(config_, {.dtype = Dtype::kF32,
-                                                 .num_blocks = kPlaces * kBlocksEach,
-                                                 .keep_states = true}))
+                                                 .num_blocks = kNumSequences * kBlocksEach,
+                                                 .cache_states = true}))
         .value();
   }
 
@@ -77,21 +77,21 @@ TEST_F(CudaAheadTest, EveryTokenHasItsOwnContextWhateverIsAskedNext) {
   decoder->Install(decoder->Prepare(weights).value());
   std::mt19937 random(9);
   const auto pick = [&](unsigned n) { return static_cast<int64_t>(random() % n); };
-  std::vector<Generated> places(kPlaces);
+  std::vector<Generated> sequences(kNumSequences);
   int64_t num_begun = 0;
   int64_t num_ended = 0;
   for (int step = 0; step < 400; ++step) {
     const bool is_calm = step % 40 < 20;  // nothing but sequences that go on
     Pass pass;
     std::vector<size_t> asked;
-    for (size_t p = 0; p < places.size(); ++p) {
-      Generated& one = places[p];
+    for (size_t p = 0; p < sequences.size(); ++p) {
+      Generated& one = sequences[p];
       if (one.tokens.empty()) {
         if (is_calm || pick(8) != 0) continue;
         one.id = ++num_begun;
         one.tokens = RandomTokens(1 + pick(30), config_.vocab_size, one.id);
         for (int64_t b = 0; b < kBlocksEach; ++b) {
-          one.blocks.push_back(static_cast<BlockId>(b * kPlaces + static_cast<int64_t>(p)));
+          one.blocks.push_back(static_cast<BlockId>(b * kNumSequences + static_cast<int64_t>(p)));
         }
       }
       if (!is_calm && pick(10) == 0) continue;  // it waits
@@ -104,7 +104,7 @@ TEST_F(CudaAheadTest, EveryTokenHasItsOwnContextWhateverIsAskedNext) {
     const PassResult result = decoder->Run(pass).value();
     ASSERT_EQ(result.samples.size(), asked.size());
     for (size_t i = 0; i < asked.size(); ++i) {
-      Generated& one = places[asked[i]];
+      Generated& one = sequences[asked[i]];
       Take(result.samples[i], one);
       const bool is_full = std::ssize(one.tokens) == kBlocksEach * kBlockTokens;
       // Some go on behind a stop.
@@ -115,7 +115,7 @@ TEST_F(CudaAheadTest, EveryTokenHasItsOwnContextWhateverIsAskedNext) {
     }
   }
   EXPECT_GT(num_ended, 20);
-  for (const Generated& one : places) {
+  for (const Generated& one : sequences) {
     if (!one.tokens.empty()) ExpectOwnContext(one, weights);
   }
 }
@@ -132,7 +132,7 @@ TEST_F(CudaAheadTest, ScoresOfKeptStatesComeBetween) {
   const std::vector<TokenId> prompt = one.tokens;
   std::vector<ScoreRequest> scores;
   for (int64_t t = 0; t + 1 < std::ssize(prompt); ++t) {
-    scores.push_back({.row = PlaceOf(one.blocks, t), .target = prompt[static_cast<size_t>(t + 1)]});
+    scores.push_back({.row = SlotOf(one.blocks, t), .target = prompt[static_cast<size_t>(t + 1)]});
   }
   DecoderDriver cpu(config_, weights, {});
   const std::vector<float> expected = cpu.Score(prompt, {20});
@@ -141,7 +141,7 @@ TEST_F(CudaAheadTest, ScoresOfKeptStatesComeBetween) {
     Add(one, pass);
     Take(decoder->Run(pass).value().samples[0], one);
     if (step % 3 != 0) continue;
-    const std::vector<float> kept = decoder->ScoreKept(scores).value();
+    const std::vector<float> kept = decoder->ScoreCached(scores).value();
     for (size_t i = 0; i < kept.size(); ++i) EXPECT_NEAR(kept[i], expected[i], 3e-4) << step;
   }
   ExpectOwnContext(one, weights);

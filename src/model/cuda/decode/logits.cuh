@@ -1,8 +1,8 @@
-// What the kernels of answers share.
-#ifndef PACE_MODEL_CUDA_DECODE_ANSWERS_CUH_
-#define PACE_MODEL_CUDA_DECODE_ANSWERS_CUH_
+// Shared by the kernels that compute logits results.
+#ifndef PACE_MODEL_CUDA_DECODE_LOGITS_CUH_
+#define PACE_MODEL_CUDA_DECODE_LOGITS_CUH_
 
-#include "model/cuda/decode/answer_kernels.h"
+#include "model/cuda/decode/logits_kernels.h"
 #include "model/cuda/launch.cuh"
 
 namespace pace::cuda {
@@ -16,7 +16,7 @@ struct Piece {
   int token;  // the first of the largest
 };
 
-__device__ inline bool IsTruncated(const Question& q) {
+__device__ inline bool IsTruncated(const LogitsRequest& q) {
   return q.target < 0 && q.greedy == 0 && (q.top_k > 0 || q.top_p < 1 || q.min_p > 0);
 }
 
@@ -28,8 +28,8 @@ struct RowSums {
   double scale;
   double sum = 0;
 
-  __device__ RowSums(const Piece* pieces, int num_pieces, const Question& question)
-      : factor(question.factor), scale(question.scale) {
+  __device__ RowSums(const Piece* pieces, int num_pieces, const LogitsRequest& request)
+      : factor(request.factor), scale(request.scale) {
     const auto lane = static_cast<int>(threadIdx.x % kWarp);
     for (int i = lane; i < num_pieces; i += 32) Take(pieces[i].largest, pieces[i].token);
     for (unsigned step = 16; step > 0; step /= 2) {
@@ -57,10 +57,10 @@ struct RowSums {
   }
 };
 
-// Answers the questions that IsTruncated, and no other.
-void AnswerTruncated(const AnswerArguments& arguments, const Piece* pieces, int num_pieces,
-                     cudaStream_t stream);
+// Computes the results of those requests that are truncated.
+void ComputeTruncatedResults(const LogitsArguments& arguments, const Piece* pieces, int num_pieces,
+                             cudaStream_t stream);
 
 }  // namespace pace::cuda
 
-#endif  // PACE_MODEL_CUDA_DECODE_ANSWERS_CUH_
+#endif  // PACE_MODEL_CUDA_DECODE_LOGITS_CUH_

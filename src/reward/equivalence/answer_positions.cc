@@ -1,4 +1,4 @@
-#include "reward/equivalence/answer_places.h"
+#include "reward/equivalence/answer_positions.h"
 
 #include <algorithm>
 #include <iterator>
@@ -35,7 +35,7 @@ size_t BeginOfLast(std::string_view text, std::string_view word) {
   return places[places.size() - std::min(places.size(), kMaxPlaces)];
 }
 
-void DropEarly(std::vector<AnswerPlace>& places) {
+void DropEarly(std::vector<AnswerPosition>& places) {
   if (places.size() < 2 * kMaxPlaces) return;
   places.erase(places.begin(), places.end() - static_cast<ptrdiff_t>(kMaxPlaces));
 }
@@ -43,9 +43,9 @@ void DropEarly(std::vector<AnswerPlace>& places) {
 // Calls `match` for the last few places of `word` that no match before covers.
 template <typename Match>
 void ForEach(std::string_view text, std::string_view word, const Match& match,
-             std::vector<AnswerPlace>& out) {
+             std::vector<AnswerPosition>& out) {
   for (size_t at = BeginOfLast(text, word); at != kNone;) {
-    std::optional<AnswerPlace> place = match(at);
+    std::optional<AnswerPosition> place = match(at);
     const size_t next = place.has_value() ? std::max(place->end, at + 1) : at + 1;
     if (place.has_value()) out.push_back(*std::move(place));
     at = text.find(word, next);
@@ -54,56 +54,56 @@ void ForEach(std::string_view text, std::string_view word, const Match& match,
 
 }  // namespace
 
-AnswerPlaces::AnswerPlaces(std::string_view text) : text_(text), spans_(text) {
+AnswerPositions::AnswerPositions(std::string_view text) : text_(text), spans_(text) {
   lower_.reserve(text.size());
   std::transform(text.begin(), text.end(), std::back_inserter(lower_),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
 }
 
-size_t AnswerPlaces::Advance(size_t at) const {
+size_t AnswerPositions::Advance(size_t at) const {
   return at + CharacterBytes(text_, at);
 }
 
-std::optional<AnswerPlace> AnswerPlaces::MathAt(size_t begin, size_t at) const {
+std::optional<AnswerPosition> AnswerPositions::MathAt(size_t begin, size_t at) const {
   if (at >= text_.size()) return std::nullopt;
   std::optional<MathSpanList> list = spans_.MatchList(at, false);
   if (!list.has_value()) return std::nullopt;
   const size_t end = list->end;
-  return AnswerPlace{begin, end, std::move(list), std::nullopt, {}};
+  return AnswerPosition{begin, end, std::move(list), std::nullopt, {}};
 }
 
-std::optional<AnswerPlace> AnswerPlaces::PlainAt(size_t begin, size_t at) const {
+std::optional<AnswerPosition> AnswerPositions::PlainAt(size_t begin, size_t at) const {
   std::optional<PlainMatch> match = MatchPlain(text_, at);
   if (!match.has_value()) return std::nullopt;
   const size_t end = match->end;
-  return AnswerPlace{begin, end, std::nullopt, std::move(match), {}};
+  return AnswerPosition{begin, end, std::nullopt, std::move(match), {}};
 }
 
-std::optional<AnswerPlace> AnswerPlaces::MathBehindIs(size_t begin, size_t at) const {
+std::optional<AnswerPosition> AnswerPositions::MathBehindIs(size_t begin, size_t at) const {
   if (at < text_.size() && text_[at] == ':') ++at;
   const size_t next = SkipSpace(text_, at);
-  std::optional<AnswerPlace> place = MathAt(begin, next);
+  std::optional<AnswerPosition> place = MathAt(begin, next);
   // " [5] " wants its space.
   if (!place.has_value() && next > at) place = MathAt(begin, next - 1);
   return place;
 }
 
-std::optional<AnswerPlace> AnswerPlaces::PlainBehindIs(size_t begin, size_t at) const {
+std::optional<AnswerPosition> AnswerPositions::PlainBehindIs(size_t begin, size_t at) const {
   if (at < text_.size() && text_[at] == ':') ++at;
   const size_t next = SkipSpace(text_, at);
   return PlainAt(begin, next > at ? next - 1 : next);
 }
 
-bool AnswerPlaces::IsHoped(size_t end) const {
+bool AnswerPositions::IsHoped(size_t end) const {
   if (end < text_.size() && text_[end] == '.') ++end;
   if (end < text_.size() && IsSpace(text_[end])) ++end;
   return text_.substr(std::min(end, text_.size()), 6) == "I hope";
 }
 
-std::vector<AnswerPlace> AnswerPlaces::Hoped() const {
+std::vector<AnswerPosition> AnswerPositions::Hoped() const {
   constexpr std::string_view kPhrase = "final answer is";
-  std::vector<AnswerPlace> out;
-  const auto checked = [this](std::optional<AnswerPlace> place) {
+  std::vector<AnswerPosition> out;
+  const auto checked = [this](std::optional<AnswerPosition> place) {
     return place.has_value() && IsHoped(place->end) ? place : std::nullopt;
   };
   ForEach(
@@ -115,25 +115,25 @@ std::vector<AnswerPlace> AnswerPlaces::Hoped() const {
   return out;
 }
 
-std::optional<AnswerPlace> AnswerPlaces::FinalMath(size_t begin) const {
+std::optional<AnswerPosition> AnswerPositions::FinalMath(size_t begin) const {
   size_t at = begin + std::string_view("final answer").size();
   for (int i = 0; i <= kFinalReach && at < text_.size(); ++i, at = Advance(at)) {
     const size_t word = SkipSpace(text_, at);
     if (word == at || text_.substr(word, 2) != "is") continue;
-    std::optional<AnswerPlace> place = MathBehindIs(begin, word + 2);
+    std::optional<AnswerPosition> place = MathBehindIs(begin, word + 2);
     if (place.has_value()) return place;
   }
   return std::nullopt;
 }
 
-std::optional<AnswerPlace> AnswerPlaces::FinalPlain(size_t begin) const {
+std::optional<AnswerPosition> AnswerPositions::FinalPlain(size_t begin) const {
   size_t at = begin + std::string_view("final answer").size();
   for (int i = 0; i <= kFinalReach && at < text_.size(); ++i, at = Advance(at)) {
     const size_t word = SkipSpace(text_, at);
     if (word != at && text_.substr(word, 2) == "is") {
       const size_t behind = word + 2;
       const size_t colon = behind < text_.size() && text_[behind] == ':' ? behind + 1 : behind;
-      std::optional<AnswerPlace> place = PlainAt(begin, colon);
+      std::optional<AnswerPosition> place = PlainAt(begin, colon);
       if (place.has_value()) return place;
     }
     if (text_[at] == '\n') break;
@@ -141,16 +141,16 @@ std::optional<AnswerPlace> AnswerPlaces::FinalPlain(size_t begin) const {
   return std::nullopt;
 }
 
-std::vector<AnswerPlace> AnswerPlaces::Final() const {
-  std::vector<AnswerPlace> out;
+std::vector<AnswerPosition> AnswerPositions::Final() const {
+  std::vector<AnswerPosition> out;
   ForEach(lower_, "final answer", [this](size_t at) { return FinalMath(at); }, out);
   ForEach(lower_, "final answer", [this](size_t at) { return FinalPlain(at); }, out);
   return out;
 }
 
-std::vector<AnswerPlace> AnswerPlaces::Boxed() const {
+std::vector<AnswerPosition> AnswerPositions::Boxed() const {
   constexpr std::string_view kCommand = "\\boxed{";
-  std::vector<AnswerPlace> out;
+  std::vector<AnswerPosition> out;
   const size_t first = text_.find(kCommand);
   if (first == kNone) return out;
   for (size_t at = 0; at < text_.size();) {
@@ -172,16 +172,16 @@ std::vector<AnswerPlace> AnswerPlaces::Boxed() const {
   return out;
 }
 
-std::optional<AnswerPlace> AnswerPlaces::AnnouncedMath(size_t begin, size_t at) const {
+std::optional<AnswerPosition> AnswerPositions::AnnouncedMath(size_t begin, size_t at) const {
   for (int i = 0; i <= kReach && at < text_.size(); ++i, at = Advance(at)) {
-    std::optional<AnswerPlace> place = MathAt(begin, at);
+    std::optional<AnswerPosition> place = MathAt(begin, at);
     if (place.has_value()) return place;
   }
   return std::nullopt;
 }
 
-std::optional<AnswerPlace> AnswerPlaces::AnnouncedPlain(size_t begin, size_t at) const {
-  const auto before_equal = [this](const std::optional<AnswerPlace>& place) {
+std::optional<AnswerPosition> AnswerPositions::AnnouncedPlain(size_t begin, size_t at) const {
+  const auto before_equal = [this](const std::optional<AnswerPosition>& place) {
     const size_t next = SkipSpace(text_, place->end);
     return next < text_.size() && text_[next] == '=';
   };
@@ -194,37 +194,38 @@ std::optional<AnswerPlace> AnswerPlaces::AnnouncedPlain(size_t begin, size_t at)
   }
   for (size_t i = equals.size(); i-- > 0;) {
     const size_t number = SkipSpace(text_, equals[i] + 1);
-    std::optional<AnswerPlace> place = PlainAt(begin, number > equals[i] + 1 ? number - 1 : number);
+    std::optional<AnswerPosition> place =
+        PlainAt(begin, number > equals[i] + 1 ? number - 1 : number);
     if (place.has_value() && !before_equal(place)) return place;
   }
   for (int i = 0; i <= kReach && at < text_.size(); ++i, at = Advance(at)) {
-    std::optional<AnswerPlace> place = PlainAt(begin, at);
+    std::optional<AnswerPosition> place = PlainAt(begin, at);
     if (place.has_value() && !before_equal(place)) return place;
     if (text_[at] == '\n') break;
   }
   return std::nullopt;
 }
 
-std::vector<AnswerPlace> AnswerPlaces::Announced(bool colon) const {
+std::vector<AnswerPosition> AnswerPositions::Announced(bool colon) const {
   const std::string_view word = colon ? "answer:" : "answer";
-  std::vector<AnswerPlace> out;
+  std::vector<AnswerPosition> out;
   ForEach(lower_, word, [&](size_t at) { return AnnouncedMath(at, at + word.size()); }, out);
   ForEach(lower_, word, [&](size_t at) { return AnnouncedPlain(at, at + word.size()); }, out);
   return out;
 }
 
-std::vector<AnswerPlace> AnswerPlaces::Anywhere() const {
+std::vector<AnswerPosition> AnswerPositions::Anywhere() const {
   constexpr size_t kPlainReach = 4096;
-  std::vector<AnswerPlace> out;
+  std::vector<AnswerPosition> out;
   for (size_t at = 0; at < text_.size();) {
-    std::optional<AnswerPlace> place = MathAt(at, at);
+    std::optional<AnswerPosition> place = MathAt(at, at);
     const size_t next = place.has_value() ? place->end : at + 1;
     if (place.has_value()) out.push_back(*std::move(place));
     DropEarly(out);
     at = next;
   }
   for (const auto match : {MatchPlainArithmetic, MatchPlainNumber}) {
-    std::vector<AnswerPlace> plain;
+    std::vector<AnswerPosition> plain;
     for (size_t at = text_.size() - std::min(text_.size(), kPlainReach); at < text_.size();) {
       std::optional<PlainMatch> found = match(text_, at);
       if (!found.has_value()) {

@@ -26,7 +26,7 @@ GroupRequest Request(int64_t max_tokens) {
   request.seed = 7;
   request.prompt_tokens = {1, 2, 3};
   request.num_responses = 2;
-  request.stop = {.max_tokens = max_tokens, .stop_tokens = {kStop}, .rests = true};
+  request.stop = {.max_tokens = max_tokens, .stop_tokens = {kStop}, .pauses = true};
   return request;
 }
 
@@ -38,8 +38,8 @@ bool RunToRest(EngineCore& engine, MemberId id) {
     const Result<StepReport> report = engine.Step();
     EXPECT_TRUE(report.ok());
     engine.CheckInvariants();
-    for (const MemberId rested : report->rested) {
-      if (rested == id) return true;
+    for (const MemberId paused : report->paused) {
+      if (paused == id) return true;
     }
   }
   return false;
@@ -49,10 +49,10 @@ TEST(RestingTest, AStopLetsTheResponseRestAndLeaveItsPlace) {
   const auto engine = Engine({});
   ASSERT_TRUE(engine->Submit(Request(400)).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));
-  EXPECT_EQ(engine->Peek(kFirst)->rests, FinishReason::kStopToken);
+  EXPECT_EQ(engine->Peek(kFirst)->paused, FinishReason::kStopToken);
   EXPECT_EQ(engine->Peek(kFirst)->tokens.back().id, kStop);
   while (engine->busy()) ASSERT_TRUE(engine->Step().ok());
-  EXPECT_TRUE(engine->Peek({GroupId(1), 1})->rests.has_value());
+  EXPECT_TRUE(engine->Peek({GroupId(1), 1})->paused.has_value());
   EXPECT_EQ(engine->num_running(), 0);
   EXPECT_EQ(engine->num_unfinished(), 2);
   // The block of their prompt stays until somebody needs it.
@@ -66,12 +66,12 @@ TEST(RestingTest, WhatIsGivenIsContextAndNotSampled) {
   const size_t before = engine->Peek(kFirst)->tokens.size();
   ASSERT_TRUE(engine->Continue(kFirst, std::vector<TokenId>{9, 10, 11}).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));
-  const FinishedResponse finished = engine->EndRest(kFirst);
+  const FinishedResponse finished = engine->FinishPaused(kFirst);
   EXPECT_EQ(finished.reason, FinishReason::kStopToken);
-  EXPECT_FALSE(finished.response.rests.has_value());
+  EXPECT_FALSE(finished.response.paused.has_value());
   for (size_t i = 0; i < finished.response.tokens.size(); ++i) {
     const bool given = i >= before && i < before + 3;
-    EXPECT_EQ(finished.response.tokens[i].given, given) << i;
+    EXPECT_EQ(finished.response.tokens[i].is_tool, given) << i;
     if (given) {
       EXPECT_EQ(finished.response.tokens[i].logprob, 0);
     }
@@ -88,9 +88,9 @@ TEST(RestingTest, WhatWouldFillTheResponseIsRefusedAndItStillRests) {
   const Status full = engine->Continue(kFirst, std::vector<TokenId>(400, 9));
   EXPECT_NE(full.message().find("leave no room"), std::string::npos) << full.message();
   const Status bad = engine->Continue(kFirst, std::vector<TokenId>{99});
-  EXPECT_NE(bad.message().find("given[0] = 99"), std::string::npos) << bad.message();
-  EXPECT_TRUE(engine->Peek(kFirst)->rests.has_value());
-  EXPECT_EQ(engine->EndRest(kFirst).reason, FinishReason::kStopToken);
+  EXPECT_NE(bad.message().find("tool_tokens[0] = 99"), std::string::npos) << bad.message();
+  EXPECT_TRUE(engine->Peek(kFirst)->paused.has_value());
+  EXPECT_EQ(engine->FinishPaused(kFirst).reason, FinishReason::kStopToken);
 }
 
 // The budget spans the whole interaction.
@@ -102,10 +102,10 @@ TEST(RestingTest, TheBudgetEndsAResponseWhateverItWaitsFor) {
   int64_t num_finished = 0;
   while (engine->num_unfinished() > 0) {
     for (const MemberId id : {kFirst, MemberId{GroupId(1), 1}}) {
-      if (engine->Peek(id) == nullptr || !engine->Peek(id)->rests) continue;
+      if (engine->Peek(id) == nullptr || !engine->Peek(id)->paused) continue;
       if (!engine->Continue(id, std::vector<TokenId>{9, 9, 9, 9}).ok()) {
         ++num_finished;
-        EXPECT_GE(engine->EndRest(id).response.tokens.size(), 56U);
+        EXPECT_GE(engine->FinishPaused(id).response.tokens.size(), 56U);
       }
     }
     const Result<StepReport> report = engine->Step();
@@ -131,7 +131,7 @@ TEST(RestingTest, ASyncDuringTheRestIsAnInterruptionScoredOnTheWayBack) {
   EXPECT_TRUE(engine->Peek(kFirst)->awaits_score);
   ASSERT_TRUE(engine->Continue(kFirst, {}).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));
-  const FinishedResponse finished = engine->EndRest(kFirst);
+  const FinishedResponse finished = engine->FinishPaused(kFirst);
   ASSERT_TRUE(finished.response.prefix_score.has_value());
   EXPECT_EQ(finished.response.tokens.back().version, PolicyVersion(1));
   EXPECT_GT(finished.response.num_policy_tokens(), num_sampled);
@@ -142,7 +142,7 @@ TEST(RestingTest, AnEndAtRestKeepsTheScoreItHad) {
   ASSERT_TRUE(engine->Submit(Request(400)).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));
   ASSERT_TRUE(engine->Sync(PolicyVersion(1), std::make_shared<FakeDecoder::Weights>(1)).ok());
-  const FinishedResponse finished = engine->EndRest(kFirst);
+  const FinishedResponse finished = engine->FinishPaused(kFirst);
   EXPECT_FALSE(finished.response.prefix_score.has_value());
   EXPECT_FALSE(finished.response.awaits_score);
   EXPECT_EQ(finished.response.num_interrupts, 1);
@@ -157,7 +157,7 @@ TEST(RestingTest, ADrainedSyncWaitsForWhatRests) {
   ASSERT_TRUE(engine->Sync(PolicyVersion(1), std::make_shared<FakeDecoder::Weights>(1)).ok());
   EXPECT_EQ(engine->version(), PolicyVersion(0));
   EXPECT_FALSE(engine->busy());
-  engine->EndRest(kFirst);
+  engine->FinishPaused(kFirst);
   ASSERT_TRUE(engine->busy());
   EXPECT_EQ(engine->Step()->synced, PolicyVersion(1));
 }

@@ -1,11 +1,11 @@
 // Log-probabilities and draws over the vocabulary, as src/model/sampling.h
 // defines them.
 //
-// Every question's row of logits is cut into pieces, whose largest logit and sum
+// Every request's row of logits is cut into pieces, whose largest logit and sum
 // of terms are found side by side; a second kernel joins them and looks into the
 // one piece where the draw falls. Questions with a truncated distribution go to
-// truncated_answers.cu.
-#include "model/cuda/decode/answers.cuh"
+// truncated_logits.cu.
+#include "model/cuda/decode/logits.cuh"
 
 namespace pace::cuda {
 namespace {
@@ -15,14 +15,14 @@ constexpr int kThreadLogits = kPieceLogits / kPieceThreads;
 static_assert(kThreadLogits == 16);
 static_assert(kMaxVocabulary <= int64_t{kPieceThreads} * kPieceLogits);
 
-__global__ void PieceKernel(AnswerArguments a, Piece* pieces) {
+__global__ void PieceKernel(LogitsArguments a, Piece* pieces) {
   __shared__ float tops[kPieceThreads / 32];
   __shared__ int tokens[kPieceThreads / 32];
   __shared__ float scratch[kWarp];
   ReleaseSuccessor();
   WaitForPredecessor();
-  const Question question = a.questions[blockIdx.y];
-  const float* const logits = a.logits + question.row * a.stride;
+  const LogitsRequest request = a.requests[blockIdx.y];
+  const float* const logits = a.logits + request.row * a.stride;
   const int begin = static_cast<int>(blockIdx.x) * kPieceLogits;
   const int vocab_size = static_cast<int>(a.vocab_size);
   float values[kThreadLogits];
@@ -56,7 +56,7 @@ __global__ void PieceKernel(AnswerArguments a, Piece* pieces) {
   for (int w = 0; w < kPieceThreads / 32; ++w) take(tops[w], tokens[w]);
   float sum = 0;
 #pragma unroll
-  for (int i = 0; i < kThreadLogits; ++i) sum += expf((values[i] - top) * question.factor);
+  for (int i = 0; i < kThreadLogits; ++i) sum += expf((values[i] - top) * request.factor);
   sum = BlockSum(sum, scratch);
   if (threadIdx.x != 0) return;
   pieces[blockIdx.y * gridDim.x + blockIdx.x] = {
@@ -79,24 +79,24 @@ __device__ int FindPiece(const double* terms, int num_pieces, double target, dou
   return found;
 }
 
-__global__ void AnswerKernel(AnswerArguments a, const Piece* all_pieces, int num_pieces) {
+__global__ void ResultKernel(LogitsArguments a, const Piece* all_pieces, int num_pieces) {
   __shared__ double sums[kPieceThreads];
   __shared__ int drawn[2];  // the first token past the target, the last with a term
   ReleaseSuccessor();
   WaitForPredecessor();
-  const Question question = a.questions[blockIdx.x];
-  if (IsTruncated(question)) return;
+  const LogitsRequest request = a.requests[blockIdx.x];
+  if (IsTruncated(request)) return;
   const Piece* const pieces = all_pieces + static_cast<int64_t>(blockIdx.x) * num_pieces;
-  const float* const logits = a.logits + question.row * a.stride;
-  const RowSums row(pieces, num_pieces, question);
-  Answer& answer = a.answers[blockIdx.x];
-  if (question.target >= 0 || question.greedy != 0) {
+  const float* const logits = a.logits + request.row * a.stride;
+  const RowSums row(pieces, num_pieces, request);
+  LogitsResult& row_result = a.results[blockIdx.x];
+  if (request.target >= 0 || request.greedy != 0) {
     if (threadIdx.x != 0) return;
-    const int token = question.target >= 0 ? question.target : row.Greedy(a.vocab_size);
-    answer = {.token = token, .logprob = row.LogProb(logits[token]), .sampled_logprob = 0};
+    const int token = request.target >= 0 ? request.target : row.Greedy(a.vocab_size);
+    row_result = {.token = token, .logprob = row.LogProb(logits[token]), .sampled_logprob = 0};
     return;
   }
-  const double target = question.uniform * row.sum;
+  const double target = request.uniform * row.sum;
   double before = 0;
   if (static_cast<int>(threadIdx.x) < num_pieces) sums[threadIdx.x] = row.Term(pieces[threadIdx.x]);
   __syncthreads();
@@ -129,7 +129,7 @@ __global__ void AnswerKernel(AnswerArguments a, const Piece* all_pieces, int num
   if (threadIdx.x != 0) return;
   const int token = drawn[0] < a.vocab_size ? drawn[0] : drawn[1];
   const float logprob = row.LogProb(logits[token]);
-  answer = {.token = token, .logprob = logprob, .sampled_logprob = logprob};
+  row_result = {.token = token, .logprob = logprob, .sampled_logprob = logprob};
 }
 
 int64_t NumPieces(int64_t vocab_size) {
@@ -138,20 +138,19 @@ int64_t NumPieces(int64_t vocab_size) {
 
 }  // namespace
 
-int64_t AnswerPieceFloats(int64_t num_questions, int64_t vocab_size) {
-  return num_questions * NumPieces(vocab_size) *
-         static_cast<int64_t>(sizeof(Piece) / sizeof(float));
+int64_t LogitsPieceFloats(int64_t num_requests, int64_t vocab_size) {
+  return num_requests * NumPieces(vocab_size) * static_cast<int64_t>(sizeof(Piece) / sizeof(float));
 }
 
-void AnswerQuestions(const AnswerArguments& a, cudaStream_t stream) {
+void ComputeLogitsResults(const LogitsArguments& a, cudaStream_t stream) {
   const auto num_pieces = static_cast<unsigned>(NumPieces(a.vocab_size));
-  const auto num_questions = static_cast<unsigned>(a.num_questions);
+  const auto num_requests = static_cast<unsigned>(a.num_requests);
   auto* const pieces = reinterpret_cast<Piece*>(a.pieces);
-  Launch(PieceKernel, dim3(num_pieces, num_questions), kPieceThreads, 0, stream, a, pieces);
-  Launch(AnswerKernel, num_questions, kPieceThreads, 0, stream, a,
-         static_cast<const Piece*>(pieces), static_cast<int>(num_pieces));
+  Launch(PieceKernel, dim3(num_pieces, num_requests), kPieceThreads, 0, stream, a, pieces);
+  Launch(ResultKernel, num_requests, kPieceThreads, 0, stream, a, static_cast<const Piece*>(pieces),
+         static_cast<int>(num_pieces));
   if (a.any_truncated) {
-    AnswerTruncated(a, pieces, static_cast<int>(num_pieces), stream);
+    ComputeTruncatedResults(a, pieces, static_cast<int>(num_pieces), stream);
   }
 }
 

@@ -88,7 +88,8 @@ TEST(RunAheadTest, AFullCacheFinishesTheSameTokens) {
 
 TEST(RunAheadTest, RoomIsTakenWhereItIsFreeAndFromNobody) {
   for (const int64_t num_blocks : {4, 5, 40}) {
-    Scheduler scheduler({.num_blocks = num_blocks, .max_pass_tokens = 64, .room_ahead = true});
+    Scheduler scheduler(
+        {.num_blocks = num_blocks, .max_pass_tokens = 64, .speculative_room = true});
     const std::vector<int64_t> fresh = {0};
     // Two sequences of up to 32 tokens: two blocks each.
     ASSERT_TRUE(scheduler.Add(10, 23, fresh).ok());

@@ -1,4 +1,4 @@
-#include "sandbox/places.h"
+#include "sandbox/program_slots.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -13,15 +13,15 @@ constexpr std::chrono::minutes kPatience{10};
 
 }  // namespace
 
-Result<Places> Places::Make(int64_t count) {
+Result<ProgramSlots> ProgramSlots::Make(int64_t count) {
   PACE_CHECK(count >= 1, "no program could ever run");
   FileDescriptor free(
       ::eventfd(static_cast<unsigned>(count), EFD_SEMAPHORE | EFD_NONBLOCK | EFD_CLOEXEC));
   if (!free.valid()) return ErrnoStatus("eventfd");
-  return Places(std::move(free));
+  return ProgramSlots(std::move(free));
 }
 
-Result<bool> Places::Take(const Cancellation& cancellation) const {
+Result<bool> ProgramSlots::Take(const Cancellation& cancellation) const {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   eventfd_t taken = 0;
   while (::eventfd_read(free_.get(), &taken) != 0) {
@@ -37,7 +37,7 @@ Result<bool> Places::Take(const Cancellation& cancellation) const {
   return true;
 }
 
-void Places::Give() const {
+void ProgramSlots::Give() const {
   ::eventfd_write(free_.get(), 1);
 }
 
