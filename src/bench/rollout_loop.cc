@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/clock.h"
+#include "model/cpu/cpu_decoder.h"
 
 namespace pace {
 namespace {

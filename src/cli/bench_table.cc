@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/json_scanner.h"
-#include "terminal/text_table.h"
+#include "terminal/terminal_text.h"
 
 namespace pace {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/interrupt.h"
 #include "inference/conversation.h"
 #include "terminal/line_input.h"
-#include "terminal/word_wrap.h"
+#include "terminal/terminal_text.h"
 #include "text/tokenizer/stream_decoder.h"
 
 namespace pace {

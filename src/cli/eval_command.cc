@@ -12,7 +12,7 @@
 #include "execution/evaluator.h"
 #include "formats/atomic_file.h"
 #include "terminal/progress.h"
-#include "terminal/text_table.h"
+#include "terminal/terminal_text.h"
 
 namespace pace {
 namespace {

@@ -4,11 +4,11 @@
 
 #include "cli/commands.h"
 #include "convert/export_gguf.h"
-#include "convert/export_llama2c.h"
+#include "convert/llama2c_model.h"
 #include "convert/model_source.h"
-#include "inference/model_dtype.h"
-#include "terminal/byte_size.h"
+#include "inference/inference_options.h"
 #include "terminal/progress.h"
+#include "terminal/terminal_text.h"
 
 namespace pace {
 namespace {

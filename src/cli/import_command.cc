@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "convert/import_gguf.h"
-#include "convert/import_llama2c.h"
-#include "inference/model_dtype.h"
+#include "convert/llama2c_model.h"
+#include "inference/inference_options.h"
 #include "terminal/progress.h"
 #include "text/tokenizer/tokenizer.h"
 

@@ -18,7 +18,7 @@
 #include "sim/simulation.h"
 #include "sim/sweep.h"
 #include "terminal/progress.h"
-#include "terminal/text_table.h"
+#include "terminal/terminal_text.h"
 
 namespace pace {
 namespace {

@@ -1,8 +1,8 @@
 // Family reward_shaping.
 #include "conformance/case_file.h"
 #include "conformance/numerics_case.h"
+#include "reward/dapo.h"
 #include "reward/overlong.h"
-#include "reward/retool.h"
 
 namespace pace {
 namespace {

@@ -9,7 +9,7 @@
 #include "execution/learner_options.h"
 #include "execution/prompt_source.h"
 #include "task/sft_line.h"
-#include "task/shuffle.h"
+#include "task/splits.h"
 #include "task/task.h"
 
 namespace pace {

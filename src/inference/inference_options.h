@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/printable.h"
 #include "core/status.h"
+#include "formats/dtype.h"
 #include "model/sampling.h"
 
 namespace pace {
@@ -32,6 +35,14 @@ struct GenerationOptions {
 
   [[nodiscard]] Status Validate() const;
 };
+
+// The dtypes of weights as the command line spells them.
+inline Result<Dtype> ParseModelDtype(std::string_view text) {
+  if (text == "f32") return Dtype::kF32;
+  if (text == "f16") return Dtype::kF16;
+  if (text == "bf16") return Dtype::kBF16;
+  return InvalidArgument("--dtype ", Printable(text), ": must be f32, f16 or bf16");
+}
 
 }  // namespace pace
 

@@ -138,12 +138,13 @@ struct DecoderOptions {
   [[nodiscard]] Status Validate() const;
 };
 
-// Bytes of one block of all layers.
+// Bytes of one block of the KV cache, all layers.
 int64_t BlockBytes(const ModelConfig& config, Dtype dtype);
 
-// A decoder on this machine's CPU, without weights.
-Result<std::unique_ptr<Decoder>> CreateCpuDecoder(const ModelConfig& config,
-                                                  const DecoderOptions& options);
+// For decoders: aborts if a pass breaks what Run or ScoreCached require.
+void CheckPass(const Pass& pass, const ModelConfig& config, int64_t num_blocks);
+void CheckCached(std::span<const ScoreRequest> scores, const ModelConfig& config,
+                 int64_t num_blocks);
 
 }  // namespace pace
 

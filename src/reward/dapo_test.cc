@@ -4,8 +4,6 @@
 
 #include <string>
 
-#include "reward/dapo_integer.h"
-
 namespace pace {
 namespace {
 

@@ -13,6 +13,7 @@
 #define PACE_REWARD_VERIFIER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/status.h"
@@ -42,6 +43,17 @@ inline constexpr int64_t kDefaultNumTurns = 2;
 // (used by kRetool alone).
 Verification Verify(VerifierMode mode, std::string_view response, std::string_view answer,
                     int64_t num_turns = kDefaultNumTurns);
+
+// The verifier for a value of verl's `data_source` (verl/utils/reward_score):
+//
+//   openai/gsm8k                                        gsm8k
+//   lighteval/MATH, DigitalLearningGmbH/MATH-lighteval,
+//   HuggingFaceH4/MATH-500                              math
+//   math_dapo, math, math_dapo_reasoning, aime*         dapo
+//   numina_*                                            equiv (verl: PRIME's rules)
+//
+// None where we have no verifier for the source.
+std::optional<VerifierMode> VerifierOfDataSource(std::string_view data_source);
 
 }  // namespace pace
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "model/cpu/cpu_decoder.h"
 #include "model/reference_forward.h"
 #include "model/tiny_configs.h"
 #include "rollout/block_pool.h"

@@ -44,6 +44,19 @@ std::string Normalize(std::string_view text, NormalForm form);
 // True only if the text is certainly in NFC already; false says nothing.
 bool IsPlainlyNfc(std::string_view text);
 
+// Letter case as Python's str has it: the full mappings of Unicode. One letter may become several
+// ("ß" is "SS" in capitals), and a capital sigma at the end of a word becomes the final one.
+//
+// REQUIRES of all: text is well-formed UTF-8
+std::string PythonUpper(std::string_view text);
+std::string PythonLower(std::string_view text);
+std::string PythonCapitalize(std::string_view text);
+// A capital after every character without case; modifier letters count as such.
+std::string PythonTitle(std::string_view text);
+
+// Jinja's filter `title`: a capital after space, "-" and opening brackets alone.
+std::string JinjaTitle(std::string_view text);
+
 }  // namespace pace
 
 #endif  // PACE_TEXT_CHARACTERS_H_

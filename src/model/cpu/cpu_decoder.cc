@@ -9,8 +9,8 @@
 #include "model/cpu/head.h"
 #include "model/cpu/kv_cache.h"
 #include "model/cpu/thread_pool.h"
+#include "model/decoder.h"
 #include "model/network.h"
-#include "model/pass_check.h"
 
 namespace pace {
 namespace {
@@ -51,7 +51,7 @@ class CpuDecoder : public Decoder {
     if (pass.tokens.empty()) return PassResult{};
     ops_.Begin(pass, cache_);
     const CpuOps::Rows hidden = RunNetwork(weights_->network, ops_);
-    if (caches_states_) KeepStates(pass, *hidden.at);
+    if (caches_states_) CacheStates(pass, *hidden.at);
     return head_.Run(pass, *hidden.at, weights_->network.head.panels, ops_.gemm());
   }
 
@@ -59,14 +59,14 @@ class CpuDecoder : public Decoder {
 
  private:
   Result<std::vector<float>> RunCached(std::span<const ScoreRequest> scores) override {
-    PACE_CHECK(weights_ != nullptr && caches_states_, "states that were kept");
+    PACE_CHECK(weights_ != nullptr && caches_states_, "no hidden states are cached");
     CheckCached(scores, config_, num_blocks());
     Pass pass;
     pass.scores.assign(scores.begin(), scores.end());
     return head_.Run(pass, states_, weights_->network.head.panels, ops_.gemm()).logprobs;
   }
 
-  void KeepStates(const Pass& pass, const Activations& hidden) {
+  void CacheStates(const Pass& pass, const Activations& hidden) {
     int64_t row = 0;
     for (const Chunk& chunk : pass.chunks) {
       for (int64_t i = 0; i < chunk.num_tokens; ++i, ++row) {
@@ -84,7 +84,7 @@ class CpuDecoder : public Decoder {
   CpuOps ops_;
   Head head_;
   const bool caches_states_;
-  Activations states_;  // by place in the cache
+  Activations states_;  // by cache slot
   std::shared_ptr<const CpuWeights> weights_;
 };
 

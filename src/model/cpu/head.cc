@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/cpu/row_loop.h"
 #include "model/cpu/sampler.h"
+#include "model/cpu/thread_pool.h"
 
 namespace pace {
 namespace {

@@ -19,13 +19,26 @@
 #include <string>
 #include <vector>
 
+#include "core/token_id.h"
 #include "model/cuda/train/training_functions.h"
 #include "model/model_config.h"
 #include "model/network.h"
 #include "model/torch/attention_function.h"
-#include "model/torch/training_network.h"
 
 namespace pace {
+
+struct PackedTokens {
+  std::vector<TokenId> tokens;   // of all sequences, one after the other
+  std::vector<int64_t> lengths;  // of each sequence, at least 1; they sum to tokens
+};
+
+// What the router of one sparse layer chose.
+struct RoutingRecord {
+  int64_t layer = 0;
+  at::Tensor logits_TE;
+  at::Tensor experts_TK;  // by falling probability
+  at::Tensor weights_TK;
+};
 
 class TorchOps : public std::enable_shared_from_this<TorchOps> {
  public:

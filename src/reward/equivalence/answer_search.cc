@@ -10,7 +10,6 @@
 #include "reward/equivalence/answer_text.h"
 #include "reward/equivalence/math_lexer.h"
 #include "reward/equivalence/math_parser.h"
-#include "reward/equivalence/measures.h"
 #include "reward/equivalence/plain_numbers.h"
 #include "reward/equivalence/units.h"
 #include "reward/python_characters.h"

@@ -22,8 +22,8 @@
 
 #include "core/status.h"
 #include "core/token_id.h"
-#include "text/tokenizer/decode_progress.h"
 #include "text/tokenizer/text_replacement.h"
+#include "text/tokenizer/tokenizer.h"
 #include "text/tokenizer/tokenizer_file.h"
 
 namespace pace {

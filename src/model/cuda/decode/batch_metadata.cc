@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "model/cuda/cache_layout.h"
-#include "model/sample_key.h"
+#include "model/sampling.h"
 
 namespace pace::cuda {
 namespace {

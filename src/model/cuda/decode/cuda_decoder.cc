@@ -12,8 +12,8 @@
 #include "model/cuda/decode/pass_runner.h"
 #include "model/cuda/decode/weight_layout.h"
 #include "model/cuda/device_memory.h"
+#include "model/decoder.h"
 #include "model/network.h"
-#include "model/pass_check.h"
 #include "model/speculative_pass.h"
 
 namespace pace {

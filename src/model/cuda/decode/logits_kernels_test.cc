@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "model/cpu/sampler.h"
 #include "model/cuda/test_device.h"
-#include "model/sample_key.h"
 #include "model/sampling.h"
 
 namespace pace::cuda {

@@ -1,12 +1,11 @@
-#include "convert/score_merges.h"
+
+#include "convert/tokenizer_spec.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <optional>
 
-#include "convert/sentencepiece_spec.h"
-#include "convert/tokenizer_spec.h"
 #include "core/random.h"
 #include "text/tokenizer/tokenizer.h"
 

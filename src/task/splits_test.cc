@@ -1,4 +1,4 @@
-#include "task/shuffle.h"
+#include "task/splits.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "model/pass_check.h"
+#include "model/decoder.h"
 
 #include "core/check.h"
 
@@ -38,7 +38,7 @@ void CheckPass(const Pass& pass, const ModelConfig& config, int64_t num_blocks) 
 void CheckCached(std::span<const ScoreRequest> scores, const ModelConfig& config,
                  int64_t num_blocks) {
   for (const ScoreRequest& score : scores) {
-    PACE_CHECK(score.row >= 0 && score.row < num_blocks * kBlockTokens, "place ", score.row, " of ",
+    PACE_CHECK(score.row >= 0 && score.row < num_blocks * kBlockTokens, "slot ", score.row, " of ",
                num_blocks, " blocks");
     CheckToken(score.target, config);
   }
@@ -51,6 +51,14 @@ Result<std::vector<float>> Decoder::ScoreCached(std::span<const ScoreRequest> sc
   Result<std::vector<float>> logprobs = RunCached(scores);
   scoring_time_ += clock.Now();
   return logprobs;
+}
+
+int64_t BlockBytes(const ModelConfig& config, Dtype dtype) {
+  // Keys of a block are transposed, values are rows of a whole number of vectors.
+  constexpr int64_t kLanes = 16;
+  const int64_t padded = (config.head_dim + kLanes - 1) / kLanes * kLanes;
+  const int64_t head_elements = (config.head_dim + padded) * kBlockTokens;
+  return config.num_layers * config.num_kv_heads * head_elements * BitsPerElement(dtype) / 8;
 }
 
 Status DecoderOptions::Validate() const {

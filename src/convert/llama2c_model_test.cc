@@ -1,4 +1,4 @@
-#include "convert/import_llama2c.h"
+#include "convert/llama2c_model.h"
 
 #include <gtest/gtest.h>
 
