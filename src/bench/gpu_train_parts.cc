@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "model/cuda/stopwatch.h"
 #include "model/cuda/train/training_functions.h"
 #include "model/torch/row_functions.h"
 #include "train/adamw.h"

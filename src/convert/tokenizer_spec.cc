@@ -16,7 +16,7 @@
 namespace pace {
 namespace {
 
-// Appends `"key":` behind a comma where one is due; the key needs no escapes.
+// Appends `"key":`, after a comma if one is due; the key needs no escapes.
 void AppendKey(std::string& out, std::string_view key) {
   if (out.back() != '{') out += ',';
   out += Concat("\n  \"", key, "\": ");
@@ -41,7 +41,7 @@ void AppendAdded(std::string& out, const std::vector<AddedToken>& added) {
   out += ']';
 }
 
-// One text with its begin and end tokens, and two texts one behind the other.
+// One text with its begin and end tokens, and two texts one after the other.
 std::string PostProcessor(const TokenizerSpec& spec) {
   if (!spec.add_bos && !spec.add_eos) return "null";
   std::string tokens;

@@ -21,7 +21,7 @@ TrainSequence ToSequence(SftTokens tokens) {
   sequence.num_prompt_tokens = tokens.num_prompt_tokens;
   const size_t length = sequence.num_response_tokens();
   sequence.mask.assign(length, 1);
-  for (size_t i = 0; i < tokens.given.size(); ++i) sequence.mask[i] = tokens.given[i] ? 0 : 1;
+  for (size_t i = 0; i < tokens.is_tool.size(); ++i) sequence.mask[i] = tokens.is_tool[i] ? 0 : 1;
   sequence.rollout_logprobs.assign(length, 0);
   sequence.versions.assign(length, 0);
   return sequence;
@@ -49,7 +49,7 @@ Result<SftTokens> ActOut(const PromptRenderer& renderer, const SftExample& examp
   tokens.num_prompt_tokens = static_cast<int64_t>(tokens.ids.size());
   for (const TokenRecord& token : said.tokens) {
     tokens.ids.push_back(token.id);
-    tokens.given.push_back(token.is_tool);
+    tokens.is_tool.push_back(token.is_tool);
   }
   return tokens;
 }

@@ -1,5 +1,4 @@
-// What the commands that run a model are asked: which model and how, and how to
-// generate.
+// Options of the commands that run a model.
 #ifndef PACE_INFERENCE_INFERENCE_OPTIONS_H_
 #define PACE_INFERENCE_INFERENCE_OPTIONS_H_
 

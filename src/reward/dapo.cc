@@ -61,7 +61,7 @@ size_t MatchWord(std::string_view text, size_t at, std::string_view word) {
 size_t SkipSpace(std::string_view text, size_t at) {
   while (at < text.size()) {
     const CodePoint point = ReadCodePoint(text, at);
-    if (!IsPythonSpaceCode(point.code)) break;
+    if (!IsPythonSpace(point.code)) break;
     at += point.num_bytes;
   }
   return at;

@@ -1,8 +1,7 @@
 // Verify: the reward of one response to one problem.
 //
-// A mode says how an answer is found in the response and when it counts as the
-// problem's answer. Rules never look outside the two texts, use no Python and
-// end in bounded time on any input.
+// A mode defines how an answer is found in the response and when it equals the problem's answer.
+// Verifiers read the two texts alone, use no Python and take bounded time on any input.
 //
 //   Result<VerifierMode> mode = VerifierModeFromName("dapo");
 //   const Verification seen = Verify(*mode, "... Answer: 34", "34");
@@ -27,8 +26,8 @@ enum class VerifierMode {
   kDapoInteger,  // kDapo, and integers by their value: "-1,234" is "-1234"
   kMath,         // the last \boxed{...} under the normaliser of the MATH dataset
   kEquivalence,  // mathematical equivalence: "\frac12", "0.5" and "x = 1/2" agree
-  kGsm8k,        // the number behind "####", else the last number
-  kExact,        // the whole response, but for space around it
+  kGsm8k,        // the number after "####", else the last number
+  kExact,        // the whole response, white space around it aside
   kRetool,       // kDapoStrict with a score that grows with the turns taken
 };
 

@@ -197,7 +197,7 @@ void Scheduler::State::Start(MemberSlot slot) {
 }
 
 void Scheduler::State::PlanDecoding() {
-  // Oldest first: whoever is preempted on the way stands further back.
+  // Oldest first: preempted members come later in the order.
   for (size_t i = 0; i < running.size(); ++i) {
     const MemberSlot slot = running[i];
     Member& member = At(slot);

@@ -1,6 +1,6 @@
-// ProgramSlots: how many programs are under way at once.
+// ProgramSlots: bounds the number of concurrent programs.
 //
-// A semaphore that poll can wait for, so that a caller who gives up stops waiting.
+// A semaphore on a file descriptor, so that waiting can be cancelled.
 // Thread-safety: Take and Give may be called from any thread.
 #ifndef PACE_SANDBOX_PROGRAM_SLOTS_H_
 #define PACE_SANDBOX_PROGRAM_SLOTS_H_
@@ -19,8 +19,8 @@ class ProgramSlots {
   // REQUIRES: 1 <= count
   static Result<ProgramSlots> Make(int64_t count);
 
-  // True: a slot is the caller's until Give. False: it was cancelled first. An
-  // error: none became free for ten minutes.
+  // True: the caller holds a slot until Give. False: cancelled. An error: no slot became free for
+  // ten minutes.
   Result<bool> Take(const Cancellation& cancellation) const;
   void Give() const;
 

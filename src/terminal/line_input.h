@@ -1,8 +1,7 @@
 // LineInput: the lines of a file or of stdin, as they come.
 //
-// Commands that answer line by line work on what is there and read on when they
-// have nothing to do: a program at the other end of a pipe may wait for the
-// answer before it sends the next line.
+// Commands that answer line by line process the available lines and read more when they are idle:
+// a program at the other end of a pipe may wait for an answer before it sends the next line.
 //
 //   Result<LineInput> input = LineInput::Open("");
 //   Result<LineInput::Read> read = input->Next(/*wait=*/idle, line);
@@ -22,7 +21,7 @@ class LineInput {
  public:
   enum class Read {
     kLine,    // `line` holds the next one, without its end
-    kNotYet,  // nothing is there yet; with `wait`: it was woken
+    kNotYet,  // nothing is available yet; with `wait`: it was woken
     kEnd,
   };
 

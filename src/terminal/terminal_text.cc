@@ -37,7 +37,7 @@ bool IsControl(uint32_t code) {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x2069) || code == 0xFEFF;
 }
 
-// The bytes of a clean text that fit into so many columns; at least one character.
+// The bytes of a clean text that fit into `columns` columns; at least one character.
 size_t FittingBytes(std::string_view text, int columns) {
   size_t at = 0;
   while (at < text.size()) {

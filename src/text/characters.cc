@@ -125,16 +125,6 @@ std::string Map(std::string_view text, Change change) {
 
 }  // namespace
 
-bool IsWhiteSpace(uint32_t code) {
-  return Between(code, 0x9, 0xD) || code == 0x20 || code == 0x85 || code == 0xA0 ||
-         code == 0x1680 || Between(code, 0x2000, 0x200A) || code == 0x2028 || code == 0x2029 ||
-         code == 0x202F || code == 0x205F || code == 0x3000;
-}
-
-bool IsPythonSpace(uint32_t code) {
-  return IsWhiteSpace(code) || Between(code, 0x1C, 0x1F);
-}
-
 bool IsLetter(uint32_t code) {
   return Between(CategoryOf(code), UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO);
 }

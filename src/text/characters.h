@@ -13,10 +13,6 @@
 
 namespace pace {
 
-// White_Space of Unicode.
-bool IsWhiteSpace(uint32_t code);
-// What Python's str.strip takes for space: the above and four separators.
-bool IsPythonSpace(uint32_t code);
 // Letters, marks, decimal digits, joiners and connecting punctuation.
 bool IsWordCharacter(uint32_t code);
 bool IsLetter(uint32_t code);

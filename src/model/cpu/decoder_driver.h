@@ -80,7 +80,7 @@ class DecoderDriver {
     return sequence.logprobs;
   }
 
-  // The same, twice: as the passes say, and afterwards from the states they kept.
+  // The same, twice: as the passes say, and afterwards from the hidden states that they cached.
   std::pair<std::vector<float>, std::vector<float>> ScoreTwice(const std::vector<TokenId>& tokens,
                                                                int64_t chunk) {
     Sequence sequence{.tokens = tokens};
@@ -100,7 +100,7 @@ class DecoderDriver {
     return {std::move(sequence.logprobs), std::move(logprobs)};
   }
 
-  // Samples num_tokens behind a prompt; the tokens.
+  // Samples num_tokens after a prompt; the tokens.
   std::vector<Sampled> Generate(const std::vector<TokenId>& prompt, int64_t num_tokens,
                                 const SamplingOptions& sampling, int64_t response = 0) {
     Sequence sequence{.tokens = prompt};

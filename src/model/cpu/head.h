@@ -1,7 +1,7 @@
 // Head: from last hidden states to samples and scores.
 //
-// Logits are computed for the rows that somebody asks about, some at a time, so
-// their memory is bounded whatever the pass asks for.
+// Logits are computed for the requested rows alone, a bounded number at a time, so their memory
+// does not depend on the pass.
 #ifndef PACE_MODEL_CPU_HEAD_H_
 #define PACE_MODEL_CPU_HEAD_H_
 
@@ -44,7 +44,7 @@ class Head {
   const Kernels& kernels_;
   ThreadPool& threads_;
   std::vector<LogitsRequest> requests_;  // by row
-  std::vector<int64_t> rows_;            // asked about, rising
+  std::vector<int64_t> rows_;            // requested, rising
   std::vector<size_t> first_request_;    // of each of rows_, and the end
   Activations requested_;
   Activations logits_;

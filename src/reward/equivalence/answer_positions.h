@@ -1,4 +1,4 @@
-// AnswerPositions: where in a text an answer may stand, by kind of place.
+// AnswerPositions: where in a text an answer may be, by kind of position.
 //
 // Of each kind only the last few are given, in no particular order.
 //
@@ -37,14 +37,14 @@ class AnswerPositions {
   // Behind "final answer ... is".
   std::vector<AnswerPosition> Final() const;
   std::vector<AnswerPosition> Boxed() const;
-  // Behind "answer:", or behind "answer" without a colon.
+  // After "answer:", or after "answer" without a colon.
   std::vector<AnswerPosition> Announced(bool colon) const;
   std::vector<AnswerPosition> Anywhere() const;
 
  private:
   std::optional<AnswerPosition> MathAt(size_t begin, size_t at) const;
   std::optional<AnswerPosition> PlainAt(size_t begin, size_t at) const;
-  // Mathematics or a number behind ":" and space.
+  // Mathematics or a number after ":" and space.
   std::optional<AnswerPosition> MathBehindIs(size_t begin, size_t at) const;
   std::optional<AnswerPosition> PlainBehindIs(size_t begin, size_t at) const;
   bool IsHoped(size_t end) const;

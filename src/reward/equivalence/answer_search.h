@@ -1,9 +1,9 @@
-// FindAnswer: the answer that a text gives, read as mathematics.
+// FindAnswer: finds the answer of a text and parses it as mathematics.
 //
 // A text that is nothing but mathematics or a number is its own answer, and where it
-// cannot be read it has no other; what stands behind "not" is none. In any other
+// cannot be read it has no other; text after "not" is none. In any other
 // the places are tried in this order, at each the last one first, until
-// one can be read; where there is a box, nothing behind it is tried:
+// one can be read; where there is a box, nothing after it is tried:
 //   "final answer is ... I hope"
 //   \boxed{...}, and what follows "final answer ... is"
 //   what follows "answer:"

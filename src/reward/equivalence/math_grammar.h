@@ -1,4 +1,4 @@
-// MathGrammar: the recursive descent behind ParseMath.
+// MathGrammar: the recursive-descent parser of ParseMath.
 //
 // One method per rule, from lists down to atoms; every rule returns null where
 // the words do not fit, and no rule tries twice. Lists and relations are in

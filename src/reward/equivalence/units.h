@@ -1,4 +1,4 @@
-// Words behind a number that say what it counts: "5 cm", "12 students".
+// Words after a number that say what it counts: "5 cm", "12 students".
 //
 // Thread-safety: functions of their arguments.
 #ifndef PACE_REWARD_EQUIVALENCE_UNITS_H_
@@ -13,7 +13,7 @@ namespace pace::equiv {
 bool IsUnitWord(std::string_view word);
 
 // The text without units at its end: a \text{...} or \mbox{...} there, with a
-// power or without, then up to three unit words that stand behind a digit, a
+// power or without, then up to three unit words that follow a digit, a
 // brace or space. What would leave nothing, or an operator at the end, stays.
 std::string WithoutUnits(std::string_view text);
 

@@ -29,8 +29,8 @@ Result<std::unique_ptr<HttpServer>> StartFusionServer(const FusionServerOptions&
                                                       ProgramRunner& runner);
 
 // One request's answer; the server's handler.
-HttpAnswer AnswerFusion(const HttpMessage& request, const Cancellation& cancellation,
-                        const FusionServerOptions& options, ProgramRunner& runner);
+HttpResponse AnswerFusion(const HttpMessage& request, const Cancellation& cancellation,
+                          const FusionServerOptions& options, ProgramRunner& runner);
 
 }  // namespace pace
 

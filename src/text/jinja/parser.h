@@ -31,7 +31,7 @@ class ExpressionParser {
   std::string ExpectName(std::string_view what);
   Token Take();
 
-  // An expression; with a comma behind it, a tuple of them.
+  // An expression; followed by a comma, a tuple of them.
   ExpressionPtr ParseTupleOrExpression();
   ExpressionPtr ParseExpression();
   ExpressionPtr ParseOr();

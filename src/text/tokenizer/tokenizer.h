@@ -40,7 +40,7 @@ namespace pace {
 // How far a decode has come, for Tokenizer::Feed.
 struct DecodeProgress {
   bool has_token = false;
-  bool has_text = false;     // nothing is stripped any more
+  bool has_text = false;     // nothing more is stripped
   int64_t num_stripped = 0;  // characters
   std::string bytes;         // of the run of byte tokens that is not over
 };

@@ -338,7 +338,7 @@ void CudaOps::AddExperts(Rows& x, const Rows& /*h*/, const Routing& /*routing*/,
   const int64_t num_slots = num_rows * moe.num_experts_per_token;
   const Matrix& gate_up = experts.front().gate_up;
   const Matrix& down = experts.front().down;
-  // Experts lie one behind the other, all alike.
+  // Experts are consecutive and of equal size.
   const int64_t stride = experts.size() < 2 ? 0
                                             : (static_cast<const char*>(experts[1].gate_up.weight) -
                                                static_cast<const char*>(gate_up.weight)) /

@@ -2,7 +2,6 @@
 #include <cstdlib>
 
 #include "core/check.h"
-#include "model/cuda/stopwatch.h"
 #include "model/cuda/train/training_functions.h"
 
 namespace pace {
