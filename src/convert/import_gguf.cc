@@ -40,7 +40,7 @@ Status ReadTokenizer(const GgufFile& file, ModelSource& source) {
 
 constexpr int64_t kMaxCount = int64_t{1} << 24;
 
-// Behind the architecture and a dot. What is read, and what says nothing about
+// After the architecture and a dot. What is read, and what says nothing about
 // the computation.
 constexpr auto kKnownKeys = std::to_array<std::string_view>({
     "attention.head_count",

@@ -277,7 +277,7 @@ Result<bool> HttpReader::ReadChunkSize() {
     if (Rest().size() > 256) return Malformed("the size of a chunk");
     return false;
   }
-  // Behind a semicolon are extensions, which mean nothing to us.
+  // After a semicolon are extensions, which mean nothing to us.
   if (!ParseSize(Trim(std::string_view(*line).substr(0, line->find(';'))), 16, left_)) {
     return Malformed("the size of a chunk");
   }

@@ -67,7 +67,7 @@ size_t SkipSpace(std::string_view text, size_t at) {
   return at;
 }
 
-// Where the captured rest of the line begins behind a colon. Space is skipped;
+// Where the captured rest of the line begins after a colon. Space is skipped;
 // where nothing but space follows, its last character that is no line break is
 // the answer, for so the expression backtracks.
 size_t BeginOfCapture(std::string_view text, size_t behind_colon) {
@@ -118,7 +118,7 @@ std::string Unwrap(std::string_view text, std::string_view command, bool greedy)
     const std::string_view line = text.substr(inside, line_end - inside);
     const size_t close = greedy ? line.rfind('}') : line.find('}');
     if (close == kNone) {
-      // Nor is one behind any other command of this line.
+      // Nor is one after any other command of this line.
       out += text.substr(at, line_end - at);
       at = line_end;
       continue;
@@ -131,7 +131,7 @@ std::string Unwrap(std::string_view text, std::string_view command, bool greedy)
   return out;
 }
 
-// frac12 -> frac{1}{2}; a brace behind "frac" or a line break in second place
+// frac12 -> frac{1}{2}; a brace after "frac" or a line break in second place
 // leaves it as it is.
 std::string BraceFractions(std::string_view text) {
   std::string out;

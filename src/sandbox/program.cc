@@ -17,7 +17,7 @@ struct Defect {
   bool truncated = false;
 };
 
-// The first; an empty one behind the end where there is none.
+// The first; an empty one after the end where there is none.
 Defect FindDefect(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size();) {
     const CodePoint point = ReadCodePoint(bytes, at);

@@ -21,7 +21,7 @@ bool IsLower(uint32_t code);
 bool IsDecimalDigit(uint32_t code);
 // Whether Python's repr shows the character as it is.
 bool IsPrintable(uint32_t code);
-// The simple mappings, one letter to one; letter_case.h has the full ones of texts.
+// The simple mappings, one letter to one; the full ones of texts are below.
 uint32_t UpperOf(uint32_t code);
 uint32_t LowerOf(uint32_t code);
 uint32_t TitleOf(uint32_t code);

@@ -23,31 +23,31 @@ size_t SkipSpace(std::string_view text, size_t at) {
 }
 
 // Only the last ones are ever tried.
-constexpr size_t kMaxPlaces = 20;
+constexpr size_t kMaxPositions = 20;
 
-// Where the last few places of `word` begin; kNone where it has none.
+// Where the last few positions of `word` begin; kNone where it has none.
 size_t BeginOfLast(std::string_view text, std::string_view word) {
-  std::vector<size_t> places;
+  std::vector<size_t> positions;
   for (size_t at = text.find(word); at != kNone; at = text.find(word, at + 1)) {
-    places.push_back(at);
+    positions.push_back(at);
   }
-  if (places.empty()) return kNone;
-  return places[places.size() - std::min(places.size(), kMaxPlaces)];
+  if (positions.empty()) return kNone;
+  return positions[positions.size() - std::min(positions.size(), kMaxPositions)];
 }
 
-void DropEarly(std::vector<AnswerPosition>& places) {
-  if (places.size() < 2 * kMaxPlaces) return;
-  places.erase(places.begin(), places.end() - static_cast<ptrdiff_t>(kMaxPlaces));
+void DropEarly(std::vector<AnswerPosition>& positions) {
+  if (positions.size() < 2 * kMaxPositions) return;
+  positions.erase(positions.begin(), positions.end() - static_cast<ptrdiff_t>(kMaxPositions));
 }
 
-// Calls `match` for the last few places of `word` that no match before covers.
+// Calls `match` for the last few positions of `word` that no match before covers.
 template <typename Match>
 void ForEach(std::string_view text, std::string_view word, const Match& match,
              std::vector<AnswerPosition>& out) {
   for (size_t at = BeginOfLast(text, word); at != kNone;) {
-    std::optional<AnswerPosition> place = match(at);
-    const size_t next = place.has_value() ? std::max(place->end, at + 1) : at + 1;
-    if (place.has_value()) out.push_back(*std::move(place));
+    std::optional<AnswerPosition> position = match(at);
+    const size_t next = position.has_value() ? std::max(position->end, at + 1) : at + 1;
+    if (position.has_value()) out.push_back(*std::move(position));
     at = text.find(word, next);
   }
 }
@@ -79,16 +79,16 @@ std::optional<AnswerPosition> AnswerPositions::PlainAt(size_t begin, size_t at) 
   return AnswerPosition{begin, end, std::nullopt, std::move(match), {}};
 }
 
-std::optional<AnswerPosition> AnswerPositions::MathBehindIs(size_t begin, size_t at) const {
+std::optional<AnswerPosition> AnswerPositions::MathAfterIs(size_t begin, size_t at) const {
   if (at < text_.size() && text_[at] == ':') ++at;
   const size_t next = SkipSpace(text_, at);
-  std::optional<AnswerPosition> place = MathAt(begin, next);
+  std::optional<AnswerPosition> position = MathAt(begin, next);
   // " [5] " wants its space.
-  if (!place.has_value() && next > at) place = MathAt(begin, next - 1);
-  return place;
+  if (!position.has_value() && next > at) position = MathAt(begin, next - 1);
+  return position;
 }
 
-std::optional<AnswerPosition> AnswerPositions::PlainBehindIs(size_t begin, size_t at) const {
+std::optional<AnswerPosition> AnswerPositions::PlainAfterIs(size_t begin, size_t at) const {
   if (at < text_.size() && text_[at] == ':') ++at;
   const size_t next = SkipSpace(text_, at);
   return PlainAt(begin, next > at ? next - 1 : next);
@@ -103,14 +103,14 @@ bool AnswerPositions::IsHoped(size_t end) const {
 std::vector<AnswerPosition> AnswerPositions::Hoped() const {
   constexpr std::string_view kPhrase = "final answer is";
   std::vector<AnswerPosition> out;
-  const auto checked = [this](std::optional<AnswerPosition> place) {
-    return place.has_value() && IsHoped(place->end) ? place : std::nullopt;
+  const auto checked = [this](std::optional<AnswerPosition> position) {
+    return position.has_value() && IsHoped(position->end) ? position : std::nullopt;
   };
   ForEach(
-      lower_, kPhrase, [&](size_t at) { return checked(MathBehindIs(at, at + kPhrase.size())); },
+      lower_, kPhrase, [&](size_t at) { return checked(MathAfterIs(at, at + kPhrase.size())); },
       out);
   ForEach(
-      lower_, kPhrase, [&](size_t at) { return checked(PlainBehindIs(at, at + kPhrase.size())); },
+      lower_, kPhrase, [&](size_t at) { return checked(PlainAfterIs(at, at + kPhrase.size())); },
       out);
   return out;
 }
@@ -120,8 +120,8 @@ std::optional<AnswerPosition> AnswerPositions::FinalMath(size_t begin) const {
   for (int i = 0; i <= kFinalReach && at < text_.size(); ++i, at = Advance(at)) {
     const size_t word = SkipSpace(text_, at);
     if (word == at || text_.substr(word, 2) != "is") continue;
-    std::optional<AnswerPosition> place = MathBehindIs(begin, word + 2);
-    if (place.has_value()) return place;
+    std::optional<AnswerPosition> position = MathAfterIs(begin, word + 2);
+    if (position.has_value()) return position;
   }
   return std::nullopt;
 }
@@ -133,8 +133,8 @@ std::optional<AnswerPosition> AnswerPositions::FinalPlain(size_t begin) const {
     if (word != at && text_.substr(word, 2) == "is") {
       const size_t behind = word + 2;
       const size_t colon = behind < text_.size() && text_[behind] == ':' ? behind + 1 : behind;
-      std::optional<AnswerPosition> place = PlainAt(begin, colon);
-      if (place.has_value()) return place;
+      std::optional<AnswerPosition> position = PlainAt(begin, colon);
+      if (position.has_value()) return position;
     }
     if (text_[at] == '\n') break;
   }
@@ -174,18 +174,18 @@ std::vector<AnswerPosition> AnswerPositions::Boxed() const {
 
 std::optional<AnswerPosition> AnswerPositions::AnnouncedMath(size_t begin, size_t at) const {
   for (int i = 0; i <= kReach && at < text_.size(); ++i, at = Advance(at)) {
-    std::optional<AnswerPosition> place = MathAt(begin, at);
-    if (place.has_value()) return place;
+    std::optional<AnswerPosition> position = MathAt(begin, at);
+    if (position.has_value()) return position;
   }
   return std::nullopt;
 }
 
 std::optional<AnswerPosition> AnswerPositions::AnnouncedPlain(size_t begin, size_t at) const {
-  const auto before_equal = [this](const std::optional<AnswerPosition>& place) {
-    const size_t next = SkipSpace(text_, place->end);
+  const auto before_equal = [this](const std::optional<AnswerPosition>& position) {
+    const size_t next = SkipSpace(text_, position->end);
     return next < text_.size() && text_[next] == '=';
   };
-  // Behind the last "=" in reach, else the nearest.
+  // After the last "=" in reach, else the nearest.
   std::vector<size_t> equals;
   size_t next = at;
   for (int i = 0; i <= kFinalReach && next < text_.size() && text_[next] != '\n'; ++i) {
@@ -194,13 +194,13 @@ std::optional<AnswerPosition> AnswerPositions::AnnouncedPlain(size_t begin, size
   }
   for (size_t i = equals.size(); i-- > 0;) {
     const size_t number = SkipSpace(text_, equals[i] + 1);
-    std::optional<AnswerPosition> place =
+    std::optional<AnswerPosition> position =
         PlainAt(begin, number > equals[i] + 1 ? number - 1 : number);
-    if (place.has_value() && !before_equal(place)) return place;
+    if (position.has_value() && !before_equal(position)) return position;
   }
   for (int i = 0; i <= kReach && at < text_.size(); ++i, at = Advance(at)) {
-    std::optional<AnswerPosition> place = PlainAt(begin, at);
-    if (place.has_value() && !before_equal(place)) return place;
+    std::optional<AnswerPosition> position = PlainAt(begin, at);
+    if (position.has_value() && !before_equal(position)) return position;
     if (text_[at] == '\n') break;
   }
   return std::nullopt;
@@ -218,9 +218,9 @@ std::vector<AnswerPosition> AnswerPositions::Anywhere() const {
   constexpr size_t kPlainReach = 4096;
   std::vector<AnswerPosition> out;
   for (size_t at = 0; at < text_.size();) {
-    std::optional<AnswerPosition> place = MathAt(at, at);
-    const size_t next = place.has_value() ? place->end : at + 1;
-    if (place.has_value()) out.push_back(*std::move(place));
+    std::optional<AnswerPosition> position = MathAt(at, at);
+    const size_t next = position.has_value() ? position->end : at + 1;
+    if (position.has_value()) out.push_back(*std::move(position));
     DropEarly(out);
     at = next;
   }

@@ -34,7 +34,7 @@ class AnswerPositions {
 
   // "final answer is ... I hope", the phrase of a widely used prompt.
   std::vector<AnswerPosition> Hoped() const;
-  // Behind "final answer ... is".
+  // After "final answer ... is".
   std::vector<AnswerPosition> Final() const;
   std::vector<AnswerPosition> Boxed() const;
   // After "answer:", or after "answer" without a colon.
@@ -45,8 +45,8 @@ class AnswerPositions {
   std::optional<AnswerPosition> MathAt(size_t begin, size_t at) const;
   std::optional<AnswerPosition> PlainAt(size_t begin, size_t at) const;
   // Mathematics or a number after ":" and space.
-  std::optional<AnswerPosition> MathBehindIs(size_t begin, size_t at) const;
-  std::optional<AnswerPosition> PlainBehindIs(size_t begin, size_t at) const;
+  std::optional<AnswerPosition> MathAfterIs(size_t begin, size_t at) const;
+  std::optional<AnswerPosition> PlainAfterIs(size_t begin, size_t at) const;
   bool IsHoped(size_t end) const;
   std::optional<AnswerPosition> FinalMath(size_t begin) const;
   std::optional<AnswerPosition> FinalPlain(size_t begin) const;

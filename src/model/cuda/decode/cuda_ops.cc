@@ -113,7 +113,7 @@ Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_requests) {
 }
 
 void CudaOps::Begin(const BatchMetadata& metadata, void* cache, int64_t layer_bytes) {
-  PACE_CHECK(tables.shape().num_rows <= row_capacity_, "Reserve first");
+  PACE_CHECK(metadata.shape().num_rows <= row_capacity_, "Reserve first");
   metadata_ = &metadata;
   cache_ = cache;
   layer_bytes_ = layer_bytes;

@@ -107,7 +107,7 @@ TEST_F(CudaAheadTest, EveryTokenHasItsOwnContextWhateverIsAskedNext) {
       Generated& one = sequences[asked[i]];
       Take(result.samples[i], one);
       const bool is_full = std::ssize(one.tokens) == kBlocksEach * kBlockTokens;
-      // Some go on behind a stop.
+      // Some go on after a stop.
       if (!is_full && (one.tokens.back() != kEos || one.id % 3 == 0)) continue;
       ExpectOwnContext(one, weights);
       one = {};
