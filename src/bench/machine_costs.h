@@ -7,7 +7,7 @@
 // repetitions, so that other work on the machine counts little.
 //
 //   Result<RolloutCosts> costs = MeasureRolloutCosts(settings, policy);
-//   PACE_RETURN_IF_ERROR(ApplyCosts(*costs, table_path, settings));
+//   PACE_RETURN_IF_ERROR(ApplyCosts(*costs, policy, table_path, settings));
 //
 // Thread-safety: pure functions; pin the calling thread to measure one core.
 #ifndef PACE_BENCH_MACHINE_COSTS_H_

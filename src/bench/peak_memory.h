@@ -2,7 +2,7 @@
 // held before.
 //
 //   const PeakMemory peak;
-//   ... work ...
+//   // ... the work to measure ...
 //   std::optional<int64_t> bytes = peak.Bytes();
 //
 // By the kernel's count of resident pages, so whatever allocates is seen. Freed

@@ -5,7 +5,7 @@
 // events never depends on how they were entered.
 //
 //   queue.Set(engine, time);
-//   while (!queue.empty()) { Act(queue.source(), queue.time()); ... }
+//   while (!queue.empty()) queue.Set(queue.source(), Act(queue.source(), queue.time()));
 //
 // Set and Remove take O(log sources). Thread-safety: none.
 #ifndef PACE_CLUSTER_EVENT_QUEUE_H_

@@ -3,10 +3,9 @@
 // An options struct lists its fields once; that list is its parser, its
 // `--help`, its documentation and its writer.
 //
-//   std::vector<Field> SupplyOptions::Fields() {
-//     return {Field::Int("bound", bound, "Steps that ...").AtLeast(0, "0 means on-policy"),
-//             Field::Enum("requeue", requeue, kRequeueNames, "...")};
-//   }
+//   std::vector<Field> fields = {
+//       Field::Int("threshold", threshold, "Batches that may ...").AtLeast(0, "0 = on-policy"),
+//       Field::Enum("requeue", requeue, kRequeueNames, "...")};
 //
 // A Field borrows the variable: it must not outlive the struct.
 // Thread-safety: none; settings are read before threads start.

@@ -5,7 +5,7 @@
 // is not there or differs decides; later calls do nothing.
 //
 //   NumericsCase entry(value, where);
-//   const std::vector<double> logprobs = entry.Numbers("inputs", "log_prob");
+//   const std::vector<double> logprobs = entry.Numbers("log_prob");
 //   entry.Compare("loss", result->loss, entry.Expected("loss"));
 //   entry.Finish(tally);
 #ifndef PACE_CONFORMANCE_NUMERICS_CASE_H_

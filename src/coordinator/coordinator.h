@@ -4,7 +4,10 @@
 // I/O, no tensors. The simulator, the lab and the runtime all drive this one
 // class, so what holds in one holds in all; the proofs are in docs/method.md.
 //
-//   Coordinator coordinator(options, MakeAdmissionPolicy(...), MakeSupplyPolicy(...));
+//   const int64_t batch = settings.batch.num_groups;
+//   Coordinator coordinator(CoordinatorOptions::Of(settings),
+//                           MakeAdmissionPolicy(settings.admission, batch, seed),
+//                           MakeSupplyPolicy(settings.supply, batch));
 //   for (const Command& command : coordinator.Handle(WorkerJoined{worker, 64})) Execute(command);
 //
 // What a driver owes it: events of one worker arrive in order; commands to one

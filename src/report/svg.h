@@ -3,7 +3,7 @@
 // Colours are classes, so that the page's style sheet can follow light and
 // dark. All text is escaped here and nowhere else.
 //
-//   Svg svg(400, 240, {"occupancy", "Occupancy", "Groups in the pool ..."});
+//   Svg svg(400, 240, {"Occupancy", "Groups in the pool ..."});
 //   svg.Rect(10, 10, 5, 80, {.classes = "mark f0", .tooltip = "12 groups"});
 //   html += std::move(svg).Finish();
 //

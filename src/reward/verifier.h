@@ -5,7 +5,7 @@
 //
 //   Result<VerifierMode> mode = VerifierModeFromName("dapo");
 //   const Verification seen = Verify(*mode, "... Answer: 34", "34");
-//   seen.correct == true; seen.score == 1; seen.extracted == "34"
+//   // seen.correct == true, seen.score == 1, seen.extracted == "34"
 //
 // Thread-safety: functions of their arguments.
 #ifndef PACE_REWARD_VERIFIER_H_

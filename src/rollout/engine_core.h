@@ -8,7 +8,7 @@
 //   EngineCore engine(std::move(decoder), tokenizer, options);
 //   PACE_RETURN_IF_ERROR(engine.Sync(PolicyVersion(0), weights));
 //   PACE_RETURN_IF_ERROR(engine.Submit(request));
-//   while (engine.busy()) { auto step = engine.Step(); ... step->finished ... }
+//   while (engine.busy()) Use(engine.Step()->finished);
 //
 // A sync happens between two passes, so at a token boundary of every response. An interrupted
 // response of at least min_scored tokens gets its prefix score from the passes that re-prefill

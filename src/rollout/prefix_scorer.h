@@ -6,8 +6,10 @@
 // re-prefill restarts (a preemption, a newer sync), so does the score.
 //
 //   scorer.Want(end, num_scored);   // the sampled ones among tokens [0, end)
-//   for each chunk: range = scorer.TokensIn(start, size, P);
-//                   for sampled t in range: score = scorer.Add(t, its difference);
+//   const auto [first, last] = scorer.TokensIn(start, size, num_prompt_tokens);  // of a chunk
+//   for (int64_t t = first; t < last; ++t) {  // the sampled ones
+//     if (const auto score = scorer.Add(t, Difference(t))) return Status::Ok();
+//   }
 //
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_PREFIX_SCORER_H_

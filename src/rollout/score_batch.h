@@ -1,8 +1,8 @@
 // ScoreBatch: score requests for a decoder, and the responses that they belong to.
 //
 //   batch.Clear();
-//   batch.Add(slot, live, tokens, [](int64_t t) { return row of token t; });
-//   batch.SetScores(table, decoder's log-probabilities of batch.requests());
+//   batch.Add(slot, live, tokens, RowOf);
+//   batch.SetScores(table, logprobs);  // of batch.requests(), by the decoder
 //
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_SCORE_BATCH_H_

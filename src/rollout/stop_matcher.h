@@ -6,8 +6,8 @@
 // Only a tail shorter than the longest stop string is kept.
 //
 //   StopMatcher matcher(&rules, &tokenizer);
-//   matcher.Skip(resumed tokens);
-//   while (!(reason = matcher.Feed(sampled))) ...
+//   for (const TokenId id : resumed) matcher.Skip(id);
+//   if (std::optional<FinishReason> reason = matcher.Feed(sampled)) ...
 //
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_STOP_MATCHER_H_

@@ -18,7 +18,8 @@
 //
 //   // 3. Once per micro-batch (per minibatch where scope() asks for it).
 //   TokenBatch batch = {.layout = part, .logprobs = current, .rollout_logprobs = recorded};
-//   batch.advantages = ...;  batch.importance_weights = ...;  // of the part's tokens
+//   batch.advantages = part_advantages;
+//   batch.importance_weights = part_weights;
 //   Result<ReductionWeights> weights = WeighTokens(part, totals, reduction);
 //   Result<LossResult> result = (*loss)->Evaluate(batch, *weights);
 //   objective += result->loss;  // result->gradient: d objective / d current, per token
