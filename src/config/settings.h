@@ -1,4 +1,4 @@
-// Settings: everything a run can be told, in sections.
+// Settings: everything a run can be told, in sections. Stable: docs/library.md.
 //
 // A key is `section.field`, as in supply.threshold. Sources, later ones win:
 // the defaults, a preset or a YAML file (which may name a preset to start

@@ -8,7 +8,7 @@
 //   PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings(path, {}));
 //   PACE_RETURN_IF_ERROR(settings.Validate());
 //
-// Thread-safety: values, as safe as an int.
+// Thread-safety: values, as safe as an int. Stable: docs/library.md.
 #ifndef PACE_CORE_STATUS_H_
 #define PACE_CORE_STATUS_H_
 
