@@ -7,7 +7,7 @@
 
 #include "bench/machine.h"
 #include "bench/measurement.h"
-#include "control/threshold_supply.h"
+#include "control/supply_policies.h"
 #include "core/clock.h"
 #include "core/random.h"
 

@@ -69,7 +69,7 @@ void GroupTable::Forget(GroupId id) {
       blocks_[static_cast<size_t>(id.value() / kBlockSize - first_block_)];
   --block->num_present;
   const bool is_last = id.value() / kBlockSize == (next_id_ - 1) / kBlockSize;
-  // The block that still fills keeps its place.
+  // The block of the next id stays.
   if (block->num_present == 0 && (!is_last || next_id_ % kBlockSize == 0)) block.reset();
   while (!blocks_.empty() && blocks_.front() == nullptr) {
     blocks_.pop_front();

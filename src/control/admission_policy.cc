@@ -1,19 +1,11 @@
-// What policies share, and the two factories: options in, policy out.
+#include "control/admission_policy.h"
+
 #include <cmath>
 
 #include "control/accept_all.h"
-#include "control/admission_policy.h"
-#include "control/cancelling_supply.h"
 #include "control/fair_admission.h"
-#include "control/oldest_token.h"
-#include "control/over_sampling_supply.h"
+#include "control/lag_bound.h"
 #include "control/pace_admission.h"
-#include "control/quota_supply.h"
-#include "control/stale_k.h"
-#include "control/start_window.h"
-#include "control/supply_policy.h"
-#include "control/threshold_supply.h"
-#include "control/version_window_supply.h"
 
 namespace pace {
 
@@ -52,22 +44,6 @@ std::unique_ptr<AdmissionPolicy> MakeAdmissionPolicy(const AdmissionOptions& opt
       return std::make_unique<StartWindow>(options.k);
   }
   PACE_CHECK(false, "unknown admission policy");
-}
-
-std::unique_ptr<SupplyPolicy> MakeSupplyPolicy(const SupplyOptions& options, int64_t batch) {
-  switch (options.policy) {
-    case SupplyKind::kThreshold:
-      return std::make_unique<ThresholdSupply>(options.MaxOutstanding(batch));
-    case SupplyKind::kQuota:
-      return std::make_unique<QuotaSupply>(options.bound, batch);
-    case SupplyKind::kVersionWindow:
-      return std::make_unique<VersionWindowSupply>(options.bound, batch);
-    case SupplyKind::kOverSampling:
-      return std::make_unique<OverSamplingSupply>(options.MaxGroups(batch));
-    case SupplyKind::kCancelling:
-      return std::make_unique<CancellingSupply>(options.bound, options.MaxOutstanding(batch));
-  }
-  PACE_CHECK(false, "unknown supply policy");
 }
 
 }  // namespace pace

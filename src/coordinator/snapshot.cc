@@ -1,4 +1,4 @@
-#include "coordinator/snapshot_check.h"
+#include "coordinator/snapshot.h"
 
 #include <algorithm>
 #include <map>
@@ -112,7 +112,7 @@ Status CheckRunning(const CoordinatorSnapshot& snapshot, const SnapshotRules& ru
 }
 
 // Every pooled group is in the pool and every selected one in the batch, once.
-Status CheckPlaces(const CoordinatorSnapshot& snapshot, const SnapshotRules& rules) {
+Status CheckPoolAndBatch(const CoordinatorSnapshot& snapshot, const SnapshotRules& rules) {
   std::set<GroupId> pooled, selected;
   for (const auto& [id, record] : snapshot.groups) {
     if (record.state == GroupState::kPooled) pooled.insert(id);
@@ -208,7 +208,7 @@ Status CheckSnapshot(const CoordinatorSnapshot& snapshot, const SnapshotRules& r
   PACE_RETURN_IF_ERROR(CheckShape(snapshot, rules));
   PACE_RETURN_IF_ERROR(CheckWorkers(snapshot));
   PACE_RETURN_IF_ERROR(CheckRunning(snapshot, rules));
-  PACE_RETURN_IF_ERROR(CheckPlaces(snapshot, rules));
+  PACE_RETURN_IF_ERROR(CheckPoolAndBatch(snapshot, rules));
   PACE_RETURN_IF_ERROR(CheckCredits(snapshot, rules));
   return CheckProgress(snapshot, rules);
 }
