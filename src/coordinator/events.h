@@ -1,7 +1,6 @@
-// Events and commands: the inputs and outputs of the coordinator.
+// Events and commands: the inputs and outputs of the coordinator. Stable: docs/library.md.
 //
-// Payloads (tokens, rewards) stay with the driver and are named by group and member. Stable:
-// docs/library.md.
+// Payloads (tokens, rewards) stay with the driver and are named by group and member.
 #ifndef PACE_COORDINATOR_EVENTS_H_
 #define PACE_COORDINATOR_EVENTS_H_
 
