@@ -524,14 +524,7 @@ Status Coordinator::Restore(const CoordinatorSnapshot& snapshot) {
   num_rejected_ = snapshot.num_rejected;
   num_lost_ = snapshot.num_lost;
   for (const auto& [id, record] : snapshot.workers) workers_.Insert(id, record);
-  for (const auto& [id, saved] : snapshot.groups) {
-    GroupRecord record = saved;
-    record.finished_mask = 0;  // not saved: it follows from the members
-    for (size_t m = 0; m < std::min<size_t>(record.members.size(), 64); ++m) {
-      if (record.members[m].num_tokens > 0) record.finished_mask |= uint64_t{1} << m;
-    }
-    groups_.Insert(id, std::move(record));
-  }
+  for (const auto& [id, record] : snapshot.groups) groups_.Insert(id, record);
   groups_.ReserveIds(snapshot.next_group);
   selected_ = snapshot.selected;
   awaiting_sync_ = snapshot.awaiting_sync;

@@ -35,17 +35,12 @@ struct GroupRecord {
   int64_t num_bytes = 0;
   // While the group runs: one per member; an unfinished member has no tokens.
   std::vector<MemberSummary> members;
-  // The same for the first 64 members, beside the counts: asking needs no second
-  // look into memory.
-  uint64_t finished_mask = 0;
 
   bool IsFinished(int64_t member) const {
-    return member < 64 ? ((finished_mask >> member) & 1) != 0
-                       : members[static_cast<size_t>(member)].num_tokens > 0;
+    return members[static_cast<size_t>(member)].num_tokens > 0;
   }
   void Finish(int64_t member, const MemberSummary& summary) {
     members[static_cast<size_t>(member)] = summary;
-    if (member < 64) finished_mask |= uint64_t{1} << member;
     ++num_finished;
   }
 };
