@@ -56,33 +56,36 @@ const SectionEntry* FindSection(std::string_view name) {
   return nullptr;
 }
 
-// The field of `section.field`, or the choice of `section.choice.option`, whose option
-// comes back too.
+// The fields of a key's section; none of an unknown one.
+std::vector<Field> SectionFields(Settings& settings, std::string_view key) {
+  const SectionEntry* const section = FindSection(key.substr(0, key.find('.')));
+  return section == nullptr ? std::vector<Field>() : section->fields(settings);
+}
+
+// Of `section.field`, or of `section.choice.option`.
 struct FoundField {
-  Field field;
-  std::string_view key;     // section.field
-  std::string_view option;  // empty: the field itself
+  const Field* field = nullptr;  // null: none
+  std::string_view key = {};     // section.field
+  std::string_view option = {};  // empty: the field itself
 };
-std::optional<FoundField> FindField(Settings& settings, std::string_view key) {
+FoundField FindIn(const std::vector<Field>& fields, std::string_view key) {
   const size_t dot = key.find('.');
-  if (dot == std::string_view::npos) return std::nullopt;
-  const SectionEntry* const section = FindSection(key.substr(0, dot));
-  if (section == nullptr) return std::nullopt;
+  if (dot == std::string_view::npos) return {};
   const size_t second = key.find('.', dot + 1);
   const std::string_view name = key.substr(dot + 1, second - dot - 1);
   const bool has_option = second != std::string_view::npos;
-  for (Field& field : section->fields(settings)) {
+  for (const Field& field : fields) {
     if (field.key() != name || (has_option && field.choice() == nullptr)) continue;
-    return FoundField{std::move(field), key.substr(0, second),
-                      has_option ? key.substr(second + 1) : std::string_view()};
+    return {&field, key.substr(0, second),
+            has_option ? key.substr(second + 1) : std::string_view()};
   }
-  return std::nullopt;
+  return {};
 }
 
 // Whether a key chooses something by name. Choices come before their options.
-bool IsChoice(Settings& settings, std::string_view key) {
-  const std::optional<FoundField> found = FindField(settings, key);
-  return found.has_value() && found->field.choice() != nullptr && found->option.empty();
+bool IsChoice(const std::vector<Field>& fields, std::string_view key) {
+  const FoundField found = FindIn(fields, key);
+  return found.field != nullptr && found.field->choice() != nullptr && found.option.empty();
 }
 
 std::vector<std::string> AllKeys(Settings& settings) {
@@ -126,16 +129,28 @@ Status ApplyPresetNamed(Settings& settings, const std::string& name) {
   return ApplyYaml(settings, preset->yaml, Concat("preset ", preset->name));
 }
 
-Status ApplyEntry(Settings& settings, const std::string& full_key, const YAML::Node& key,
-                  const YAML::Node& value, const std::string& name) {
-  PACE_ASSIGN_OR_RETURN(const FieldValue given,
-                        YamlValue(value, full_key, IsChoice(settings, full_key), name));
-  return SetField(settings, full_key, given).At(YamlPlace(name, key));
+// `fields` are those of the key's section.
+Status SetIn(Settings& settings, const std::vector<Field>& fields, std::string_view key,
+             const FieldValue& value) {
+  if (key == "admission.variant") return SetVariant(settings, value);
+  const FoundField found = FindIn(fields, key);
+  if (found.field == nullptr) return UnknownKey(settings, key);
+  if (!found.option.empty()) return found.field->SetOption(found.option, value, found.key);
+  const Status status = found.field->Set(value, key);
+  // Peers call GRPO a loss.
+  const auto* const plain = std::get_if<PlainText>(&value);
+  if (status.ok() || key != "train.loss" || plain == nullptr || !AdvantageNamed(plain->text).ok()) {
+    return status;
+  }
+  return InvalidArgument("train.loss = ", plain->text,
+                         ": is an advantage here (train.advantage=", plain->text,
+                         " train.loss=ppo)");
 }
 
 Status ApplySection(Settings& settings, const std::string& section, const YAML::Node& block,
                     const std::string& name) {
   PACE_RETURN_IF_ERROR(CheckKeysOnce(block, name));
+  const std::vector<Field> fields = SectionFields(settings, section);
   const bool has_variant = section == "admission" && block["variant"];
   for (const bool choices : {true, false}) {
     for (const auto& item : block) {
@@ -144,12 +159,15 @@ Status ApplySection(Settings& settings, const std::string& section, const YAML::
       }
       const std::string& key = item.first.Scalar();
       const std::string full_key = section + "." + key;
-      if (IsChoice(settings, full_key) != choices) continue;
+      if (IsChoice(fields, full_key) != choices) continue;
       if (has_variant && (key == "wait_weight" || key == "generation_weight")) {
         return InvalidArgument(full_key, ": admission.variant already sets it (keep one of them)")
             .At(YamlPlace(name, item.first));
       }
-      PACE_RETURN_IF_ERROR(ApplyEntry(settings, full_key, item.first, item.second, name));
+      PACE_ASSIGN_OR_RETURN(const FieldValue given,
+                            YamlValue(item.second, full_key, choices, name));
+      PACE_RETURN_IF_ERROR(
+          SetIn(settings, fields, full_key, given).At(YamlPlace(name, item.first)));
     }
   }
   return Status::Ok();
@@ -235,20 +253,8 @@ Status Settings::Validate() const {
 }
 
 Status SetField(Settings& settings, std::string_view key, const FieldValue& value) {
-  if (key == "admission.variant") return SetVariant(settings, value);
-  if (key == "device") return SetField(settings, "policy.device", value);
-  const std::optional<FoundField> found = FindField(settings, key);
-  if (!found.has_value()) return UnknownKey(settings, key);
-  if (!found->option.empty()) return found->field.SetOption(found->option, value, found->key);
-  const Status status = found->field.Set(value, key);
-  // Peers call GRPO a loss.
-  const auto* const plain = std::get_if<PlainText>(&value);
-  const bool is_advantage =
-      key == "train.loss" && plain != nullptr && AdvantageNamed(plain->text).ok();
-  if (status.ok() || !is_advantage) return status;
-  return InvalidArgument("train.loss = ", plain->text,
-                         ": is an advantage here (train.advantage=", plain->text,
-                         " train.loss=ppo)");
+  if (key == "device") key = "policy.device";
+  return SetIn(settings, SectionFields(settings, key), key, value);
 }
 
 Status ApplyOverride(Settings& settings, std::string_view assignment) {
@@ -263,7 +269,8 @@ Status ApplyOverride(Settings& settings, std::string_view assignment) {
 Status ApplyOverrides(Settings& settings, const std::vector<std::string>& assignments) {
   for (const bool choices : {true, false}) {
     for (const std::string& assignment : assignments) {
-      if (IsChoice(settings, assignment.substr(0, assignment.find('='))) != choices) continue;
+      const std::string key = assignment.substr(0, assignment.find('='));
+      if (IsChoice(SectionFields(settings, key), key) != choices) continue;
       PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
     }
   }

@@ -148,8 +148,8 @@ TEST(SettingsTest, OptionsOfALossAreTypedKeys) {
 }
 
 TEST(SettingsTest, AnErrorInAnOptionNamesItsKeyAndTheNearest) {
-  EXPECT_EQ(OverrideError("train.loss=pppo").find("train.loss = pppo: must be one of cispo, "), 0U);
-  EXPECT_NE(OverrideError("train.loss=pppo").find("(nearest: ppo)"), std::string::npos);
+  EXPECT_EQ(OverrideError("train.loss=gsp").find("train.loss = gsp: must be one of cispo, "), 0U);
+  EXPECT_NE(OverrideError("train.loss=gsp").find("(nearest: gspo)"), std::string::npos);
   EXPECT_EQ(OverrideError("train.loss=grpo"),
             "train.loss = grpo: is an advantage here (train.advantage=grpo train.loss=ppo)");
   EXPECT_EQ(OverrideError("train.loss.clip_hihg=0.3"),
