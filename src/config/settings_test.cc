@@ -147,6 +147,27 @@ TEST(SettingsTest, OptionsOfALossAreTypedKeys) {
   EXPECT_EQ(again.train.loss.ppo.clip_high, 0.4);
 }
 
+TEST(SettingsTest, TheListsOfOptionsThatRunsRecordStillLoad) {
+  Settings settings;
+  const Status status = ApplyYaml(settings,
+                                  "train:\n"
+                                  "  advantage: gae\n  advantage_settings: [\"lambda=0.5\"]\n"
+                                  "  loss: m2po\n  loss_settings: [\"budget=0.1\"]\n"
+                                  "  correction: tis\n  correction_settings: [\"upper=8\"]\n"
+                                  "  ess_learning_rate: true\n  ess_settings: [\"rule=linear\"]\n"
+                                  "  opob: false\n  opob_settings: []\n"
+                                  "  kl_estimator: low_var_kl+\n",
+                                  "config.yaml");
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(settings.train.advantage.gae.lambda, 0.5);
+  EXPECT_EQ(settings.train.loss.m2po.budget, 0.1);
+  EXPECT_EQ(settings.train.correction.importance->upper, 8);
+  EXPECT_EQ(settings.train.ess->rule, EssLearningRateOptions::Rule::kLinear);
+  EXPECT_FALSE(settings.train.opob.has_value());
+  EXPECT_TRUE(settings.train.kl.loss_estimator.straight_through);
+  EXPECT_NE(ToYaml(settings).find("  loss_settings: [\"budget=0.1\"]\n"), std::string::npos);
+}
+
 TEST(SettingsTest, AnErrorInAnOptionNamesItsKeyAndTheNearest) {
   EXPECT_EQ(OverrideError("train.loss=gsp").find("train.loss = gsp: must be one of cispo, "), 0U);
   EXPECT_NE(OverrideError("train.loss=gsp").find("(nearest: gspo)"), std::string::npos);

@@ -158,7 +158,7 @@ TEST(RolloutCorrectionTest, WhatIsUnknownIsNamed) {
   EXPECT_EQ(CorrectionNamed("tis", {{"lower", "1"}})
                 .status()
                 .message()
-                .find("unknown key tis.lower (nearest: upper; tis has level, upper, "),
+                .find("unknown key tis.lower (nearest: level; tis has level, upper, "),
             0U);
   EXPECT_FALSE(CorrectionNamed("none", {{"reject_seq_max_k1", "2"}}).ok());
   // A lower bound without its criterion would be a setting without effect.
