@@ -1,6 +1,12 @@
-#include "report/page_parts.h"
+#include "report/page.h"
+
+#include <string_view>
+
+#include "core/concat.h"
+#include "report/svg.h"
 
 namespace pace {
+namespace {
 
 // Run colours keep 3:1 against their ground and stay apart for the common
 // kinds of colour blindness; dashes and hatchings carry the rest.
@@ -172,6 +178,18 @@ std::string_view PagePatterns() {
 <pattern id="hatch-hidden" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><rect width="5" height="5" style="fill:var(--panel)"/><rect width="2.2" height="5" style="fill:var(--rescore)"/></pattern>
 </defs></svg>
 )svg";
+}
+
+}  // namespace
+
+std::string RenderPage(const Page& page) {
+  return Concat(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" "
+      "content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>",
+      Escape(page.title), "</title>\n<style>", PageStyle(), "</style></head>\n<body",
+      page.is_one_run ? " class=\"one-run\"" : "", ">", PagePatterns(), "<main>\n", page.content,
+      "</main>\n<script>", PageScript(), "</script></body></html>\n");
 }
 
 }  // namespace pace
