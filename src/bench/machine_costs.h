@@ -1,5 +1,4 @@
-// What this machine charges for decoding, as settings under which the lab
-// predicts it.
+// What decoding costs on this machine, as settings with which the lab predicts it.
 //
 // A pass of a rollout engine takes a fixed time, a time per row that continues a
 // response, a time per token of their contexts and a time per prefilled row. The

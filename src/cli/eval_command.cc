@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/open_policy.h"
 #include "config/settings.h"
 #include "core/json_writer.h"
@@ -16,6 +16,13 @@
 
 namespace pace {
 namespace {
+
+struct EvalArguments {
+  std::string settings;
+  std::vector<std::string> overrides;
+  std::string out;    // a folder for scores and responses; empty = none
+  bool json = false;  // also on a terminal
+};
 
 std::string ScoreLine(const BenchmarkScore& score) {
   std::string line;
@@ -128,9 +135,22 @@ Status RunEval(const EvalArguments& arguments) {
 
 }  // namespace
 
-int RunEvalCommand(const EvalArguments& arguments) {
-  const Status status = RunEval(arguments);
-  return status.ok() ? 0 : Fail(status);
+void AddEval(const CommandLine& line) {
+  line.Add<EvalArguments>(
+      "eval", "Measure a policy on benchmarks",
+      "pace eval tiny evaluation.num_responses=8\n"
+      "  pace eval tiny policy.model=runs/tiny/checkpoints/step-000080 "
+      "--out runs/eval",
+      [](CLI::App& app, EvalArguments& arguments) {
+        app.add_option("settings", arguments.settings, kSettingsHelp)->required();
+        app.add_option("overrides", arguments.overrides, kOverridesHelp);
+        app.add_option("--out", arguments.out,
+                       "A new folder for scores.jsonl and responses.jsonl: every response with its "
+                       "problem and verdict");
+        app.add_flag("--json", arguments.json,
+                     "JSON Lines, also on a terminal (elsewhere they always are)");
+      },
+      RunEval);
 }
 
 }  // namespace pace

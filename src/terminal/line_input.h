@@ -11,7 +11,9 @@
 #define PACE_TERMINAL_LINE_INPUT_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "core/status.h"
 
@@ -54,6 +56,14 @@ class LineInput {
   bool at_end_ = false;
   int64_t number_ = 0;
 };
+
+// Appends the answer to `line`, with its line end, to `out`.
+using LineAnswer = std::function<Status(std::string_view line, std::string& out)>;
+
+// Answers every line of the input with one line on stdout, in order; before it waits for
+// input it writes the answers so far. Empty lines are skipped. Stops at the first error,
+// which names the line; the lines before it are answered.
+Status AnswerLines(LineInput& input, const LineAnswer& answer);
 
 }  // namespace pace
 
