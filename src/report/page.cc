@@ -1,7 +1,5 @@
 #include "report/page.h"
 
-#include <string_view>
-
 #include "core/concat.h"
 #include "report/svg.h"
 
@@ -190,6 +188,16 @@ std::string RenderPage(const Page& page) {
       Escape(page.title), "</title>\n<style>", PageStyle(), "</style></head>\n<body",
       page.is_one_run ? " class=\"one-run\"" : "", ">", PagePatterns(), "<main>\n", page.content,
       "</main>\n<script>", PageScript(), "</script></body></html>\n");
+}
+
+std::string RenderSection(std::string_view id, std::string_view heading,
+                          std::string_view introduction, const std::string& content) {
+  return Concat("<section id=\"", id, "\"><h2>", heading, "</h2><p>", introduction, "</p>", content,
+                "</section>\n");
+}
+
+std::string MissingNote(std::string_view text) {
+  return Concat("<p class=\"missing\">", Escape(text), "</p>");
 }
 
 }  // namespace pace

@@ -1,4 +1,4 @@
-// A page as one file: style, hatchings and script are inside.
+// The frame of a page, one file with style, hatchings and script inside, and of its sections.
 //
 //   html = RenderPage({.title = "tiny - pace report", .content = "<header>..."});
 //
@@ -7,6 +7,7 @@
 #define PACE_REPORT_PAGE_H_
 
 #include <string>
+#include <string_view>
 
 namespace pace {
 
@@ -17,6 +18,12 @@ struct Page {
 };
 
 std::string RenderPage(const Page& page);
+
+// <section> with heading, introduction and content.
+std::string RenderSection(std::string_view id, std::string_view heading,
+                          std::string_view introduction, const std::string& content);
+// A paragraph about something that cannot be shown.
+std::string MissingNote(std::string_view text);
 
 }  // namespace pace
 

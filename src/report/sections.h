@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "record/run_reader.h"
+#include "report/page.h"
 #include "report/summary.h"
 
 namespace pace {
@@ -43,12 +44,6 @@ std::string ResponsesSection(const ReportView& view);
 std::string SelectionSection(const ReportView& view);
 // Where the runs come from and how their settings differ.
 std::string SettingsSection(const ReportView& view);
-
-// <section> with heading, introduction and content.
-std::string RenderSection(std::string_view id, std::string_view heading,
-                          std::string_view introduction, const std::string& content);
-// A paragraph about something that cannot be shown.
-std::string MissingNote(std::string_view text);
 
 // The pairs that TrainedSection shows, the default one first, at most `most`.
 std::vector<std::pair<size_t, size_t>> TrainedPairs(const std::vector<RunSummary>& summaries,

@@ -87,16 +87,6 @@ std::string DifferenceTable(const ReportView& view) {
 
 }  // namespace
 
-std::string RenderSection(std::string_view id, std::string_view heading,
-                          std::string_view introduction, const std::string& content) {
-  return Concat("<section id=\"", id, "\"><h2>", heading, "</h2><p>", introduction, "</p>", content,
-                "</section>\n");
-}
-
-std::string MissingNote(std::string_view text) {
-  return Concat("<p class=\"missing\">", Escape(text), "</p>");
-}
-
 std::string SettingsSection(const ReportView& view) {
   std::string content = OriginTable(view);
   if (view.runs.size() > 1) content += DifferenceTable(view);
