@@ -29,7 +29,7 @@ constexpr int kTicksPerStep = 12;
 // Prints what the coordinator decides.
 class Printer : public CoordinatorObserver {
  public:
-  void OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion>) override {
+  void OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion>, const PoolState&) override {
     std::cout << "step " << plan.step.step() << ": " << plan.occupancy << " groups in the pool\n";
   }
   void OnGroupDrawn(const GroupSummary& group, const Decision& decision,

@@ -30,6 +30,7 @@
 #include "model/torch/row_functions.h"
 #include "train/adamw.h"
 #include "train/token_logprobs.h"
+#include "train/torch_trainer.h"
 
 namespace pace {
 namespace {
@@ -322,7 +323,7 @@ class GpuTrainBench {
  private:
   // The trainer, and the engine on the same device.
   struct Pair {
-    std::unique_ptr<Trainer> trainer;
+    std::unique_ptr<TorchTrainer> trainer;
     std::unique_ptr<Decoder> decoder;
   };
   Result<Pair> MakePair(const ModelConfig& config) const {
@@ -333,8 +334,8 @@ class GpuTrainBench {
             {.device = at::kCUDA, .compute_in_bf16 = true, .recompute_layers = true}));
     TrainerOptions options = BenchTrainerOptions(1, kTokenBudget);
     options.learning_rate = 1e-6;
-    PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                          Trainer::Create(std::move(network), options));
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<TorchTrainer> trainer,
+                          TorchTrainer::Create(std::move(network), options));
     const double num_blocks = static_cast<double>(kKvGib) * kGibibyte /
                               static_cast<double>(BlockBytes(config, Dtype::kBF16));
     // As with PACE, which scores prefixes.
@@ -353,10 +354,9 @@ class GpuTrainBench {
   };
   // A step and its weight sync, as in a run: a copy for the engine, which installs it
   // between two forward passes.
-  static Result<Round> RunRound(Pair& pair, int64_t step,
-                                const std::vector<TrainSequence>& sequences) {
+  static Result<Round> RunRound(Pair& pair, const std::vector<TrainSequence>& sequences) {
     const WallClock clock;
-    PACE_RETURN_IF_ERROR(pair.trainer->Step(PolicyVersion(step), sequences).status());
+    PACE_RETURN_IF_ERROR(pair.trainer->Step(sequences).status());
     FinishCudaWork();
     Round round;
     round.trained = clock.Now().count();
@@ -378,7 +378,7 @@ class GpuTrainBench {
     Measurement pause{.name = shape + "_sync_pause", .unit = "ms", .limit = kMaxSyncMs};
     std::vector<double> seconds;
     for (int64_t i = 0; i <= options_.repetitions; ++i) {
-      PACE_ASSIGN_OR_RETURN(const Round round, RunRound(pair, i, sequences));
+      PACE_ASSIGN_OR_RETURN(const Round round, RunRound(pair, sequences));
       if (i == 0) continue;  // fills the optimizer and the allocator
       seconds.push_back(round.trained);
       speed.Add(kNumTokens / round.trained);

@@ -53,7 +53,7 @@ class ScratchFile {
 Result<double> LabSeconds(const Settings& settings, const Policy& policy, const char* method,
                           std::string_view part) {
   PACE_ASSIGN_OR_RETURN(const Settings bundled, ApplyMethod(settings, method));
-  PACE_ASSIGN_OR_RETURN(const LabResult run, RunLab(bundled, policy, {.num_threads = 2}));
+  PACE_ASSIGN_OR_RETURN(const RunResult run, RunLab(bundled, policy, {.num_threads = 2}));
   return MeanAfterWarmUp(run.rows, part);
 }
 

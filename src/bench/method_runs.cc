@@ -38,7 +38,7 @@ Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy
       bundled.run.seed = settings.run.seed + round;
       const bool is_short = plan.sync_steps > 0 && std::string_view(method) == "sync";
       if (is_short) bundled.run.num_steps = plan.sync_steps;
-      PACE_ASSIGN_OR_RETURN(const TrainingResult run, RunTraining(bundled, policy, {}));
+      PACE_ASSIGN_OR_RETURN(const RunResult run, RunTraining(bundled, policy, {}));
       const auto mean = [&](const char* name) {
         return MeanAfterWarmUp(run.rows, name, is_short ? kSyncWarmUpSteps : kWarmUpSteps);
       };

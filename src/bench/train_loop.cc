@@ -85,12 +85,10 @@ TrainerOptions BenchTrainerOptions(int64_t num_threads, int64_t token_budget) {
 Result<std::unique_ptr<TrainLoop>> TrainLoop::Create(const ModelConfig& config,
                                                      const WeightSet& weights, Dtype dtype,
                                                      const TrainerOptions& options) {
-  TrainingNetwork::Options network_options;
-  network_options.compute_in_bf16 = dtype == Dtype::kBF16;
-  PACE_ASSIGN_OR_RETURN(TrainingNetwork network,
-                        TrainingNetwork::Create(config, weights, network_options));
+  TrainerOptions with_dtype = options;
+  with_dtype.compute_in_bf16 = dtype == Dtype::kBF16;
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                        Trainer::Create(std::move(network), options));
+                        Trainer::Create(config, weights, with_dtype));
   return std::unique_ptr<TrainLoop>(new TrainLoop(std::move(trainer)));
 }
 
@@ -102,11 +100,10 @@ Result<TrainStep> TrainLoop::Step(const std::vector<TrainSequence>& sequences,
   std::optional<PeakMemory> peak;
   if (measure_memory) peak.emplace();
   const WallClock clock;
-  const Result<MetricList> metrics = trainer_->Step(version_, sequences);
+  const Result<MetricList> metrics = trainer_->Step(sequences);
   step.seconds = clock.Now().count();
   if (peak.has_value()) step.peak_bytes = peak->Bytes();
   if (!metrics.ok()) return metrics.status();
-  version_ = version_.Next();
   PACE_ASSIGN_OR_RETURN(const double loss, ValueOf(*metrics, "train/loss"));
   PACE_ASSIGN_OR_RETURN(const double norm, ValueOf(*metrics, "train/grad_norm"));
   step.loss = loss;

@@ -60,7 +60,6 @@ class TrainLoop {
   explicit TrainLoop(std::unique_ptr<Trainer> trainer) : trainer_(std::move(trainer)) {}
 
   std::unique_ptr<Trainer> trainer_;
-  PolicyVersion version_;
 };
 
 // Fills in the log-probs of these weights with a little noise: what a policy a few steps

@@ -13,9 +13,9 @@ TEST(DriversTest, SyncGivesTheSameWeightsInTheLabAndInTheRuntime) {
                              "train.kl_coef=0.1", "train.opob=true"}) {
     const Settings settings = SmallSettings({"run.num_steps=20", method}, "sync");
     const Policy policy = SmallPolicy(settings);
-    const Result<LabResult> lab = RunLab(settings, policy, {});
+    const Result<RunResult> lab = RunLab(settings, policy, {});
     ASSERT_TRUE(lab.ok()) << lab.status().message();
-    const Result<TrainingResult> runtime = RunTraining(settings, policy, {});
+    const Result<RunResult> runtime = RunTraining(settings, policy, {});
     ASSERT_TRUE(runtime.ok()) << runtime.status().message();
     EXPECT_EQ(runtime->rows.size(), 20U);
     EXPECT_TRUE(SameWeights(lab->weights, runtime->weights)) << method;

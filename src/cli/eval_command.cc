@@ -11,6 +11,7 @@
 #include "core/json_writer.h"
 #include "execution/evaluator.h"
 #include "formats/atomic_file.h"
+#include "rollout/request.h"
 #include "terminal/progress.h"
 #include "terminal/terminal_text.h"
 
@@ -49,15 +50,16 @@ std::string ScoreLine(const BenchmarkScore& score) {
 void AppendResponse(const EvaluatedResponse& response, std::string& out) {
   JsonWriter json(out);
   json.BeginObject();
-  json.Put("benchmark", response.benchmark);
+  const ResponseRecord& record = response.record;
+  json.Put("benchmark", record.benchmark);
   json.Put("problem", response.problem.id);
-  json.Put("member", response.member);
-  json.Put("correct", response.seen.correct);
-  json.Put("score", response.seen.score);
-  json.Put("extracted", response.seen.extracted);
-  json.Put("answer", response.problem.answer);
-  json.Put("num_tokens", response.num_tokens);
-  json.Put("truncated", response.truncated);
+  json.Put("member", record.head.member);
+  json.Put("correct", record.correct);
+  json.Put("score", record.head.reward);
+  json.Put("extracted", record.extracted);
+  json.Put("answer", record.answer);
+  json.Put("num_tokens", record.length);
+  json.Put("truncated", record.finish == FinishReasonName(FinishReason::kMaxTokens));
   json.Put("response", response.text);
   json.EndObject();
   out += '\n';

@@ -1,6 +1,4 @@
 // pace train
-#include <torch/csrc/api/include/torch/version.h>
-
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -19,9 +17,8 @@
 #include "config/methods.h"
 #include "config/settings.h"
 #include "execution/checkpoint.h"
-#include "execution/gpu_plan.h"
 #include "execution/learner_options.h"
-#include "execution/run_parts.h"
+#include "execution/run.h"
 #include "lab/lab.h"
 #include "record/build_info.h"
 #include "record/run_directory.h"
@@ -32,6 +29,7 @@
 #include "report/summary.h"
 #include "runtime/runtime.h"
 #include "terminal/interrupt.h"
+#include "train/trainer.h"
 
 namespace pace {
 namespace {
@@ -56,15 +54,6 @@ struct Plan {
 
   bool goes_on() const { return resume.has_value() && resume->checkpoint.has_value(); }
   std::string checkpoints() const { return directory + "/checkpoints"; }
-};
-
-// What both drivers bring back.
-struct Outcome {
-  std::vector<MetricsRow> rows;  // since it was resumed
-  std::vector<std::pair<PolicyVersion, std::vector<BenchmarkScore>>> evaluations;
-  int64_t steps_done = 0;  // since the run began
-  bool stopped_early = false;
-  Seconds time{0};  // since the run began
 };
 
 int64_t UnixSeconds() {
@@ -145,7 +134,7 @@ Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments, P
   if (error) return Unavailable(plan.directory, ": cannot be made: ", error.message());
   PACE_RETURN_IF_ERROR(TakeLock(plan));
   Manifest manifest = ManifestOf(settings, MethodTyped(arguments, plan), plan.driver);
-  manifest.torch = TORCH_VERSION;
+  manifest.torch = Trainer::TorchVersion();
   if (plan.driver != "lab") {
     manifest.start = UnixSeconds();
     const std::string cpu = CpuModel();
@@ -157,37 +146,21 @@ Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments, P
   return RunWriter::Create(plan.directory, settings, manifest, level);
 }
 
-Result<Outcome> RunDriver(Plan& plan, const Policy& policy, RunWriter* writer, int64_t num_threads,
-                          TrainView& view, const StopSignals& signals) {
-  const auto stop = [&signals, &view, asked = false]() mutable {
+Result<RunResult> RunPlan(Plan& plan, const Policy& policy, RunSetup setup, TrainView& view,
+                          const StopSignals& signals) {
+  setup.checkpoints = plan.checkpoints();
+  setup.resume = plan.goes_on();
+  setup.loaded = plan.goes_on() ? &*plan.resume->checkpoint : nullptr;
+  setup.observer = &view;
+  setup.stop = [&signals, &view, asked = false]() mutable {
     if (asked || signals.signal() == 0) return asked;
     asked = true;
     view.OnNote(signals.name() +
                 ": saving after the update under way, then ending; another one ends it at once");
     return true;
   };
-  LoadedCheckpoint* const loaded = plan.goes_on() ? &*plan.resume->checkpoint : nullptr;
-  if (plan.driver == "lab") {
-    PACE_ASSIGN_OR_RETURN(LabResult result, RunLab(plan.settings, policy,
-                                                   {.writer = writer,
-                                                    .checkpoints = plan.checkpoints(),
-                                                    .resume = plan.goes_on(),
-                                                    .loaded = loaded,
-                                                    .num_threads = num_threads,
-                                                    .observer = &view,
-                                                    .stop = stop}));
-    return Outcome{std::move(result.rows), std::move(result.evaluations), result.steps_done,
-                   result.stopped_early, result.time};
-  }
-  PACE_ASSIGN_OR_RETURN(TrainingResult result, RunTraining(plan.settings, policy,
-                                                           {.writer = writer,
-                                                            .checkpoints = plan.checkpoints(),
-                                                            .resume = plan.goes_on(),
-                                                            .loaded = loaded,
-                                                            .observer = &view,
-                                                            .stop = stop}));
-  return Outcome{std::move(result.rows), std::move(result.evaluations), result.steps_done,
-                 result.stopped_early, result.time};
+  const auto run = plan.driver == "lab" ? RunLab : RunTraining;
+  return run(plan.settings, policy, setup);
 }
 
 Status WriteRunReport(const std::string& directory) {
@@ -210,7 +183,7 @@ double MeanOf(const std::vector<MetricsRow>& rows, const char* name) {
 }
 
 // One paragraph of plain results, and where they are.
-void PrintSummary(const Plan& plan, const std::string& title, const Outcome& outcome) {
+void PrintSummary(const Plan& plan, const std::string& title, const RunResult& outcome) {
   const auto steps = static_cast<long long>(outcome.steps_done);
   std::printf("\n%s: %lld steps in %.0f %s (%.2f s each)", title.c_str(), steps,
               outcome.time.count(), plan.driver == "lab" ? "virtual seconds" : "s",
@@ -247,12 +220,13 @@ void PrintSummary(const Plan& plan, const std::string& title, const Outcome& out
   if (!model.empty()) std::printf("model: %s\n", model.c_str());
 }
 
-// What can be found wrong before anything is made: it leaves no run directory behind.
-Status CheckBeforehand(const Plan& plan, const Policy& policy) {
+// Finds what is wrong before anything is made, so that a mistake leaves no run directory,
+// and acquires what the run needs of this machine.
+Result<RunResources> CheckBeforehand(const Plan& plan, const Policy& policy) {
   PACE_RETURN_IF_ERROR(CheckRun(plan.settings, policy));
   PACE_RETURN_IF_ERROR(CheckPrefixScores(plan.settings, /*lab=*/plan.driver == "lab"));
   if (plan.driver == "lab") PACE_RETURN_IF_ERROR(CheckLabSettings(plan.settings));
-  return PrepareGpu(plan.settings, policy.config);
+  return RunResources::Acquire(plan.settings, policy);
 }
 
 // Settings that were given and that this driver does not read.
@@ -271,7 +245,7 @@ Result<int> RunTrain(const TrainArguments& arguments) {
       Plan plan, arguments.resume.empty() ? PlanNewRun(arguments) : PlanResumedRun(arguments));
   const Settings& settings = plan.settings;
   PACE_ASSIGN_OR_RETURN(const Policy policy, OpenPolicy(settings.policy));
-  PACE_RETURN_IF_ERROR(CheckBeforehand(plan, policy));
+  PACE_ASSIGN_OR_RETURN(RunResources resources, CheckBeforehand(plan, policy));
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<RunWriter> writer, OpenWriter(arguments, plan));
   if (plan.resume.has_value()) {
     for (const std::string& note : plan.resume->notes) std::fprintf(stderr, "%s\n", note.c_str());
@@ -284,8 +258,11 @@ Result<int> RunTrain(const TrainArguments& arguments) {
   TrainView view(plan.directory, title, settings.run.num_steps,
                  settings.admission.policy != AdmissionKind::kAcceptAll);
   PACE_RETURN_IF_ERROR(WarnOfIgnored(arguments, plan.driver, *writer, view));
-  const Result<Outcome> outcome =
-      RunDriver(plan, policy, writer.get(), arguments.num_threads, view, signals);
+  const Result<RunResult> outcome = RunPlan(plan, policy,
+                                            {.writer = writer.get(),
+                                             .resources = std::move(resources),
+                                             .num_threads = arguments.num_threads},
+                                            view, signals);
   view.Finish(outcome.ok() && !outcome->stopped_early ? LiveEnd::kFinished : LiveEnd::kStopped);
   const Status finished = writer->Finish();
   const Status status = outcome.ok() ? finished : outcome.status();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "execution/run_observer.h"
+#include "execution/run.h"
 #include "terminal/live_view.h"
 
 namespace pace {

@@ -76,7 +76,10 @@ bool Coordinator::On(const ResponseFinished& event, Commands& out) {
   throughput_.AddProduced();
   if (observer_ != nullptr) observer_->OnGroupAssembled(summary);
   PooledGroup group(summary, std::move(members), admission_->NeedsMembers());
-  for (const Eviction& eviction : pool_.Put(std::move(group), *admission_)) Reject(eviction, out);
+  for (const Eviction& eviction : pool_.Put(std::move(group), *admission_)) {
+    if (observer_ != nullptr) observer_->OnGroupEvicted(eviction.group);
+    Reject(eviction, out);
+  }
   return true;
 }
 
@@ -181,7 +184,7 @@ void Coordinator::BeginStep() {
   const StepPlan plan =
       admission_->BeginStep(version_, {.occupancy = pool_.occupancy(), .batch = options_.batch});
   pool_.OnStepBegan();
-  if (observer_ != nullptr) observer_->OnStepBegan(plan, served());
+  if (observer_ != nullptr) observer_->OnStepBegan(plan, served(), pool_);
 }
 
 void Coordinator::Draw(Commands& out) {

@@ -46,9 +46,12 @@ namespace pace {
 class CoordinatorObserver {
  public:
   virtual ~CoordinatorObserver() = default;
-  // `served` is Coordinator::served at that moment.
-  virtual void OnStepBegan(const StepPlan&, std::optional<PolicyVersion> /*served*/) {}
+  // `served` is Coordinator::served at that moment, `pool` what the step may draw from.
+  virtual void OnStepBegan(const StepPlan&, std::optional<PolicyVersion> /*served*/,
+                           const PoolState& /*pool*/) {}
   virtual void OnGroupAssembled(const GroupSummary&) {}
+  // A bound of the pool was passed, and this group left it without being drawn.
+  virtual void OnGroupEvicted(GroupId) {}
   virtual void OnGroupDrawn(const GroupSummary&, const Decision&,
                             std::optional<PolicyVersion> /*served*/) {}
 };

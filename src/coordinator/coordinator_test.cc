@@ -363,6 +363,28 @@ TEST_F(CoordinatorTest, AGreedyMemberHasNoPartInItsGroupsStaleness) {
   coordinator.CheckInvariants();
 }
 
+TEST_F(CoordinatorTest, AnObserverHearsOfGroupsThatLeaveThePoolUndrawn) {
+  struct Watch final : CoordinatorObserver {
+    std::vector<int64_t> evicted, bytes;
+    void OnStepBegan(const StepPlan&, std::optional<PolicyVersion>,
+                     const PoolState& pool) override {
+      bytes.push_back(pool.num_bytes());
+    }
+    void OnGroupEvicted(GroupId group) override { evicted.push_back(group.value()); }
+  } watch;
+  Coordinator coordinator({.batch = 1, .group_size = 1, .num_steps = 10, .pool = {.max_groups = 2}},
+                          std::make_unique<FixedAdmission>(Verdict::kAdmit),
+                          std::make_unique<ThresholdSupply>(6), &watch);
+  coordinator.Handle(WorkerJoined{WorkerId(0), 6});
+  for (int64_t group = 0; group < 4; ++group) {
+    coordinator.Handle(ResponseFinished{GroupId(group), 0, {{PolicyVersion(0), 3}}, {}, 8});
+  }
+  // The first is in training; the pool holds two of the other three.
+  EXPECT_EQ(watch.evicted.size(), 1U);
+  EXPECT_EQ(watch.bytes, (std::vector<int64_t>{8}));
+  EXPECT_EQ(coordinator.pool().num_tokens(), 6);
+}
+
 TEST_F(CoordinatorTest, CompletionVersionsFollowTheOrderOfEvents) {
   options_.group_size = 2;
   struct Watch final : CoordinatorObserver {

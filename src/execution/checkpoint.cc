@@ -12,7 +12,7 @@
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 #include "core/printable.h"
-#include "execution/learner.h"
+#include "execution/trainer_state.h"
 #include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
@@ -31,6 +31,7 @@ constexpr std::string_view kPartial = ".partial-";
 constexpr std::string_view kList = "files.json";
 constexpr char kGroups[] = "groups.bin";
 constexpr char kInFlight[] = "in_flight.bin";
+constexpr char kKept[] = "kept.bin";
 constexpr char kSettings[] = "settings.yaml";
 constexpr char kCoordinator[] = "coordinator.json";
 constexpr size_t kMaxFileBytes = size_t{1} << 40;
@@ -204,8 +205,8 @@ Result<FileSums> CheckFiles(const fs::path& folder) {
 }
 
 Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy& policy,
-                  const LearnerState& learner, const WeightSet* served) {
-  PACE_RETURN_IF_ERROR(SaveLearnerState(folder.string(), policy, learner));
+                  const SavedTrainer& trainer, const WeightSet* served) {
+  PACE_RETURN_IF_ERROR(SaveTrainerState(folder.string(), policy, trainer));
   if (served != nullptr) {
     PACE_ASSIGN_OR_RETURN(const WeightSet on_host, ToHost(policy.config, *served));
     PACE_RETURN_IF_ERROR(
@@ -218,6 +219,10 @@ Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy
   PACE_ASSIGN_OR_RETURN(const FileSum in_flight,
                         WriteInFlight((folder / kInFlight).string(), run.in_flight));
   sums.emplace(kInFlight, in_flight);
+  if (!run.kept.empty()) {
+    PACE_ASSIGN_OR_RETURN(const FileSum kept, WriteInFlight((folder / kKept).string(), run.kept));
+    sums.emplace(kKept, kept);
+  }
   PACE_RETURN_IF_ERROR(WriteText(folder / "run.json", RunToJson(run)));
   if (!run.settings.empty()) {
     PACE_RETURN_IF_ERROR(WriteText(folder / kSettings, run.settings));
@@ -298,6 +303,10 @@ Result<RunCheckpoint> ReadParts(const fs::path& folder) {
       ReadResponses(folder, listed, kGroups, run.groups, ReadGroups, GroupFromJson));
   PACE_RETURN_IF_ERROR(
       ReadResponses(folder, listed, kInFlight, run.in_flight, ReadInFlight, InFlightFromJson));
+  if (listed.contains(kKept)) {
+    PACE_RETURN_IF_ERROR(
+        ReadResponses(folder, listed, kKept, run.kept, ReadInFlight, InFlightFromJson));
+  }
   if (listed.contains(kSettings)) {
     PACE_ASSIGN_OR_RETURN(run.settings, Read(folder / kSettings));
   }
@@ -325,7 +334,7 @@ Status PutInPlace(const fs::path& aside, const fs::path& target) {
 }  // namespace
 
 Result<std::string> SaveCheckpoint(const std::string& checkpoints, const RunCheckpoint& run,
-                                   const Policy& policy, const LearnerState& learner,
+                                   const Policy& policy, const SavedTrainer& trainer,
                                    const WeightSet* served, int64_t keep) {
   const fs::path root(checkpoints);
   const fs::path target = root / FolderName(run.step);
@@ -336,7 +345,7 @@ Result<std::string> SaveCheckpoint(const std::string& checkpoints, const RunChec
   error.clear();
   fs::create_directory(aside, error);
   if (error) return Unavailable(aside.string(), ": cannot be created: ", error.message());
-  Status status = WriteParts(aside, run, policy, learner, served);
+  Status status = WriteParts(aside, run, policy, trainer, served);
   if (status.ok()) status = FlushFolder(aside);
   if (status.ok()) status = PutInPlace(aside, target);
   if (!status.ok()) {

@@ -7,6 +7,7 @@
 //     coordinator.json        the coordinator's snapshot
 //     groups.bin              finished responses of groups not yet trained on
 //     in_flight.bin           responses so far, of groups that run (response_file.h)
+//     kept.bin                prefixes of abandoned groups, where there are any
 //     run.json                clock, totals, lengths of the records
 //     settings.yaml           the run's settings
 //     files.json              every file with its length and checksum, and its own
@@ -31,10 +32,10 @@
 #include "core/clock.h"
 #include "core/status.h"
 #include "core/version.h"
-#include "execution/journal.h"
 #include "execution/policy.h"
 #include "execution/prompt_source.h"
 #include "execution/response_file.h"
+#include "execution/run_journal.h"
 #include "execution/trajectory.h"
 #include "model/weight_set.h"
 #include "record/step_clock.h"
@@ -42,7 +43,7 @@
 
 namespace pace {
 
-struct LearnerState;
+struct SavedTrainer;
 
 // A tool's call that a virtual clock has not seen return; the program is run again.
 struct CallInFlight {
@@ -64,6 +65,9 @@ struct RunCheckpoint {
   std::vector<GroupTrajectories> groups = {};
   std::vector<GroupInFlight> in_flight = {};
   std::vector<CallInFlight> calls = {};
+  // Prefixes of abandoned groups, for the next group of the same prompt: `group` is the
+  // prompt's index.
+  std::vector<GroupInFlight> kept = {};
   std::map<std::string, int64_t> record_sizes = {};  // of the run's files
   // The run's settings as YAML, and who wrote the checkpoint; empty in those of earlier
   // versions.
@@ -72,10 +76,10 @@ struct RunCheckpoint {
   std::string commit = {};
 };
 
-// `served`: null where engines serve the learner's own weights. Returns the
+// `served`: null where engines serve the trainer's own weights. Returns the
 // folder. Keeps the newest `keep` checkpoints (0 = all).
 Result<std::string> SaveCheckpoint(const std::string& checkpoints, const RunCheckpoint& run,
-                                   const Policy& policy, const LearnerState& learner,
+                                   const Policy& policy, const SavedTrainer& trainer,
                                    const WeightSet* served, int64_t keep);
 
 struct LoadedCheckpoint {

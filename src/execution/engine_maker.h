@@ -15,15 +15,14 @@
 namespace pace {
 
 struct EngineUse {
-  // Of a modelled engine: tokens that its cache holds at most.
+  // The lab: the most tokens that the modelled cache holds.
   std::optional<int64_t> max_context = std::nullopt;
-  // Beside a trainer, at the end; a modelled engine pays for scores as the published
+  // The runtime scores when a response ends. The lab charges for scores as the published
   // system does, at every sync.
   ScoreMoment score_moment = ScoreMoment::kReprefill;
 };
 
-// Its cache holds engine.kv_mib. An error where that is too little for one prompt with
-// its response.
+// Its cache holds engine.kv_mib. Too little for one prompt with its response is an error.
 Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const Policy& policy,
                                                const EngineUse& use = {});
 
@@ -31,7 +30,7 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
 // MakeEngine asks it.
 Status CheckContext(const Settings& settings, const Policy& policy);
 
-// Whether such an engine keeps states for scores at the end.
+// Whether such an engine caches hidden states, to score prefixes when responses end.
 bool KeepsStates(const Settings& settings);
 
 }  // namespace pace

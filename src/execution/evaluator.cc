@@ -95,12 +95,10 @@ struct Evaluator::State {
 
   // Whether record.responses asks for the text of this response.
   bool Keeps(MemberId id, size_t problem, size_t num_problems) const;
-  ResponseRecord Describe(const Benchmark& benchmark, size_t problem,
-                          const FinishedResponse& done) const;
+  ResponseRecord Describe(const Benchmark& benchmark, size_t problem, const FinishedResponse& done,
+                          const Verification& seen) const;
   Result<BenchmarkScore> RunOne(const Benchmark& benchmark, uint64_t seed,
                                 const std::function<void()>& step, const ResponseSink& sink);
-  void Show(const Benchmark& benchmark, size_t index, const FinishedResponse& done,
-            const Verification& seen, const ResponseSink& sink) const;
   // Responses at rest call the tool, all at once, and read on, or end.
   Status TakeTurns(std::vector<MemberId> resting, ToolRecord& record,
                    std::vector<FinishedResponse>& finished);
@@ -128,7 +126,7 @@ Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& poli
   }
   PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy));
   PACE_ASSIGN_OR_RETURN(std::optional<TurnRules> turns, MakeTurnRules(settings, policy, renderer));
-  PACE_CHECK(turns.has_value() == (state->executor != nullptr), "tools without a executor");
+  PACE_CHECK(turns.has_value() == (state->executor != nullptr), "tools without an executor");
   state->turns = std::move(turns);
   state->renderer.emplace(std::move(renderer));
   Settings plain = settings;
@@ -169,11 +167,18 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
   const auto tally = [&](const std::vector<FinishedResponse>& finished) {
     for (const FinishedResponse& done : finished) {
       const auto index = static_cast<size_t>(done.id.group.value() - first);
-      if (Keeps(done.id, index, tallies.size())) kept.push_back(Describe(benchmark, index, done));
-      const Verification seen =
-          VerifyResponse(benchmark.problems[index], done.response, policy.tokenizer);
+      const Problem& problem = benchmark.problems[index];
+      const Verification seen = VerifyResponse(problem, done.response, policy.tokenizer);
       tallies[index].Add(seen);
-      if (sink) Show(benchmark, index, done, seen, sink);
+      const bool keeps = Keeps(done.id, index, tallies.size());
+      if (keeps || sink) {
+        ResponseRecord record = Describe(benchmark, index, done, seen);
+        if (sink) sink({problem, record, TextOf(done.response, policy.tokenizer)});
+        if (settings.record.responses == RecordResponses::kSample) {
+          CutTexts(record, kMostSampleBytes);
+        }
+        if (keeps) kept.push_back(std::move(record));
+      }
       num_tokens += static_cast<double>(done.response.num_policy_tokens());
       num_truncated += done.reason == FinishReason::kMaxTokens ? 1 : 0;
       num_turns += static_cast<double>(CountTurns(done.response).assistant);
@@ -212,20 +217,6 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
   return score;
 }
 
-void Evaluator::State::Show(const Benchmark& benchmark, size_t index, const FinishedResponse& done,
-                            const Verification& seen, const ResponseSink& sink) const {
-  std::vector<TokenId> ids;
-  for (const TokenRecord& token : done.response.tokens) ids.push_back(token.id);
-  const std::string text = policy.tokenizer.Decode(ids, /*skip_special=*/false);
-  sink({.benchmark = benchmark.name,
-        .problem = benchmark.problems[index],
-        .member = done.id.member,
-        .text = text,
-        .seen = seen,
-        .num_tokens = done.response.num_policy_tokens(),
-        .truncated = done.reason == FinishReason::kMaxTokens});
-}
-
 bool Evaluator::State::Keeps(MemberId id, size_t problem, size_t num_problems) const {
   if (settings.record.responses != RecordResponses::kSample) {
     return settings.record.responses == RecordResponses::kAll;
@@ -235,17 +226,17 @@ bool Evaluator::State::Keeps(MemberId id, size_t problem, size_t num_problems) c
 }
 
 ResponseRecord Evaluator::State::Describe(const Benchmark& benchmark, size_t problem,
-                                          const FinishedResponse& done) const {
+                                          const FinishedResponse& done,
+                                          const Verification& seen) const {
   const Problem& asked = benchmark.problems[problem];
   const Result<std::vector<TokenId>> prompt = renderer->Render(asked);
   ResponseRecord record = TranscriptOf(asked, prompt.ok() ? *prompt : std::vector<TokenId>(),
-                                       done.response, policy.tokenizer);
+                                       done.response, seen, policy.tokenizer);
   record.benchmark = benchmark.name;
   record.head.group = static_cast<int64_t>(problem);
   record.head.member = done.id.member;
   record.problem = static_cast<int64_t>(problem);
   record.finish = FinishReasonName(done.reason);
-  if (settings.record.responses == RecordResponses::kSample) CutTexts(record, kMostSampleBytes);
   return record;
 }
 

@@ -3,7 +3,7 @@
 //   Result<Evaluator> evaluator = Evaluator::Create(settings, policy, executor);
 //   Result<std::vector<BenchmarkScore>> scores = evaluator->Run(weights);
 //
-// It generates with an engine of its own, so training responses wait for nobody.
+// It generates with an engine of its own, so training responses do not wait for it.
 // The random numbers of a response depend on the benchmark's problem and not on
 // the run's seed or the version: evaluations of one policy agree, and those of
 // two policies are paired.
@@ -27,7 +27,6 @@
 #include "model/weight_set.h"
 #include "record/response_record.h"
 #include "record/step_metrics.h"
-#include "reward/verification.h"
 #include "task/problem.h"
 
 namespace pace {
@@ -58,13 +57,9 @@ struct BenchmarkScore {
 
 // One response of an evaluation; borrowed for the time of a call.
 struct EvaluatedResponse {
-  const std::string& benchmark;
   const Problem& problem;
-  int64_t member = 0;       // 0 .. k - 1
+  const ResponseRecord& record;
   const std::string& text;  // all of it, a tool's replies included
-  const Verification& seen;
-  int64_t num_tokens = 0;  // of the policy
-  bool truncated = false;
 };
 
 class Evaluator {

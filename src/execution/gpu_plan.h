@@ -5,9 +5,8 @@
 //   PACE_RETURN_IF_ERROR(plan.Check(device.memory_bytes));
 //   PACE_RETURN_IF_ERROR(LimitTrainingMemory(plan.TrainingLimit(device.memory_bytes)));
 //
-// Engines allocate their weights and caches once, when they are made. Training
-// grows with its batch; it is held to what the engines leave, or to
-// train.memory_gib.
+// Engines allocate weights and caches once, when they are created. Training memory grows
+// with the batch; its limit is what the engines leave, or train.memory_gib.
 // Thread-safety: plain data.
 #ifndef PACE_EXECUTION_GPU_PLAN_H_
 #define PACE_EXECUTION_GPU_PLAN_H_

@@ -1,13 +1,17 @@
 #include "execution/learner_options.h"
 
 namespace pace {
+
 Result<TrainerOptions> TrainerOptionsOf(const Settings& settings) {
   TrainerOptions options{settings.train};
   options.horizon = static_cast<double>(settings.generation.max_tokens);
   options.temperature = settings.generation.temperature;
   options.num_minibatches = settings.batch.num_updates;
-  // A GPU computes one micro-batch after the other.
-  if (settings.policy.device == PolicyDevice::kCuda) options.num_threads = 1;
+  options.compute_in_bf16 = settings.policy.compute == ComputeType::kBfloat16;
+  if (settings.policy.device == PolicyDevice::kCuda) {
+    options.device = DeviceKind::kCuda;
+    options.num_threads = 1;  // a GPU computes one micro-batch after the other
+  }
   PACE_RETURN_IF_ERROR(options.Validate());
   return options;
 }
@@ -22,14 +26,6 @@ Status CheckPrefixScores(const Settings& settings, bool lab) {
   if (key == nullptr) return Status::Ok();
   return InvalidArgument(key, ": yields no prefix scores, so admission would weigh all generation ",
                          "staleness by 1 (recompute at a sync, or choose --method raw)");
-}
-
-TrainingNetwork::Options NetworkOptionsOf(const Settings& settings) {
-  TrainingNetwork::Options options;
-  if (settings.policy.device == PolicyDevice::kCuda) options.device = at::kCUDA;
-  options.compute_in_bf16 = settings.policy.compute == ComputeType::kBfloat16;
-  options.recompute_layers = settings.train.recompute_layers;
-  return options;
 }
 
 RolloutOptions RolloutOptionsOf(const Settings& settings) {

@@ -6,9 +6,8 @@
 #include "config/settings.h"
 #include "core/status.h"
 #include "model/sampling.h"
-#include "model/torch/training_network.h"
 #include "rollout/engine_core.h"
-#include "train/trainer.h"
+#include "train/trainer_options.h"
 
 namespace pace {
 
@@ -17,7 +16,6 @@ Result<TrainerOptions> TrainerOptionsOf(const Settings& settings);
 // A policy that filters by prefix scores needs engines that compute them: an error where
 // a sync keeps or drains what runs. `lab`: the driver that also asks cluster.kv_at_sync.
 Status CheckPrefixScores(const Settings& settings, bool lab);
-TrainingNetwork::Options NetworkOptionsOf(const Settings& settings);
 RolloutOptions RolloutOptionsOf(const Settings& settings);
 SamplingOptions TrainingSampling(const Settings& settings);
 Dtype DecoderDtype(const Settings& settings);

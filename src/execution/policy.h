@@ -26,16 +26,16 @@ struct Policy {
   WeightSet weights;
   Tokenizer tokenizer;
   std::optional<ChatTemplate> chat_template;
-  // Files of the tokenizer and configs of the model as they are, by name: they go
-  // into every checkpoint, config.json with the dtype of the checkpoint's weights.
+  // Files of the tokenizer and configs of the model, unchanged, by name. Every checkpoint
+  // contains them, config.json with the dtype of the checkpoint's weights.
   std::map<std::string, std::string> texts;
 };
 
 // A folder in the Hugging Face layout, or `tiny` or `tiny-retool`, which are built in.
 Result<Policy> LoadPolicy(const PolicyOptions& options);
 
-// A network of this shape with random weights over the characters of generated
-// tasks: where `pace sft` begins.
+// A network of this shape with random weights, over the characters of generated tasks:
+// the start of `pace sft --fresh`.
 enum class CharacterSet { kArithmetic, kTools };
 Result<Policy> NewCharacterPolicy(const ModelOptions& shape, uint64_t seed,
                                   CharacterSet characters = CharacterSet::kArithmetic);

@@ -26,9 +26,11 @@ ResponseRecord ResponseRecorder::Describe(const ResponseHead& head, const GroupS
                                           const Decision& decision,
                                           const GroupTrajectories& payload) const {
   const Trajectory& trajectory = *payload.members[static_cast<size_t>(head.member)];
+  const Problem problem = prompt_source_.ProblemAt(payload.prompt);
+  const Tokenizer& tokenizer = prompt_source_.tokenizer();
   ResponseRecord record =
-      TranscriptOf(prompt_source_.ProblemAt(payload.prompt), payload.prompt_tokens,
-                   trajectory.response, prompt_source_.tokenizer());
+      TranscriptOf(problem, payload.prompt_tokens, trajectory.response,
+                   VerifyResponse(problem, trajectory.response, tokenizer), tokenizer);
   record.head = head;
   record.problem = payload.prompt.value();
   record.admitted = decision.verdict == Verdict::kAdmit;

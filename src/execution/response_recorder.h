@@ -1,8 +1,8 @@
-// ResponseRecorder chooses which responses of a run become text on record, and
-// writes them: record.responses.
+// ResponseRecorder chooses the responses that are recorded as text (record.responses) and
+// writes them.
 //
-// A sample of a step is chosen while its groups are drawn, because a rejected
-// group is gone afterwards, and written when the step ends.
+// The sample of a step is chosen while its groups are drawn, because rejected groups are
+// dropped at once, and written when the step ends.
 //
 // Thread-safety: none.
 #ifndef PACE_EXECUTION_RESPONSE_RECORDER_H_

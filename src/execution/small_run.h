@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "config/methods.h"
 #include "config/settings.h"
+#include "control/supply_policy.h"
 #include "execution/policy.h"
 
 namespace pace {
@@ -40,6 +42,27 @@ inline Policy SmallPolicy(const Settings& settings) {
   EXPECT_TRUE(policy.ok()) << policy.status().message();
   return std::move(policy).value();
 }
+
+// The supply of `settings`, but stops its first groups once the trainer has advanced, unless
+// a member has finished: every group that is dispatched before `until`.
+class StoppingSupply final : public SupplyPolicy {
+ public:
+  StoppingSupply(const Settings& settings, Abandon how, GroupId until)
+      : supply_(MakeSupplyPolicy(settings.supply, settings.batch.num_groups)),
+        how_(how),
+        until_(until) {}
+
+  int64_t NumToStart(const SupplyView& view) const override { return supply_->NumToStart(view); }
+  bool MayAbandon() const override { return true; }
+  Abandon ShouldAbandon(const RunningGroup& group, const SupplyView&) const override {
+    return group.id < until_ && group.num_finished == 0 ? how_ : Abandon::kNo;
+  }
+
+ private:
+  const std::unique_ptr<SupplyPolicy> supply_;
+  const Abandon how_;
+  const GroupId until_;
+};
 
 inline bool SameWeights(const WeightSet& left, const WeightSet& right) {
   if (left.views().size() != right.views().size()) return false;

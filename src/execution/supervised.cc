@@ -1,7 +1,5 @@
 #include "execution/supervised.h"
 
-#include <ATen/Parallel.h>
-
 #include <string>
 #include <utility>
 
@@ -104,15 +102,11 @@ Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy&
 Result<std::unique_ptr<Trainer>> RunSupervised(
     const Settings& settings, const Policy& policy, const ExampleSource& examples,
     const std::function<bool(const SupervisedStep&)>& progress) {
-  at::set_num_threads(1);  // the trainer has threads of its own
   PACE_ASSIGN_OR_RETURN(TrainerOptions options, TrainerOptionsOf(settings));
   options.decay_updates = settings.sft.cosine_decay ? settings.sft.num_steps : 0;
   options.kl = {};  // examples are there to be followed
-  PACE_ASSIGN_OR_RETURN(
-      TrainingNetwork network,
-      TrainingNetwork::Create(policy.config, policy.weights, NetworkOptionsOf(settings)));
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                        Trainer::Create(std::move(network), options));
+                        Trainer::Create(policy.config, policy.weights, options));
   int64_t next = 0;
   for (int64_t step = 0; step < settings.sft.num_steps; ++step) {
     std::vector<TrainSequence> batch;

@@ -1,12 +1,11 @@
-// ToolExecutor answers the calls of responses: it reads a call, has its program run, and
-// says what the response will read.
+// ToolExecutor answers the calls of responses: it parses a call, runs its program and
+// returns the text that the response reads.
 //
 //   Result<std::shared_ptr<ToolExecutor>> executor = ToolExecutor::Open(settings.tools);
 //   Result<ToolReply> reply = (*executor)->Answer(call);
 //
-// What a call says is always answered, with an error's text if need be. The texts are
-// those of verl: what the program printed, "no stdout here" where it did not end by
-// itself.
+// Every call is answered, a malformed one with the text of an error. The texts are those of
+// verl: what the program printed, "no stdout here" where it was ended.
 //
 // Thread-safety: all but Open may be called from any thread.
 #ifndef PACE_EXECUTION_TOOL_EXECUTOR_H_
@@ -22,7 +21,7 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
-#include "execution/tool_record.h"
+#include "execution/trajectory.h"
 #include "sandbox/program.h"
 #include "text/hermes.h"
 
@@ -35,15 +34,14 @@ struct ToolReply {
   Seconds time{0};         // that it ran
 };
 
-// A call that took so long, as the record of its response counts it.
+// A call that took this time, as its response counts it.
 inline ToolRecord RecordOf(const ToolReply& reply, Seconds took) {
   return {.num_calls = 1, .num_failures = reply.failed ? 1 : 0, .time = took};
 }
 
 class ToolExecutor {
  public:
-  // Null where tools.use is none. Ready to run programs, or an error that says what
-  // is missing.
+  // Null where tools.use is none. An error says what is missing to run programs.
   static Result<std::shared_ptr<ToolExecutor>> Open(const ToolsOptions& options);
 
   ToolExecutor(std::unique_ptr<ProgramRunner> runner, bool reuse)
@@ -52,8 +50,8 @@ class ToolExecutor {
   // An error: the program could not be run.
   Result<ToolReply> Answer(const ToolCall& call, const Cancellation& cancellation = {});
 
-  // For runs, which one lost call must not end: such a call gets a failed reply. An
-  // error comes with the last of kMaxLostCalls that were lost in a row.
+  // For runs, which a lost call must not end: it gets a failed reply. kMaxLostCalls lost
+  // in a row are an error.
   Result<ToolReply> AnswerOrFail(const ToolCall& call, const Cancellation& cancellation = {});
   static constexpr int64_t kMaxLostCalls = 64;
   // The same for a call that was lost before it got here.

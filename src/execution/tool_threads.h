@@ -3,10 +3,10 @@
 //   ToolThreads threads(executor, settings.tools.max_programs);
 //   threads.Ask(call, [](Result<ToolReply> reply) { ... });   // on one of the threads
 //
-// Threads are made as calls come, up to the bound or to what the machine has; further
-// calls wait. Where not one can be made, the caller's own thread gives a call its failed
-// reply. Destroying it cancels the calls under way, which then are answered so, and
-// drops the others.
+// Threads are started on demand, up to the bound or to what the machine allows; further
+// calls wait. If no thread can be started, the call gets a failed reply on the caller's
+// thread. The destructor cancels the calls in flight, which get failed replies, and drops
+// the others.
 // Thread-safety: Ask from one thread; the destructor from that one.
 #ifndef PACE_EXECUTION_TOOL_THREADS_H_
 #define PACE_EXECUTION_TOOL_THREADS_H_

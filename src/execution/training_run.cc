@@ -6,61 +6,121 @@
 
 #include "control/admission_policy.h"
 #include "control/supply_policy.h"
+#include "execution/learner_options.h"
+#include "record/build_info.h"
 
 namespace pace {
 namespace {
 
-CoordinatorOptions OptionsOf(const Settings& settings, bool saves) {
+CoordinatorOptions OptionsOf(const Settings& settings, const RunSetup& setup) {
   CoordinatorOptions options = CoordinatorOptions::Of(settings);
-  options.save_at_end = saves;
+  // The last step is saved, whatever run.checkpoint_every says.
+  options.save_at_end = !setup.checkpoints.empty();
   return options;
+}
+
+// A response that continues under another version than that of its last token was
+// interrupted, as by a sync.
+void Interrupt(const Settings& settings, PartialResponse& response) {
+  ++response.num_interrupts;
+  const RolloutOptions options = RolloutOptionsOf(settings);
+  response.awaits_score = options.score_prefixes && options.sync_mode == SyncMode::kReprefill &&
+                          response.num_policy_tokens() >= options.min_scored;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& settings,
                                                          const Policy& policy, const Clock& clock,
-                                                         RunWriter* writer, bool saves) {
+                                                         const RunSetup& setup) {
+  PACE_RETURN_IF_ERROR(CheckPrefixScores(settings, /*lab=*/false));
+  RunResources resources;
+  if (setup.resources.has_value()) {
+    resources = *setup.resources;
+  } else {
+    PACE_ASSIGN_OR_RETURN(resources, RunResources::Acquire(settings, policy));
+  }
   PACE_ASSIGN_OR_RETURN(PromptSource prompt_source, PromptSource::Create(settings, policy));
+  PACE_ASSIGN_OR_RETURN(const TrainerOptions options, TrainerOptionsOf(settings));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+                        Trainer::Create(policy.config, policy.weights, options));
+  PACE_ASSIGN_OR_RETURN(Evaluator evaluator,
+                        Evaluator::Create(settings, policy, resources.executor));
+  std::optional<uint32_t> initial_checksum;
+  if (options.kl.active()) initial_checksum = ChecksumOf(policy.weights);
   return std::unique_ptr<TrainingRun>(
-      new TrainingRun(settings, std::move(prompt_source), clock, writer, saves));
+      new TrainingRun(settings, policy, clock, setup,
+                      Parts{.prompt_source = std::move(prompt_source),
+                            .trainer = std::move(trainer),
+                            .evaluator = std::move(evaluator),
+                            .executor = std::move(resources.executor),
+                            .initial_checksum = initial_checksum}));
 }
 
-TrainingRun::TrainingRun(const Settings& settings, PromptSource prompt_source, const Clock& clock,
-                         RunWriter* writer, bool saves)
+TrainingRun::TrainingRun(const Settings& settings, const Policy& policy, const Clock& clock,
+                         const RunSetup& setup, Parts parts)
     : settings_(settings),
-      prompt_source_(std::move(prompt_source)),
-      journal_(settings, prompt_source_, clock, store_, writer),
-      coordinator_(OptionsOf(settings, saves),
+      policy_(policy),
+      setup_(setup),
+      parts_(std::move(parts)),
+      journal_(settings, parts_.prompt_source, clock, store_, setup.writer, setup.observer),
+      coordinator_(OptionsOf(settings, setup),
                    MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
                                        static_cast<uint64_t>(settings.run.seed)),
-                   MakeSupplyPolicy(settings.supply, settings.batch.num_groups), &journal_) {}
+                   setup.make_supply ? setup.make_supply()
+                                     : MakeSupplyPolicy(settings.supply, settings.batch.num_groups),
+                   &journal_) {
+  if (parts_.executor == nullptr || setup.observer == nullptr) return;
+  const std::string text = parts_.executor->Description();
+  if (!text.empty()) setup.observer->OnNote("sandbox: " + text);
+}
 
 std::vector<Command> TrainingRun::Handle(const Event& event) {
   journal_.OnEvent(event);
   return coordinator_.Handle(event);
 }
 
-Result<GroupRequest> TrainingRun::Start(const StartGroup& command) {
+Result<GroupRequest> TrainingRun::Start(const StartGroup& command, PolicyVersion version) {
   PACE_ASSIGN_OR_RETURN(GroupRequest request,
-                        prompt_source_.RequestFor(command.group, command.prompt, command.attempt));
+                        prompt_source().RequestFor(command.group, command.prompt, command.attempt));
   GroupTrajectories group;
   group.group = command.group;
   group.prompt = command.prompt;
   group.worker = command.worker;
   group.prompt_tokens = request.prompt_tokens;
   group.members.resize(static_cast<size_t>(settings_.NumMembers()));
-  if (prompt_source_.turns() != nullptr) group.tools.resize(group.members.size());
+  if (prompt_source().turns() != nullptr) group.tools.resize(group.members.size());
   group.greedy_last = settings_.train.WantsGreedyResponse();
+  TakeKept(command.prompt, version, request, group);
   store_.Begin(std::move(group));
   return request;
+}
+
+void TrainingRun::TakeKept(PromptIndex prompt, PolicyVersion version, GroupRequest& request,
+                           GroupTrajectories& group) {
+  auto found = kept_.extract(prompt);
+  if (found.empty()) return;
+  request.resumed.resize(static_cast<size_t>(request.num_members()));
+  for (auto& [member, kept] : found.mapped()) {
+    PartialResponse& response = kept.response;
+    const PolicyVersion last = response.tokens.empty() ? version : response.tokens.back().version;
+    // Versions of a response never fall: a worker that is behind starts it again.
+    if (last > version) {
+      CountCancelled({response});
+      continue;
+    }
+    if (last < version) Interrupt(settings_, response);
+    const auto index = static_cast<size_t>(member);
+    request.resumed[index] = std::move(response);
+    if (!group.tools.empty()) group.tools[index] = kept.tools;
+  }
 }
 
 std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   const MemberId id = response.id;
   const GroupTrajectories* const group = store_.Find(id.group);
   if (group == nullptr) return std::nullopt;
-  const Judgement judged = prompt_source_.Judge(group->prompt, response.response);
+  const Judgement judged = prompt_source().Judge(group->prompt, response.response);
   Trajectory trajectory{.response = std::move(response.response),
                         .reason = response.reason,
                         .correct = judged.correct,
@@ -81,14 +141,14 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   journal_.OnResponse(*group, id.member);
   if (settings_.train.dynamic_sampling && group->complete() && group->uniform()) {
     journal_.OnGroupDropped(*group, coordinator_.version());
-    Abandon(id.group, 0);
+    Abandon({id.group, /*keep_prefix=*/false}, {});
     return GroupFailed{.group = id.group, .retry = false};
   }
   return event;
 }
 
 std::optional<ToolCall> TrainingRun::CallOf(const PartialResponse& response) const {
-  return prompt_source_.turns()->CallOf(response);
+  return prompt_source().turns()->CallOf(response);
 }
 
 Result<std::optional<std::vector<TokenId>>> TrainingRun::Reply(MemberId id,
@@ -96,7 +156,7 @@ Result<std::optional<std::vector<TokenId>>> TrainingRun::Reply(MemberId id,
                                                                const ToolReply& reply,
                                                                Seconds took) {
   store_.AddCall(id, RecordOf(reply, took));
-  return prompt_source_.turns()->ReplyOf(response, reply.text);
+  return prompt_source().turns()->ReplyOf(response, reply.text);
 }
 
 std::vector<TrainSequence> TrainingRun::BatchOf(const TrainBatch& command) const {
@@ -111,34 +171,42 @@ PromptIndex TrainingRun::NewestPrompt(const std::vector<GroupId>& groups) const 
   return PromptIndex(newest);
 }
 
-void TrainingRun::EndStep(const TrainBatch& command, const StepTimes& times,
-                          const MetricList& training) {
+MetricsRow TrainingRun::EndStep(const TrainBatch& command, const StepTimes& times,
+                                const MetricList& training) {
   journal_.totals().num_trained_groups += static_cast<int64_t>(command.groups.size());
   MetricList metrics = training;
-  if (const auto epoch = prompt_source_.EpochOf(NewestPrompt(command.groups))) {
+  if (const auto epoch = prompt_source().EpochOf(NewestPrompt(command.groups))) {
     metrics.push_back({"data/epoch", *epoch});
   }
-  journal_.EndStep(times, coordinator_.throughput(), metrics);
+  MetricsRow row = journal_.EndStep(times, coordinator_, metrics);
   for (const GroupId group : command.groups) {
     journal_.totals().num_tokens_never_trained += store_.At(group).num_greedy_tokens();
     store_.Remove(group);
   }
+  return row;
 }
 
 void TrainingRun::Drop(const DropGroup& command) {
-  const GroupTrajectories& group = store_.At(command.group);
-  journal_.totals().num_tokens_never_trained += group.num_tokens();
-  const bool evicted =
-      command.reason == Reason::kPoolGroups || command.reason == Reason::kPoolBytes;
-  if (evicted) journal_.OnGroupEvicted(group);
+  journal_.totals().num_tokens_never_trained += store_.At(command.group).num_tokens();
   store_.Remove(command.group);
 }
 
-Status TrainingRun::CheckAbandon(const AbandonGroup& command) {
-  if (!command.keep_prefix) return Status::Ok();
-  return Unavailable("group ", command.group.value(),
-                     ": the supply policy keeps prefixes of abandoned groups, which pace sim alone "
-                     "resumes");
+void TrainingRun::Abandon(const AbandonGroup& command, GroupInFlight unfinished) {
+  const GroupTrajectories* const group = store_.Find(command.group);
+  if (group == nullptr) return;
+  journal_.totals().num_tokens_never_trained += group->num_tokens();
+  if (command.keep_prefix) {
+    auto& kept = kept_[group->prompt];
+    for (size_t i = 0; i < unfinished.members.size(); ++i) {
+      const int64_t member = unfinished.members[i];
+      const auto index = static_cast<size_t>(member);
+      kept[member] = {.response = std::move(unfinished.responses[i]),
+                      .tools = group->tools.empty() ? ToolRecord{} : group->tools[index]};
+    }
+  } else {
+    CountCancelled(unfinished.responses);
+  }
+  store_.Remove(command.group);
 }
 
 void TrainingRun::CountCancelled(const std::vector<PartialResponse>& unfinished) {
@@ -148,12 +216,79 @@ void TrainingRun::CountCancelled(const std::vector<PartialResponse>& unfinished)
   }
 }
 
-void TrainingRun::Abandon(GroupId group, int64_t unfinished) {
-  const GroupTrajectories* const found = store_.Find(group);
-  if (found == nullptr) return;
-  journal_.totals().num_tokens_generated += unfinished;
-  journal_.totals().num_tokens_never_trained += found->num_tokens() + unfinished;
-  store_.Remove(group);
+Result<RunCheckpoint> TrainingRun::Describe(PolicyVersion step, PolicyVersion served) const {
+  RunCheckpoint checkpoint;
+  checkpoint.step = step;
+  checkpoint.served = served;
+  checkpoint.totals = journal_.totals();
+  checkpoint.step_totals = journal_.step_totals();
+  checkpoint.coordinator = coordinator_.Save();
+  checkpoint.settings = ToYaml(settings_);
+  checkpoint.version = PaceVersion();
+  checkpoint.commit = PaceCommit();
+  for (const auto& [id, group] : store_.groups()) checkpoint.groups.push_back(group);
+  for (const auto& [prompt, responses] : kept_) {
+    GroupInFlight& kept = checkpoint.kept.emplace_back();
+    kept.group = GroupId(prompt.value());
+    for (const auto& [member, response] : responses) {
+      kept.members.push_back(member);
+      kept.responses.push_back(response.response);
+    }
+  }
+  if (setup_.writer == nullptr || setup_.checkpoints.empty()) return checkpoint;
+  PACE_ASSIGN_OR_RETURN(checkpoint.record_sizes, setup_.writer->Flush());
+  return checkpoint;
+}
+
+Status TrainingRun::RestoreTrainer(const std::string& folder) {
+  PACE_ASSIGN_OR_RETURN(const SavedTrainer saved, LoadTrainerState(policy_.config, folder));
+  const std::optional<uint32_t>& initial = parts_.initial_checksum;
+  if (initial.has_value() && saved.initial_checksum.has_value() &&
+      saved.initial_checksum != initial) {
+    return InvalidArgument("policy.model = ", settings_.policy.model,
+                           ": is not the model that the run began with, and its KL penalty is the "
+                           "distance from that one (put it back)");
+  }
+  return parts_.trainer->Restore(saved.state).At(folder + "/optimizer.safetensors");
+}
+
+Result<ResumedRun> TrainingRun::Restore() {
+  ResumedRun resumed;
+  if (setup_.loaded != nullptr) {
+    resumed.folder = std::exchange(setup_.loaded->folder, {});
+    resumed.checkpoint = std::exchange(setup_.loaded->run, {});
+  } else {
+    const auto note = [this](const std::string& text) {
+      if (setup_.observer != nullptr) setup_.observer->OnNote(text);
+    };
+    PACE_ASSIGN_OR_RETURN(LoadedCheckpoint newest, LoadNewestCheckpoint(setup_.checkpoints, note));
+    resumed.folder = std::move(newest.folder);
+    resumed.checkpoint = std::move(newest.run);
+  }
+  RunCheckpoint& saved = resumed.checkpoint;
+  PACE_RETURN_IF_ERROR(RestoreTrainer(resumed.folder));
+  PACE_RETURN_IF_ERROR(coordinator_.Restore(saved.coordinator).At(resumed.folder));
+  for (GroupTrajectories& group : saved.groups) store_.Begin(std::move(group));
+  saved.groups.clear();
+  for (GroupInFlight& kept : saved.kept) {
+    auto& responses = kept_[PromptIndex(kept.group.value())];
+    for (size_t i = 0; i < kept.members.size(); ++i) {
+      const int64_t member = kept.members[i];
+      if (member < 0 || member >= settings_.NumMembers()) {
+        return DataLoss(resumed.folder, ": a kept response is member ", member, " of ",
+                        settings_.NumMembers());
+      }
+      responses[member].response = std::move(kept.responses[i]);
+    }
+  }
+  saved.kept.clear();
+  journal_.Restore(saved.totals, saved.step_totals);
+  if (saved.served == saved.step) {
+    resumed.served = parts_.trainer->Snapshot();
+    return resumed;
+  }
+  PACE_ASSIGN_OR_RETURN(resumed.served, LoadServedWeights(policy_.config, resumed.folder));
+  return resumed;
 }
 
 }  // namespace pace

@@ -13,10 +13,11 @@ class StoppedClock final : public Clock {
   Seconds Now() const override { return Seconds(0); }
 };
 
+const RunSetup kSetup;
+
 std::unique_ptr<TrainingRun> MakeRun(const Settings& settings, const Policy& policy,
                                      const Clock& clock) {
-  Result<std::unique_ptr<TrainingRun>> run =
-      TrainingRun::Create(settings, policy, clock, nullptr, /*saves=*/false);
+  Result<std::unique_ptr<TrainingRun>> run = TrainingRun::Create(settings, policy, clock, kSetup);
   EXPECT_TRUE(run.ok()) << run.status().message();
   return std::move(run).value();
 }
@@ -46,9 +47,63 @@ TEST(TrainingRunTest, TheRecordedLogProbsAreOfTheDistributionThatIsAskedFor) {
   EXPECT_EQ(sequences[1].rollout_logprobs, std::vector<float>{-0.5F});
 }
 
-TEST(TrainingRunTest, PrefixesAreNotDroppedInSilence) {
-  EXPECT_TRUE(TrainingRun::CheckAbandon({GroupId(1), /*keep_prefix=*/false}).ok());
-  EXPECT_FALSE(TrainingRun::CheckAbandon({GroupId(1), /*keep_prefix=*/true}).ok());
+TEST(TrainingRunTest, KeptResponsesContinueInTheNextGroupOfTheirPrompt) {
+  const Settings settings = SmallSettings();
+  const Policy policy = SmallPolicy(settings);
+  const StoppedClock clock;
+  const auto run = MakeRun(settings, policy, clock);
+  const auto start = [&](int64_t group, int64_t version) {
+    return *run->Start({GroupId(group), WorkerId(0), PromptIndex(7), 1}, PolicyVersion(version));
+  };
+  EXPECT_TRUE(start(1, 3).resumed.empty());
+  PartialResponse begun;
+  begun.tokens = {{.id = 1, .version = PolicyVersion(2)}, {.id = 2, .version = PolicyVersion(3)}};
+  PartialResponse ahead = begun;
+  ahead.tokens.push_back({.id = 3, .version = PolicyVersion(5)});
+  run->Abandon({GroupId(1), /*keep_prefix=*/true},
+               {.group = GroupId(1), .members = {0, 2, 3}, .responses = {begun, {}, ahead}});
+  EXPECT_EQ(run->journal().totals().num_tokens_generated, 0);
+  // The checkpoint holds them, too.
+  const Result<RunCheckpoint> saved = run->Describe(PolicyVersion(4), PolicyVersion(4));
+  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  ASSERT_EQ(saved->kept.size(), 1U);
+  EXPECT_EQ(saved->kept[0].group, GroupId(7));
+  EXPECT_EQ(saved->kept[0].members, (std::vector<int64_t>{0, 2, 3}));
+
+  const GroupRequest next = start(2, 4);
+  ASSERT_EQ(next.resumed.size(), 4U);
+  EXPECT_EQ(next.resumed[0].tokens, begun.tokens);
+  EXPECT_EQ(next.resumed[0].num_interrupts, 1);
+  EXPECT_TRUE(next.resumed[0].awaits_score);
+  EXPECT_TRUE(next.resumed[1].tokens.empty());
+  // Its last token is of a version that the worker does not have yet: it starts again.
+  EXPECT_TRUE(next.resumed[3].tokens.empty());
+  EXPECT_EQ(run->journal().totals().num_tokens_generated, 3);
+  EXPECT_EQ(run->journal().totals().num_tokens_never_trained, 3);
+  EXPECT_TRUE(start(3, 4).resumed.empty());
+}
+
+TEST(TrainingRunTest, AcquiredResourcesAreNotAcquiredAgain) {
+  Settings settings = SmallSettings();
+  settings.tools.use = ToolUse::kCodeInterpreter;
+  settings.tools.python = "/nowhere/python";  // a sandbox of these settings cannot start
+  const Policy policy = SmallPolicy(settings);
+  EXPECT_FALSE(RunResources::Acquire(settings, policy).ok());
+  struct NoRunner final : ProgramRunner {
+    Result<ProgramResult> Run(const ProgramRequest&, const Cancellation&) override {
+      return Unavailable("runs nothing");
+    }
+  };
+  RunSetup setup;
+  setup.resources.emplace().executor =
+      std::make_shared<ToolExecutor>(std::make_unique<NoRunner>(), /*reuse=*/false);
+  const StoppedClock clock;
+  Result<Policy> tools = NewCharacterPolicy(settings.model, 5, CharacterSet::kTools);
+  ASSERT_TRUE(tools.ok()) << tools.status().message();
+  const Result<std::unique_ptr<TrainingRun>> run =
+      TrainingRun::Create(settings, *tools, clock, setup);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ((*run)->executor(), setup.resources->executor);
 }
 
 TEST(TrainingRunTest, ARetryOfAPromptHasRandomNumbersOfItsOwn) {
@@ -57,7 +112,8 @@ TEST(TrainingRunTest, ARetryOfAPromptHasRandomNumbersOfItsOwn) {
   const StoppedClock clock;
   const auto run = MakeRun(settings, policy, clock);
   const auto seed = [&](int64_t group, int64_t attempt) {
-    return run->Start({GroupId(group), WorkerId(0), PromptIndex(7), attempt})->seed;
+    return run->Start({GroupId(group), WorkerId(0), PromptIndex(7), attempt}, PolicyVersion(0))
+        ->seed;
   };
   EXPECT_EQ(seed(1, 1), static_cast<uint64_t>(settings.run.seed));
   EXPECT_NE(seed(2, 2), seed(3, 1));

@@ -1,9 +1,8 @@
-// Trajectories: what rollouts made, from the first token until a group is trained
-// on or dropped.
+// Trajectories: the payload of groups, from StartGroup until a group is trained on or
+// dropped.
 //
-// The coordinator knows groups by name and staleness alone; tokens, log-probs
-// and rewards are here. A group's record begins with StartGroup, gains a
-// trajectory with every finished response, and goes with the group.
+// The coordinator knows ids and staleness of groups; tokens, log-probs and rewards are
+// here. Every finished response adds a trajectory to its group.
 //
 // Thread-safety: none.
 #ifndef PACE_EXECUTION_TRAJECTORY_H_
@@ -18,16 +17,31 @@
 #include <vector>
 
 #include "config/train_options.h"
+#include "core/clock.h"
 #include "core/ids.h"
 #include "core/staleness.h"
 #include "core/status.h"
 #include "core/version.h"
-#include "execution/tool_record.h"
 #include "record/step_metrics.h"
 #include "rollout/request.h"
 #include "train/minibatch.h"
 
 namespace pace {
+
+// What one response used of the tool.
+struct ToolRecord {
+  int64_t num_calls = 0;
+  int64_t num_failures = 0;  // of these: no program that ended with code 0
+  Seconds time{0};           // of the run's clock, from call to reply
+
+  ToolRecord& operator+=(const ToolRecord& other) {
+    num_calls += other.num_calls;
+    num_failures += other.num_failures;
+    time += other.time;
+    return *this;
+  }
+  friend bool operator==(const ToolRecord&, const ToolRecord&) = default;
+};
 
 struct Trajectory {
   PartialResponse response = {};
@@ -40,8 +54,8 @@ struct Trajectory {
   int64_t num_bytes() const;
 };
 
-// A member of a group: its trajectory once it has finished, which changes no more. Copies
-// share it, so that a checkpoint takes no second copy of the tokens.
+// A member of a group: its trajectory once it has finished, then immutable. Copies share
+// it, so that a checkpoint does not copy the tokens.
 class FinishedTrajectory {
  public:
   FinishedTrajectory() = default;
@@ -63,10 +77,10 @@ struct GroupTrajectories {
   WorkerId worker{};
   std::vector<TokenId> prompt_tokens = {};
   std::vector<FinishedTrajectory> members = {};  // none: unfinished
-  // What each had of the tool so far, unfinished ones too; empty without tools.
+  // Tool use of each member so far; empty without tools.
   std::vector<ToolRecord> tools = {};
-  // The last member was decoded greedily: its reward is what the others are
-  // compared with, and it is not trained on.
+  // The last member was decoded greedily: its reward is the baseline of the others, and it
+  // is not trained on.
   bool greedy_last = false;
 
   bool complete() const;
@@ -85,8 +99,8 @@ struct GroupTrajectories {
   }
 };
 
-// What holds of any group: records of tools for all members or none, and others beside a
-// greedy one.
+// Checks that the group has tool records for all members or none, and that a greedy member
+// is not alone.
 Status CheckShape(const GroupTrajectories& group);
 
 class TrajectoryStore {

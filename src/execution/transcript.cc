@@ -20,10 +20,16 @@ std::vector<ResponseTurn> TurnsOf(const PartialResponse& response, const Tokeniz
   return turns;
 }
 
+std::string TextOf(const PartialResponse& response, const Tokenizer& tokenizer) {
+  std::vector<TokenId> ids;
+  for (const TokenRecord& token : response.tokens) ids.push_back(token.id);
+  return tokenizer.Decode(ids, /*skip_special=*/false);
+}
+
 ResponseRecord TranscriptOf(const Problem& problem, std::span<const TokenId> prompt,
-                            const PartialResponse& response, const Tokenizer& tokenizer) {
+                            const PartialResponse& response, const Verification& seen,
+                            const Tokenizer& tokenizer) {
   ResponseRecord record;
-  const Verification seen = VerifyResponse(problem, response, tokenizer);
   record.correct = seen.correct;
   record.head.reward = seen.score;
   record.extracted = seen.extracted;

@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/token_id.h"
 #include "record/response_record.h"
+#include "reward/verification.h"
 #include "rollout/request.h"
 #include "task/problem.h"
 #include "text/tokenizer/tokenizer.h"
@@ -19,9 +21,13 @@ namespace pace {
 // Turns as they were sampled and given, special tokens written out.
 std::vector<ResponseTurn> TurnsOf(const PartialResponse& response, const Tokenizer& tokenizer);
 
+// All of a response, a tool's replies included, special tokens written out.
+std::string TextOf(const PartialResponse& response, const Tokenizer& tokenizer);
+
 // A record of the texts: prompt, turns, answer and what the verifier extracted.
 ResponseRecord TranscriptOf(const Problem& problem, std::span<const TokenId> prompt,
-                            const PartialResponse& response, const Tokenizer& tokenizer);
+                            const PartialResponse& response, const Verification& seen,
+                            const Tokenizer& tokenizer);
 
 // Bytes of prompt and response that a sample keeps; record.responses = all keeps
 // every byte.

@@ -1,13 +1,13 @@
-// TurnRules: what follows when a response that may use a tool comes to rest.
+// TurnRules: what follows when a response that may use a tool pauses.
 //
-//   rests ──► CallOf: none             it ends
-//                     a call ──► the executor answers ──► ReplyOf: none   it ends, no room
-//                                                              tokens  it reads on
+//   paused ──► CallOf: none             it ends
+//                      a call ──► the tool executor answers ──► ReplyOf: none    it ends, no room
+//                                                                        tokens  it resumes
 //
 // The rules are those of the method: the first Hermes call of a turn counts; a turn
 // without one ends the response, as do the bounds on turns; the reply is cut in the
 // middle and must leave room for a token; all of it counts towards the response's budget.
-// How far a conversation got is read off its tokens, so there is nothing to save.
+// The state of a conversation follows from its tokens, so there is nothing to save.
 //
 // Thread-safety: immutable.
 #ifndef PACE_EXECUTION_TURNS_H_
@@ -36,10 +36,10 @@ class TurnRules {
   // Shows that the template can carry a reply.
   Status Check() const { return renderer_.EncodeReply("0", end_).status(); }
 
-  // The call that a response at rest makes; none where it ends.
+  // The call that a paused response makes; none where it ends.
   std::optional<ToolCall> CallOf(const PartialResponse& response) const;
 
-  // The tokens that carry a reply to it; none where they leave no room to go on.
+  // The tool tokens of a reply; none where they leave no room to continue.
   Result<std::optional<std::vector<TokenId>>> ReplyOf(const PartialResponse& response,
                                                       const std::string& reply) const;
 

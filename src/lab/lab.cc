@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cluster/cost_model.h"
+#include "core/clock.h"
 #include "execution/learner_options.h"
 #include "lab/lab_driver.h"
 
@@ -21,13 +22,15 @@ Status CheckLabSettings(const Settings& settings) {
   return CheckPrefixScores(settings, /*lab=*/true);
 }
 
-Result<LabResult> RunLab(const Settings& settings, const Policy& policy,
-                         const LabOptions& options) {
+Result<RunResult> RunLab(const Settings& settings, const Policy& policy, const RunSetup& setup) {
   PACE_RETURN_IF_ERROR(settings.Validate());
   PACE_RETURN_IF_ERROR(CheckLabSettings(settings));
-  PACE_ASSIGN_OR_RETURN(CostModel costs,
+  PACE_ASSIGN_OR_RETURN(const CostModel costs,
                         CostModel::Create(settings.model, settings.gpu, settings.cluster));
-  LabDriver driver(settings, policy, options, std::move(costs));
+  VirtualClock clock;
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<TrainingRun> run,
+                        TrainingRun::Create(settings, policy, clock, setup));
+  LabDriver driver(settings, policy, setup, costs, clock, std::move(run));
   return driver.Run();
 }
 

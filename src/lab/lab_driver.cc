@@ -1,22 +1,21 @@
 #include "lab/lab_driver.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
-#include <variant>
 
-#include "core/check.h"
 #include "execution/engine_maker.h"
+#include "rollout/turn_count.h"
 
 namespace pace {
 
-LabDriver::LabDriver(const Settings& settings, const Policy& policy, const LabOptions& options,
-                     CostModel costs)
-    : settings_(settings),
-      policy_(policy),
-      options_(options),
-      costs_(std::move(costs)),
+LabDriver::LabDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
+                     const CostModel& costs, VirtualClock& clock, std::unique_ptr<TrainingRun> run)
+    : RunDriver(settings, policy, setup, clock, std::move(run), settings.cluster.NumEngines()),
+      costs_(costs),
       colocated_(settings.cluster.layout == Layout::kColocated),
       engine_settings_(settings),
+      virtual_clock_(clock),
       queue_(settings.cluster.NumEngines() + 2),
       tool_pool_(settings.workload.tool_concurrency) {
   engine_settings_.engine.slots = settings.cluster.slots;
@@ -28,60 +27,58 @@ LabDriver::LabDriver(const Settings& settings, const Policy& policy, const LabOp
   }
 }
 
-LabDriver::~LabDriver() {
-  if (training_.valid()) training_.wait();
-}
-
-Result<std::unique_ptr<EngineCore>> LabDriver::MakeCore() const {
-  return MakeEngine(engine_settings_, policy_, {.max_context = costs_.KvCapacity()});
-}
-
 int64_t LabDriver::MaxGroups() const {
   const int64_t size = settings_.NumMembers();
   return std::max<int64_t>(1, (settings_.cluster.slots + size - 1) / size);
 }
 
-std::unique_ptr<LabEngine> LabDriver::MakeLabEngine(std::unique_ptr<EngineCore> core) const {
-  // Scores that nobody but an observer reads cost time only where that is asked for.
+Status LabDriver::MakeEngines() {
+  // Scores that only an observer reads cost time only where that is asked for.
   const bool only_observes = settings_.admission.policy == AdmissionKind::kAcceptAll;
-  return std::make_unique<LabEngine>(
-      costs_,
-      LabEngineOptions{.max_batch = settings_.cluster.slots,
-                       .charge_rescoring = !only_observes || settings_.cluster.charge_observers},
-      std::move(core));
+  const LabEngineOptions options{
+      .max_batch = settings_.cluster.slots,
+      .charge_rescoring = !only_observes || settings_.cluster.charge_observers};
+  engines_.clear();
+  for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
+    PACE_ASSIGN_OR_RETURN(
+        std::unique_ptr<EngineCore> core,
+        MakeEngine(engine_settings_, policy_, {.max_context = costs_.KvCapacity()}));
+    engines_.push_back(std::make_unique<LabEngine>(costs_, options, std::move(core)));
+  }
+  return Status::Ok();
 }
 
-Result<LabResult> LabDriver::Run() {
-  PACE_ASSIGN_OR_RETURN(parts_, RunParts::Create(settings_, policy_, clock_, options_.writer,
-                                                 !options_.checkpoints.empty()));
-  parts_.run->journal().Watch(options_.observer);
-  parts_.NoteTools(options_.observer);
-  PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
+// Any engine's layout serves all of them.
+Result<std::shared_ptr<const DecoderWeights>> LabDriver::Prepare(const WeightSet& weights) const {
+  return engines_[0]->core().decoder().Prepare(weights);
+}
+
+Result<RunResult> LabDriver::Run() {
+  PACE_RETURN_IF_ERROR(setup_.resume ? Resume() : Begin());
   while (!stopped_) {
     PACE_RETURN_IF_ERROR(Act());
-    PACE_RETURN_IF_ERROR(parts_.run->journal().status());
+    PACE_RETURN_IF_ERROR(run_->journal().status());
   }
-  result_.time = clock_.Now();
-  result_.steps_done = parts_.run->coordinator().version().step();
-  result_.stopped_early = result_.steps_done < settings_.run.num_steps;
-  result_.weights = parts_.learner->HostSnapshot();
-  return std::move(result_);
+  RunResult result = TakeResult();
+  result.weights = run_->trainer().HostSnapshot();
+  return result;
 }
 
 Status LabDriver::Begin() {
-  for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
-    PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> core, MakeCore());
-    engines_.push_back(MakeLabEngine(std::move(core)));
-  }
-  PACE_RETURN_IF_ERROR(
-      ServeWeights(PolicyVersion(0), parts_.learner->Snapshot(), engines_[0]->core().decoder()));
+  PACE_RETURN_IF_ERROR(MakeEngines());
+  PACE_RETURN_IF_ERROR(ServeFirst());
   // The first weights reach every engine before the first group starts.
-  finishing_step_ = true;
   for (int64_t i = 0; i < settings_.cluster.NumEngines(); ++i) {
-    PACE_RETURN_IF_ERROR(Handle(WorkerJoined{WorkerId(i), MaxGroups()}));
+    PACE_RETURN_IF_ERROR(HandleAtStepEnd(WorkerJoined{WorkerId(i), MaxGroups()}));
   }
-  finishing_step_ = false;
   return Status::Ok();
+}
+
+Status LabDriver::HandleAtStepEnd(const Event& event) {
+  finishing_step_ = true;
+  const Status status = Handle(event);
+  finishing_step_ = false;
+  return status;
 }
 
 Status LabDriver::Act() {
@@ -100,10 +97,10 @@ Status LabDriver::Act() {
     queue_.Set(ToolSource(), calls_.front().call.due);
   }
   if (queue_.empty()) {
-    return Unavailable("the run stands still: ", parts_.run->coordinator().WhyWaiting());
+    return Unavailable("the run stands still: ", run_->coordinator().WhyWaiting());
   }
   const int64_t source = queue_.source();
-  clock_.AdvanceTo(queue_.time());
+  virtual_clock_.AdvanceTo(queue_.time());
   step_clock_.Set(CurrentPart(), clock_.Now());
   if (source == ToolSource()) {
     PACE_RETURN_IF_ERROR(FinishCall());
@@ -133,149 +130,79 @@ Status LabDriver::ActEngine(size_t index) {
   rescoring_ += engine.rescore_time() - rescored;
   busy_ += engine.busy_time() - busy;
   for (FinishedResponse& response : report.finished) {
-    const std::optional<Event> event = parts_.run->Finish(std::move(response));
-    if (event.has_value()) PACE_RETURN_IF_ERROR(Handle(*event));
+    PACE_RETURN_IF_ERROR(Finish(std::move(response)));
   }
   for (const MemberId id : report.paused) PACE_RETURN_IF_ERROR(OnRested(id));
-  if (report.synced.has_value()) {
-    PACE_RETURN_IF_ERROR(
-        Handle(WorkerSynced{WorkerId(static_cast<int64_t>(index)), *report.synced}));
-  }
-  return Status::Ok();
+  if (!report.synced.has_value()) return Status::Ok();
+  return Handle(WorkerSynced{WorkerId(static_cast<int64_t>(index)), *report.synced});
 }
 
 Status LabDriver::FinishStep() {
   trained_at_.reset();
-  PACE_ASSIGN_OR_RETURN(const MetricList metrics, training_.get());
-  const TrainBatch batch = std::move(*batch_);
-  batch_.reset();
-  const PolicyVersion version = batch.step.Next();
-  if (version.step() % settings_.supply.sync_interval == 0) {
-    PACE_RETURN_IF_ERROR(
-        ServeWeights(version, parts_.learner->Snapshot(), engines_[0]->core().decoder()));
-  }
+  PACE_ASSIGN_OR_RETURN(TrainedStep trained, training_.get());
   const auto num_engines = static_cast<double>(engines_.size());
   StepTimes times = step_clock_.EndStep(clock_.Now(), rescoring_ / num_engines);
   times.engines_busy = busy_ / num_engines;
   rescoring_ = busy_ = Seconds(0);
-  parts_.run->EndStep(batch, times, metrics);
-  result_.rows.push_back(parts_.run->journal().last_row());
+  const PolicyVersion step = EndStep(std::move(trained), times);
   if (colocated_) {
     for (auto& engine : engines_) engine->Resume(clock_.Now());
   }
-  if (options_.observer != nullptr) {
-    options_.observer->OnStep(version.step(), parts_.run->journal().last_row());
-  }
-  if (!stop_asked_ && options_.stop && options_.stop()) {
-    stop_asked_ = true;
-    // A checkpoint that is due is taken first, as in a run that nobody stops, so that the
-    // stop leaves no trace. Otherwise the stop comes before the next step can begin.
-    const int64_t every = settings_.run.checkpoint_every;
-    stop_after_save_ = every > 0 && version.step() % every == 0;
-    if (!stop_after_save_) PACE_RETURN_IF_ERROR(Handle(StopRequested{}));
-  }
-  finishing_step_ = true;
-  const Status status = Handle(StepFinished{batch.step});
-  finishing_step_ = false;
-  return status;
+  // A checkpoint that is due is taken first, as in a run that is not stopped, so that the
+  // stop leaves no trace. Otherwise the stop comes before the next step can begin.
+  const int64_t every = settings_.run.checkpoint_every;
+  PACE_RETURN_IF_ERROR(StopIfAsked(every > 0 && step.Next().step() % every == 0));
+  return HandleAtStepEnd(StepFinished{step});
 }
 
-Status LabDriver::Handle(const Event& event) {
-  for (const Command& command : parts_.run->Handle(event)) {
-    PACE_RETURN_IF_ERROR(std::visit([this](const auto& typed) { return Execute(typed); }, command));
-  }
-  return Status::Ok();
+void LabDriver::Submit(size_t worker, GroupRequest request) {
+  engines_[worker]->Submit(clock_.Now(), std::move(request));
 }
 
-Status LabDriver::Execute(const StartGroup& command) {
-  PACE_ASSIGN_OR_RETURN(GroupRequest request, parts_.run->Start(command));
-  engines_[static_cast<size_t>(command.worker.value())]->Submit(clock_.Now(), std::move(request));
-  return Status::Ok();
+GroupInFlight LabDriver::Cancel(size_t worker, GroupId group, bool /*keep*/) {
+  GroupInFlight unfinished = engines_[worker]->Unfinished(group, settings_.NumMembers());
+  engines_[worker]->Cancel(clock_.Now(), group);
+  return unfinished;
 }
 
-Status LabDriver::Execute(const AbandonGroup& command) {
-  PACE_RETURN_IF_ERROR(TrainingRun::CheckAbandon(command));
-  const GroupTrajectories& group = parts_.run->store().At(command.group);
-  LabEngine& engine = *engines_[static_cast<size_t>(group.worker.value())];
-  int64_t unfinished = 0;
-  for (size_t member = 0; member < group.members.size(); ++member) {
-    const PartialResponse* const response =
-        engine.core().Peek({command.group, static_cast<int64_t>(member)});
-    if (response != nullptr) unfinished += response->num_policy_tokens();
-  }
-  engine.Cancel(clock_.Now(), command.group);
-  parts_.run->Abandon(command.group, unfinished);
-  return Status::Ok();
-}
-
-Status LabDriver::Execute(const SyncWeights& command) {
-  PACE_CHECK(command.version == served_version_, "version ", command.version.step(), " wanted, ",
-             served_version_.step(), " there");
-  engines_[static_cast<size_t>(command.worker.value())]->Sync(clock_.Now(), command.version,
-                                                              served_);
+Status LabDriver::Sync(size_t worker, const PublishedWeights& weights) {
+  engines_[worker]->Sync(clock_.Now(), weights.version, weights.prepared);
   if (finishing_step_) sent_at_ = clock_.Now() + Seconds(costs_.SyncSeconds());
   return Status::Ok();
 }
 
-Status LabDriver::Execute(const TrainBatch& command) {
-  batch_ = command;
+void LabDriver::StartTraining() {
   if (colocated_) {
     for (auto& engine : engines_) engine->Pause();
   }
-  return Status::Ok();
-}
-
-Status LabDriver::Execute(const DropGroup& command) {
-  parts_.run->Drop(command);
-  return Status::Ok();
 }
 
 // Evaluation runs elsewhere and costs the run nothing.
-Status LabDriver::Execute(const Evaluate& command) {
-  PACE_ASSIGN_OR_RETURN(std::vector<BenchmarkScore> scores,
-                        parts_.evaluator->Run(parts_.learner->Snapshot()));
-  parts_.run->journal().AddEvaluation(command.version, scores);
-  if (options_.observer != nullptr) options_.observer->OnEvaluation(command.version, scores);
-  result_.evaluations.emplace_back(command.version, std::move(scores));
-  evaluated_.push_back(command.version);
+Status LabDriver::StartEvaluation(PolicyVersion version) {
+  PACE_ASSIGN_OR_RETURN(std::vector<BenchmarkScore> scores, run_->evaluator().Run(newest_));
+  EndEvaluation(version, std::move(scores));
+  evaluated_.push_back(version);
   return Status::Ok();
 }
 
-Status LabDriver::Execute(const Checkpoint& command) {
-  checkpoint_ = command.step;
+void LabDriver::StartCheckpoint() {
   for (auto& engine : engines_) engine->Pause();
-  return Status::Ok();
-}
-
-Status LabDriver::Execute(const Stop& /*command*/) {
-  stopped_ = true;
-  return Status::Ok();
 }
 
 void LabDriver::StartTrainingIfReady() {
   if (!batch_.has_value() || trained_at_.has_value() || checkpoint_.has_value()) return;
   if (sent_at_.has_value()) return;
   if (colocated_ && !AllAtRest()) return;
-  std::vector<TrainSequence> sequences = parts_.run->BatchOf(*batch_);
+  std::vector<TrainSequence> sequences = run_->BatchOf(*batch_);
   PassSize pass;
   for (const TrainSequence& sequence : sequences) {
     pass += PassSize::Extending(0, static_cast<double>(sequence.tokens.size()));
   }
   trained_at_ = clock_.Now() + Seconds(costs_.TrainSeconds(pass, settings_.batch.num_updates));
-  const auto policy = options_.num_threads > 1 ? std::launch::async : std::launch::deferred;
+  const auto policy = setup_.num_threads > 1 ? std::launch::async : std::launch::deferred;
   training_ = std::async(policy, [this, step = batch_->step, data = std::move(sequences)] {
-    return parts_.learner->Train(step, data);
+    return Train(step, data);
   });
-}
-
-// Any engine's layout serves all of them.
-Status LabDriver::ServeWeights(PolicyVersion version, const WeightSet& weights,
-                               const Decoder& decoder) {
-  PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> prepared, decoder.Prepare(weights));
-  served_version_ = version;
-  served_weights_ = weights;
-  served_ = std::move(prepared);
-  return Status::Ok();
 }
 
 bool LabDriver::AllAtRest() const {
@@ -297,6 +224,146 @@ void LabDriver::Touch(size_t index) {
   } else {
     queue_.Remove(static_cast<int64_t>(index));
   }
+}
+
+// How a run is saved and continues.
+
+Status LabDriver::SaveIfAtRest() {
+  if (!checkpoint_.has_value() || checkpointed_at_.has_value()) return Status::Ok();
+  if (!evaluated_.empty() || sent_at_.has_value() || !AllAtRest()) return Status::Ok();
+  step_clock_.Set(CurrentPart(), clock_.Now());
+  PACE_ASSIGN_OR_RETURN(RunCheckpoint run, Describe());
+  run.rescoring = rescoring_;
+  run.busy = busy_;
+  for (const auto& engine : engines_) {
+    for (GroupRequest& request : engine->core().Unfinished()) {
+      run.in_flight.push_back(InFlightOf(std::move(request)));
+    }
+  }
+  ForgetAbandonedCalls();
+  for (const PendingCall& pending : calls_) run.calls.push_back(pending.call);
+  if (!setup_.checkpoints.empty()) {
+    // A run that was stopped continues from the checkpoint before: it stays.
+    const int64_t keep = run.coordinator.stop_requested ? 0 : settings_.checkpoint.keep;
+    PACE_ASSIGN_OR_RETURN(const std::string folder,
+                          Write(run, run_->CopyTrainer(), published_.weights, keep));
+    if (setup_.observer != nullptr) setup_.observer->OnCheckpoint(folder);
+  }
+  if (stop_after_save_) {
+    stopped_ = true;
+    return Status::Ok();
+  }
+  PACE_RETURN_IF_ERROR(MakeEngines());
+  PACE_RETURN_IF_ERROR(Continue(std::move(run.in_flight)));
+  checkpointed_at_ = clock_.Now() + Seconds(settings_.cluster.checkpoint_s);
+  return Status::Ok();
+}
+
+Status LabDriver::FinishCheckpoint() {
+  const PolicyVersion step = *checkpoint_;
+  checkpoint_.reset();
+  checkpointed_at_.reset();
+  for (auto& engine : engines_) engine->Resume(clock_.Now());
+  return HandleAtStepEnd(CheckpointFinished{step});
+}
+
+Status LabDriver::Continue(std::vector<GroupInFlight> in_flight) {
+  for (const auto& engine : engines_) {
+    PACE_RETURN_IF_ERROR(engine->core().Sync(published_.version, published_.prepared));
+    engine->Pause();
+  }
+  for (GroupInFlight& group : in_flight) {
+    PACE_ASSIGN_OR_RETURN(ResumedGroup resumed, ResumeInFlight(std::move(group)));
+    EngineCore& core = engines_[static_cast<size_t>(resumed.worker.value())]->core();
+    PACE_RETURN_IF_ERROR(core.Submit(std::move(resumed.request)));
+  }
+  return Status::Ok();
+}
+
+Status LabDriver::Resume() {
+  PACE_ASSIGN_OR_RETURN(ResumedRun resumed, Restore());
+  RunCheckpoint& run = resumed.checkpoint;
+  virtual_clock_.AdvanceTo(run.time);
+  rescoring_ = run.rescoring;
+  busy_ = run.busy;
+  PACE_RETURN_IF_ERROR(MakeEngines());
+  PACE_ASSIGN_OR_RETURN(PublishedWeights published, Publish(run.served, resumed.served));
+  Serve(std::move(published));
+  PACE_RETURN_IF_ERROR(Continue(std::move(run.in_flight)).At(resumed.folder));
+  PACE_RETURN_IF_ERROR(RestoreCalls(run).At(resumed.folder));
+  checkpoint_ = run.step;
+  checkpointed_at_ = clock_.Now() + Seconds(settings_.cluster.checkpoint_s);
+  return run.coordinator.stop_requested ? Handle(RunResumed{}) : Status::Ok();
+}
+
+// How responses use the tool.
+
+// A response that rests is in no pass, so the engine's own view of it is up to date.
+Status LabDriver::OnRested(MemberId id) {
+  const GroupTrajectories* const group = run_->store().Find(id.group);
+  if (group == nullptr) return Status::Ok();  // abandoned as it came to rest
+  EngineCore& core = engines_[static_cast<size_t>(group->worker.value())]->core();
+  const PartialResponse* const response = core.Peek(id);
+  if (response == nullptr) return Status::Ok();
+  const std::optional<ToolCall> wanted = run_->CallOf(*response);
+  if (!wanted.has_value()) return Finish(core.FinishPaused(id));
+  const int64_t turn = CountTurns(*response).assistant - 1;
+  const Seconds latency = ToolLatency(settings_.workload, static_cast<uint64_t>(settings_.run.seed),
+                                      group->prompt, id.member, turn);
+  const Seconds now = clock_.Now();
+  return MakeCall({.id = id, .made = now, .due = tool_pool_.Call(now, latency)}, *wanted);
+}
+
+Status LabDriver::MakeCall(CallInFlight call, const ToolCall& wanted) {
+  PACE_ASSIGN_OR_RETURN(ToolReply reply, run_->executor()->AnswerOrFail(wanted));
+  PendingCall pending{.call = call, .reply = std::move(reply)};
+  const auto key = [](const PendingCall& p) { return std::tuple(p.call.due, p.call.id); };
+  const auto at =
+      std::upper_bound(calls_.begin(), calls_.end(), pending,
+                       [&](const PendingCall& a, const PendingCall& b) { return key(a) < key(b); });
+  calls_.insert(at, std::move(pending));
+  return Status::Ok();
+}
+
+Status LabDriver::FinishCall() {
+  const PendingCall pending = std::move(calls_.front());
+  calls_.erase(calls_.begin());
+  const MemberId id = pending.call.id;
+  const GroupTrajectories* const group = run_->store().Find(id.group);
+  if (group == nullptr) return Status::Ok();  // abandoned meanwhile
+  LabEngine& engine = *engines_[static_cast<size_t>(group->worker.value())];
+  const Seconds took = clock_.Now() - pending.call.made;
+  PACE_ASSIGN_OR_RETURN(auto tokens, run_->Reply(id, *engine.core().Peek(id), pending.reply, took));
+  if (tokens.has_value()) {
+    engine.Continue(clock_.Now(), id, *std::move(tokens));
+    return Status::Ok();
+  }
+  return Finish(engine.core().FinishPaused(id));
+}
+
+Status LabDriver::RestoreCalls(const RunCheckpoint& run) {
+  for (const CallInFlight& call : run.calls) {
+    const GroupTrajectories& group = run_->store().At(call.id.group);
+    EngineCore& core = engines_[static_cast<size_t>(group.worker.value())]->core();
+    const PartialResponse* const response = core.Peek(call.id);
+    const std::optional<ToolCall> wanted =
+        response == nullptr ? std::nullopt : run_->CallOf(*response);
+    if (!wanted.has_value()) {
+      return DataLoss("calls: response ", call.id.member, " of group ", call.id.group,
+                      " makes no call");
+    }
+    tool_pool_.Restore(call.due);
+    PACE_RETURN_IF_ERROR(MakeCall(call, *wanted));
+  }
+  return Status::Ok();
+}
+
+void LabDriver::ForgetAbandonedCalls() {
+  std::erase_if(calls_, [this](const PendingCall& pending) {
+    return run_->store().Find(pending.call.id.group) == nullptr;
+  });
+  tool_pool_ = ToolPool(settings_.workload.tool_concurrency);
+  for (const PendingCall& pending : calls_) tool_pool_.Restore(pending.call.due);
 }
 
 }  // namespace pace

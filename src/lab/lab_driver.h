@@ -1,11 +1,11 @@
 // LabDriver: carries out the coordinator's commands under virtual time, for real.
 //
 // The loop of the simulator with real engines and a real trainer. Training is
-// computed on a thread of its own where options allow; it counts when its virtual
+// computed on a thread of its own where the setup allows; it counts when its virtual
 // time is over, so threads cannot change anything.
 //
-// A checkpoint is a barrier: passes end, engines rest, everything is saved, and
-// the run goes on from what was saved, in new engines. So a run that was resumed
+// A checkpoint is a barrier: passes end, engines pause, everything is saved, and
+// the run continues from what was saved, in new engines. So a run that was resumed
 // and one that was never stopped are the same run.
 //
 // Thread-safety: none.
@@ -16,7 +16,6 @@
 #include <future>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "cluster/cost_model.h"
@@ -24,25 +23,22 @@
 #include "cluster/tool_pool.h"
 #include "config/settings.h"
 #include "core/clock.h"
-#include "execution/run_parts.h"
-#include "lab/lab.h"
+#include "execution/run_driver.h"
 #include "lab/lab_engine.h"
-#include "record/step_clock.h"
 
 namespace pace {
 
-class LabDriver {
+class LabDriver final : public RunDriver {
  public:
-  // Settings, policy and options outlive the driver.
-  LabDriver(const Settings& settings, const Policy& policy, const LabOptions& options,
-            CostModel costs);
-  ~LabDriver();
+  // All references outlive the driver.
+  LabDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
+            const CostModel& costs, VirtualClock& clock, std::unique_ptr<TrainingRun> run);
 
-  Result<LabResult> Run();
+  Result<RunResult> Run();
 
  private:
-  using Training = std::future<Result<MetricList>>;
-  // What a tool has said already, and when the run hears it.
+  using Training = std::future<Result<TrainedStep>>;
+  // A tool's reply, and when the run receives it.
   struct PendingCall {
     CallInFlight call;
     ToolReply reply;
@@ -59,72 +55,54 @@ class LabDriver {
   Status MakeCall(CallInFlight call, const ToolCall& wanted);
   Status FinishCall();
   Status RestoreCalls(const RunCheckpoint& run);
-  // As a run that goes on from a checkpoint does not know of them.
+  // A run that continues from a checkpoint does not know of them.
   void ForgetAbandonedCalls();
 
-  Status Handle(const Event& event);
-  Status Execute(const StartGroup& command);
-  Status Execute(const AbandonGroup& command);
-  Status Execute(const SyncWeights& command);
-  Status Execute(const TrainBatch& command);
-  Status Execute(const DropGroup& command);
-  Status Execute(const Evaluate& command);
-  Status Execute(const Checkpoint& command);
-  Status Execute(const Stop& command);
+  void Submit(size_t worker, GroupRequest request) override;
+  GroupInFlight Cancel(size_t worker, GroupId group, bool keep) override;
+  Status Sync(size_t worker, const PublishedWeights& weights) override;
+  void StartTraining() override;
+  Status StartEvaluation(PolicyVersion version) override;
+  void StartCheckpoint() override;
+  Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override;
 
+  // An event whose syncs the trainer waits for.
+  Status HandleAtStepEnd(const Event& event);
   void StartTrainingIfReady();
   Status SaveIfAtRest();
-  // Fresh engines that go on from these responses.
-  Status RebuildEngines(std::vector<GroupInFlight> in_flight);
-  Result<std::unique_ptr<EngineCore>> MakeCore() const;
-  std::unique_ptr<LabEngine> MakeLabEngine(std::unique_ptr<EngineCore> core) const;
-  Status ServeWeights(PolicyVersion version, const WeightSet& weights, const Decoder& decoder);
+  Status MakeEngines();
+  // In fresh engines, these responses.
+  Status Continue(std::vector<GroupInFlight> in_flight);
 
   bool AllAtRest() const;
   int64_t MaxGroups() const;
   StepPart CurrentPart() const;
   void Touch(size_t index);
-  int64_t TimerSource() const { return static_cast<int64_t>(engines_.size()); }
+  int64_t TimerSource() const { return settings_.cluster.NumEngines(); }
   int64_t ToolSource() const { return TimerSource() + 1; }
 
   // Constant after construction.
-  const Settings& settings_;
-  const Policy& policy_;
-  const LabOptions& options_;
-  const CostModel costs_;
+  const CostModel& costs_;
   const bool colocated_;
   Settings engine_settings_;  // with the cluster's slots
 
-  VirtualClock clock_;
-  RunParts parts_;
+  VirtualClock& virtual_clock_;  // clock_, to be advanced
   EventQueue queue_;
   std::vector<std::unique_ptr<LabEngine>> engines_;  // engine i is worker i
-  StepClock step_clock_;
   ToolPool tool_pool_;
   std::vector<PendingCall> calls_;  // by due time, then by response
 
-  // The weights that syncs hand out.
-  PolicyVersion served_version_;
-  WeightSet served_weights_;
-  std::shared_ptr<const DecoderWeights> served_;
-
-  bool stopped_ = false;
-  bool stop_asked_ = false;
-  bool stop_after_save_ = false;
-  bool finishing_step_ = false;  // syncs sent now are the ones the trainer waits for
-  // Until when the trainer hands out weights. Engines take them at a boundary of
+  bool finishing_step_ = false;  // the trainer waits for syncs that are sent now
+  // Until when the trainer sends weights. Engines take them at a boundary of
   // their own, which it does not wait for.
   std::optional<Seconds> sent_at_;
-  std::optional<TrainBatch> batch_;  // to train on, or in training
-  Training training_;
   std::optional<Seconds> trained_at_;
-  std::vector<PolicyVersion> evaluated_;  // to be told
-  std::optional<PolicyVersion> checkpoint_;
+  std::vector<PolicyVersion> evaluated_;  // the coordinator is to be told
   std::optional<Seconds> checkpointed_at_;
   // Of all engines, since the last step.
   Seconds rescoring_{0};
   Seconds busy_{0};
-  LabResult result_;
+  Training training_;  // the last member: it uses the others, and waits when destroyed
 };
 
 }  // namespace pace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "execution/checkpoint.h"
+
 namespace pace {
 
 LabEngine::LabEngine(const CostModel& costs, const LabEngineOptions& options,
@@ -16,6 +18,22 @@ void LabEngine::Submit(Seconds now, GroupRequest request) {
 void LabEngine::Sync(Seconds now, PolicyVersion version,
                      std::shared_ptr<const DecoderWeights> weights) {
   Add(now, SyncCommand{version, std::move(weights)});
+}
+
+GroupInFlight LabEngine::Unfinished(GroupId group, int64_t num_members) const {
+  for (const Command& command : commands_) {
+    const auto* request = std::get_if<GroupRequest>(&command);
+    if (request != nullptr && request->group == group) return InFlightOf(*request);
+  }
+  GroupInFlight unfinished;
+  unfinished.group = group;
+  for (int64_t member = 0; member < num_members; ++member) {
+    const PartialResponse* const response = core_->Peek({group, member});
+    if (response == nullptr) continue;
+    unfinished.members.push_back(member);
+    unfinished.responses.push_back(*response);
+  }
+  return unfinished;
 }
 
 void LabEngine::Cancel(Seconds now, GroupId group) {
@@ -68,6 +86,11 @@ Status LabEngine::TakeCommands(LabReport& report) {
     Command command = std::move(commands_.front());
     commands_.pop_front();
     if (auto* request = std::get_if<GroupRequest>(&command)) {
+      // A response that paused in another engine makes its call again.
+      for (size_t i = 0; i < request->resumed.size(); ++i) {
+        if (!request->resumed[i].paused.has_value()) continue;
+        report.paused.push_back({request->group, request->member(static_cast<int64_t>(i))});
+      }
       PACE_RETURN_IF_ERROR(core_->Submit(std::move(*request)));
     } else if (const auto* cancel = std::get_if<CancelCommand>(&command)) {
       (void)core_->Cancel(cancel->group);

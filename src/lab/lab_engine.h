@@ -1,9 +1,8 @@
 // LabEngine: a real rollout engine whose passes take virtual time.
 //
-// A pass is computed when it begins and counts when it ends: what it sampled is
-// reported then, and commands that came meanwhile take effect then, at a token
-// boundary. Its length is the cost model's, from what the pass did. A sync pauses
-// the engine for the transfer.
+// A forward pass is computed when it begins and counts when it ends: its samples are
+// reported then, and commands that arrived meanwhile take effect then, at a token
+// boundary. The cost model gives its duration. A sync pauses the engine for the transfer.
 //
 // Thread-safety: none.
 #ifndef PACE_LAB_LAB_ENGINE_H_
@@ -18,6 +17,7 @@
 #include "cluster/cost_model.h"
 #include "core/clock.h"
 #include "core/status.h"
+#include "execution/response_record.h"
 #include "rollout/engine_core.h"
 
 namespace pace {
@@ -41,23 +41,25 @@ class LabEngine {
 
   void Submit(Seconds now, GroupRequest request);
   void Sync(Seconds now, PolicyVersion version, std::shared_ptr<const DecoderWeights> weights);
-  // Tokens of unfinished members that are thrown away.
+  // The unfinished members of a group, as far as they got.
+  GroupInFlight Unfinished(GroupId group, int64_t num_members) const;
   void Cancel(Seconds now, GroupId group);
-  // A response that rests reads these, at the next token boundary.
+  // A paused response resumes with these tool tokens at the next token boundary.
   void Continue(Seconds now, MemberId id, std::vector<TokenId> given);
   // No further pass begins until Resume.
   void Pause() { paused_ = true; }
   void Resume(Seconds now);
 
-  // When Act is due; none while nothing is.
+  // When Act is due; none while the engine is idle.
   std::optional<Seconds> next_time() const { return next_time_; }
-  // Ends what is due and begins what comes next.
+  // Ends the pass or transfer that is due and begins the next.
   Result<LabReport> Act();
 
-  // Nothing is under way and no command waits.
+  // Idle, and no command waits.
   bool at_rest() const { return !next_time_.has_value(); }
   bool busy() const { return core_->busy(); }
   EngineCore& core() { return *core_; }
+  const EngineCore& core() const { return *core_; }
   Seconds rescore_time() const { return rescore_time_; }
   Seconds busy_time() const { return busy_time_; }  // in passes, those under way included
   int64_t num_tokens() const { return num_tokens_; }
@@ -77,7 +79,7 @@ class LabEngine {
   using Command = std::variant<GroupRequest, SyncCommand, CancelCommand, ContinueCommand>;
 
   void Add(Seconds now, Command command);
-  // Takes commands until one needs time.
+  // Executes commands until one takes time.
   Status TakeCommands(LabReport& report);
   Status BeginPass();
   Seconds CostOf(const StepReport& pass);

@@ -35,11 +35,11 @@ Settings SettingsOf(const Method& method, std::vector<std::string> overrides = {
   return SmallSettings(overrides, admission);
 }
 
-LabResult RunOk(const Settings& settings, const LabOptions& options = {}) {
+RunResult RunOk(const Settings& settings, const RunSetup& options = {}) {
   const Policy policy = SmallPolicy(settings);
-  Result<LabResult> result = RunLab(settings, policy, options);
+  Result<RunResult> result = RunLab(settings, policy, options);
   EXPECT_TRUE(result.ok()) << result.status().message();
-  return result.ok() ? std::move(result).value() : LabResult{};
+  return result.ok() ? std::move(result).value() : RunResult{};
 }
 
 std::string ScratchFolder(const std::string& name) {
@@ -51,9 +51,9 @@ std::string ScratchFolder(const std::string& name) {
 }
 
 TEST(LabLearningTest, EveryMethodLearnsAndSaysSo) {
-  const LabResult plain = RunOk(SmallSettings());
+  const RunResult plain = RunOk(SmallSettings());
   for (const Method& method : kMethods) {
-    const LabResult result = RunOk(SettingsOf(method));
+    const RunResult result = RunOk(SettingsOf(method));
     ASSERT_EQ(result.rows.size(), 6U) << method.name;
     EXPECT_FALSE(SameWeights(result.weights, plain.weights)) << method.name;
     for (const MetricsRow& row : result.rows) {
@@ -69,13 +69,13 @@ TEST(LabLearningTest, ARunKilledAnywhereAndResumedIsTheSameRun) {
         SettingsOf(method, {"run.checkpoint_every=1", "checkpoint.keep=0", "cluster.rollout_gpus=2",
                             "cluster.sync_overhead_s=0.013"});
     const std::string folder = ScratchFolder(method.name);
-    const LabResult whole = RunOk(settings, {.checkpoints = folder});
+    const RunResult whole = RunOk(settings, {.checkpoints = folder});
     ASSERT_EQ(whole.rows.size(), 6U) << method.name;
     for (int last = 5; last >= 1; --last) {
       for (int later = last + 1; later <= 6; ++later) {
         std::filesystem::remove_all(folder + "/step-00000" + std::to_string(later));
       }
-      const LabResult rest = RunOk(settings, {.checkpoints = folder, .resume = true});
+      const RunResult rest = RunOk(settings, {.checkpoints = folder, .resume = true});
       EXPECT_TRUE(SameWeights(whole.weights, rest.weights)) << method.name << " " << last;
       const std::vector<MetricsRow> expected(whole.rows.begin() + last, whole.rows.end());
       EXPECT_EQ(rest.rows, expected) << method.name << " " << last;
@@ -86,7 +86,7 @@ TEST(LabLearningTest, ARunKilledAnywhereAndResumedIsTheSameRun) {
 TEST(LabLearningTest, TheDistanceIsFromThePolicyTheRunBeganWithAlsoWhenResumed) {
   const Settings settings = SettingsOf(kMethods[2], {"run.checkpoint_every=2"}, "sync");
   const std::string folder = ScratchFolder("distance");
-  const LabResult whole = RunOk(settings, {.checkpoints = folder});
+  const RunResult whole = RunOk(settings, {.checkpoints = folder});
   EXPECT_EQ(Find(whole.rows.front(), "train/kl_initial"), 0);
   for (size_t i = 1; i < whole.rows.size(); ++i) {
     EXPECT_GT(Find(whole.rows[i], "train/kl_initial"), 0) << i;
@@ -94,7 +94,7 @@ TEST(LabLearningTest, TheDistanceIsFromThePolicyTheRunBeganWithAlsoWhenResumed) 
   // Another model in its place is noticed.
   Result<Policy> other = NewCharacterPolicy(settings.model, 6);
   ASSERT_TRUE(other.ok());
-  const Result<LabResult> rest = RunLab(settings, *other, {.checkpoints = folder, .resume = true});
+  const Result<RunResult> rest = RunLab(settings, *other, {.checkpoints = folder, .resume = true});
   ASSERT_FALSE(rest.ok());
   EXPECT_NE(rest.status().message().find("is not the model that the run began with"),
             std::string::npos)
@@ -102,8 +102,8 @@ TEST(LabLearningTest, TheDistanceIsFromThePolicyTheRunBeganWithAlsoWhenResumed) 
 }
 
 TEST(LabLearningTest, GreedyResponsesAreGeneratedButNotTrainedOn) {
-  const LabResult remax = RunOk(SettingsOf(kMethods[1], {}, "sync"));
-  const LabResult plain = RunOk(SmallSettings({}, "sync"));
+  const RunResult remax = RunOk(SettingsOf(kMethods[1], {}, "sync"));
+  const RunResult plain = RunOk(SmallSettings({}, "sync"));
   EXPECT_EQ(Find(plain.rows.back(), "cost/tokens_never_trained"), 0);
   const double greedy = Find(remax.rows.back(), "cost/tokens_never_trained").value_or(0);
   const double all = Find(remax.rows.back(), "cost/tokens_generated").value_or(0);

@@ -35,7 +35,7 @@ Recorded Record(const std::string& name, const Settings& settings, const Policy&
     std::vector<std::string> warnings;
     void OnWarning(const std::string& text) override { warnings.push_back(text); }
   } heard;
-  Result<LabResult> result =
+  Result<RunResult> result =
       RunLab(settings, policy, {.writer = writer->get(), .observer = &heard});
   EXPECT_TRUE(result.ok()) << result.status().message();
   EXPECT_TRUE((*writer)->Finish().ok());

@@ -17,11 +17,11 @@
 namespace pace {
 namespace {
 
-LabResult RunOk(const Settings& settings, const LabOptions& options = {}) {
+RunResult RunOk(const Settings& settings, const RunSetup& options = {}) {
   const Policy policy = SmallPolicy(settings);
-  Result<LabResult> result = RunLab(settings, policy, options);
+  Result<RunResult> result = RunLab(settings, policy, options);
   EXPECT_TRUE(result.ok()) << result.status().message();
-  return result.ok() ? std::move(result).value() : LabResult{};
+  return result.ok() ? std::move(result).value() : RunResult{};
 }
 
 std::string ScratchFolder(const std::string& name) {
@@ -34,8 +34,8 @@ std::string ScratchFolder(const std::string& name) {
 
 TEST(LabTest, TheSameRunTwiceGivesTheSameBits) {
   const Settings settings = SmallSettings();
-  const LabResult one = RunOk(settings);
-  const LabResult two = RunOk(settings);
+  const RunResult one = RunOk(settings);
+  const RunResult two = RunOk(settings);
   EXPECT_TRUE(SameWeights(one.weights, two.weights));
   EXPECT_EQ(one.rows, two.rows);
   EXPECT_EQ(one.rows.size(), 6U);
@@ -44,8 +44,8 @@ TEST(LabTest, TheSameRunTwiceGivesTheSameBits) {
 
 TEST(LabTest, ThreadsOfTheDriverChangeNothing) {
   const Settings settings = SmallSettings({"cluster.rollout_gpus=2"});
-  const LabResult one = RunOk(settings, {.num_threads = 1});
-  const LabResult two = RunOk(settings, {.num_threads = 2});
+  const RunResult one = RunOk(settings, {.num_threads = 1});
+  const RunResult two = RunOk(settings, {.num_threads = 2});
   EXPECT_TRUE(SameWeights(one.weights, two.weights));
   EXPECT_EQ(one.rows, two.rows);
 }
@@ -59,7 +59,7 @@ TEST(LabTest, EventsAreTheSameOnEveryProcessor) {
   std::filesystem::remove(folder);
   const auto writer = RunWriter::Create(folder, settings, {"async", "lab"}, RecordLevel::kFull);
   ASSERT_TRUE(writer.ok()) << writer.status().message();
-  LabOptions options;
+  RunSetup options;
   options.writer = writer->get();
   EXPECT_EQ(RunOk(settings, options).rows.size(), 5U);
   ASSERT_TRUE((*writer)->Finish().ok());
@@ -70,15 +70,15 @@ TEST(LabTest, EventsAreTheSameOnEveryProcessor) {
 }
 
 TEST(LabTest, AnotherSeedIsAnotherRun) {
-  const LabResult one = RunOk(SmallSettings());
-  const LabResult two = RunOk(SmallSettings({"run.seed=2"}));
+  const RunResult one = RunOk(SmallSettings());
+  const RunResult two = RunOk(SmallSettings({"run.seed=2"}));
   EXPECT_FALSE(SameWeights(one.weights, two.weights));
 }
 
 TEST(LabTest, EveryMethodRuns) {
   for (const char* method : {"sync", "async", "m2po", "raw", "generation", "waiting", "effective",
                              "stale-2", "oldest-3"}) {
-    const LabResult result = RunOk(SmallSettings({"run.num_steps=3"}, method));
+    const RunResult result = RunOk(SmallSettings({"run.num_steps=3"}, method));
     EXPECT_EQ(result.rows.size(), 3U) << method;
   }
 }
@@ -96,7 +96,7 @@ TEST(LabTest, AFixedPolicyStaysAsItIs) {
 }
 
 TEST(LabTest, SeveralUpdatesPerStepAndRareSyncs) {
-  const LabResult result =
+  const RunResult result =
       RunOk(SmallSettings({"batch.num_updates=3", "supply.sync_interval=2"}, "async"));
   EXPECT_EQ(result.rows.size(), 6U);
 }
@@ -107,7 +107,7 @@ TEST(LabTest, DynamicSamplingTrainsOnGroupsThatDiffer) {
       SmallSettings({"train.dynamic_sampling=true", "train.overlong_buffer=0", "task.modulus=10",
                      "task.min_numbers=3", "run.num_steps=3", "batch.num_groups=2"});
   const Policy policy = SmallPolicy(settings);
-  const Result<LabResult> result = RunLab(settings, policy, {});
+  const Result<RunResult> result = RunLab(settings, policy, {});
   ASSERT_TRUE(result.ok()) << result.status().message();
   for (const MetricsRow& row : result->rows) {
     const double reward = Find(row, "train/reward").value_or(0);
@@ -123,13 +123,13 @@ TEST(LabTest, ARunResumedFromAnyCheckpointEndsInTheSameWeights) {
                        std::string("supply.sync_interval=") + interval, "cluster.rollout_gpus=2",
                        "cluster.sync_overhead_s=0.013"});
     const std::string folder = ScratchFolder(std::string("resume-") + interval);
-    const LabResult whole = RunOk(settings, {.checkpoints = folder});
+    const RunResult whole = RunOk(settings, {.checkpoints = folder});
     for (int last = 5; last >= 1; --last) {
       // As if the run had been killed before a later checkpoint.
       for (int later = last + 1; later <= 6; ++later) {
         std::filesystem::remove_all(folder + "/step-00000" + std::to_string(later));
       }
-      const LabResult rest = RunOk(settings, {.checkpoints = folder, .resume = true});
+      const RunResult rest = RunOk(settings, {.checkpoints = folder, .resume = true});
       EXPECT_TRUE(SameWeights(whole.weights, rest.weights)) << "from step " << last;
       const std::vector<MetricsRow> expected(whole.rows.begin() + last, whole.rows.end());
       EXPECT_EQ(rest.rows, expected) << "from step " << last;
@@ -153,11 +153,11 @@ struct StopAfter final : RunObserver {
 
 TEST(LabTest, AStopLeavesNoTraceInTheRunThatGoesOn) {
   const Settings settings = SmallSettings({"run.checkpoint_every=2", "checkpoint.keep=1"});
-  const LabResult whole = RunOk(settings, {.checkpoints = ScratchFolder("unstopped")});
+  const RunResult whole = RunOk(settings, {.checkpoints = ScratchFolder("unstopped")});
   for (const int64_t last : {1, 2, 3, 4, 5}) {
     const std::string folder = ScratchFolder("stopped");
     StopAfter observer(last);
-    const LabResult first =
+    const RunResult first =
         RunOk(settings, {.checkpoints = folder, .observer = &observer, .stop = observer.stop()});
     EXPECT_TRUE(first.stopped_early);
     EXPECT_EQ(first.steps_done, last);
@@ -175,7 +175,7 @@ TEST(LabTest, AStopLeavesNoTraceInTheRunThatGoesOn) {
     if (loaded != nullptr) {
       EXPECT_EQ(loaded->run.step, PolicyVersion(from));
     }
-    const LabResult rest =
+    const RunResult rest =
         RunOk(settings, {.checkpoints = folder, .resume = loaded != nullptr, .loaded = loaded});
     EXPECT_TRUE(SameWeights(whole.weights, rest.weights)) << last;
     const std::vector<MetricsRow> expected(whole.rows.begin() + from, whole.rows.end());
@@ -188,10 +188,57 @@ TEST(LabTest, TheLastStepIsSavedAndTheRunCanBeMadeLonger) {
   const std::string folder = ScratchFolder("longer");
   RunOk(SmallSettings({"run.num_steps=3"}), {.checkpoints = folder});
   EXPECT_EQ(NewestCheckpointFolder(folder), folder + "/step-000003");
-  const LabResult longer =
+  const RunResult longer =
       RunOk(SmallSettings({"run.num_steps=5"}), {.checkpoints = folder, .resume = true});
   EXPECT_EQ(longer.steps_done, 5);
   EXPECT_EQ(longer.rows.size(), 2U);
+}
+
+TEST(LabTest, WeightsArePreparedOncePerPublishedVersionForAllEngines) {
+  struct Published final : RunObserver {
+    std::vector<int64_t> versions;
+    void OnPublished(PolicyVersion version) override { versions.push_back(version.step()); }
+  } observer;
+  const Settings settings =
+      SmallSettings({"cluster.rollout_gpus=2", "supply.sync_interval=2", "run.checkpoint_every=2"});
+  RunOk(settings, {.observer = &observer});
+  EXPECT_EQ(observer.versions, (std::vector<int64_t>{0, 2, 4, 6}));
+}
+
+// Under a policy that stops groups as they run; tokens that no step trained on.
+RunResult RunStopping(Abandon how, const std::string& checkpoints = "", bool resume = false) {
+  const Settings settings =
+      SmallSettings({"cluster.rollout_gpus=1", "cluster.train_seconds=0.01", "supply.threshold=1",
+                     "run.checkpoint_every=1", "checkpoint.keep=0"},
+                    "async");
+  RunSetup setup;
+  setup.checkpoints = checkpoints;
+  setup.resume = resume;
+  setup.make_supply = [&] { return std::make_unique<StoppingSupply>(settings, how, GroupId(12)); };
+  return RunOk(settings, setup);
+}
+
+TEST(LabTest, KeptPrefixesAreTrainedOn) {
+  const auto lost = [](const RunResult& run) {
+    return Find(run.rows.back(), "cost/tokens_never_trained");
+  };
+  EXPECT_GT(lost(RunStopping(Abandon::kDrop)), 0);
+  const std::string folder = ScratchFolder("kept");
+  const RunResult whole = RunStopping(Abandon::kKeepPrefix, folder);
+  EXPECT_EQ(lost(whole), 0);
+  // A run killed while prefixes wait for their group is the same run.
+  bool saved = false;
+  for (int last = 5; last >= 1; --last) {
+    const std::string name = folder + "/step-00000";
+    std::filesystem::remove_all(name + std::to_string(last + 1));
+    saved = saved || std::filesystem::exists(name + std::to_string(last) + "/kept.bin");
+    const RunResult rest = RunStopping(Abandon::kKeepPrefix, folder, /*resume=*/true);
+    EXPECT_TRUE(SameWeights(whole.weights, rest.weights)) << "from step " << last;
+    for (int later = last + 1; later <= 6; ++later) {
+      std::filesystem::remove_all(name + std::to_string(later));
+    }
+  }
+  EXPECT_TRUE(saved);
 }
 
 TEST(LabTest, ASaveThatFailsLeavesNothing) {
@@ -199,7 +246,7 @@ TEST(LabTest, ASaveThatFailsLeavesNothing) {
   std::ofstream(folder + "/step-000003") << "in the way";
   const Settings settings = SmallSettings({"run.num_steps=3"});
   const Policy policy = SmallPolicy(settings);
-  const Result<LabResult> result =
+  const Result<RunResult> result =
       RunLab(settings, policy, {.checkpoints = folder + "/step-000003"});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().message().find('\n'), std::string::npos);
@@ -211,14 +258,14 @@ TEST(LabTest, ASaveThatFailsLeavesNothing) {
 TEST(LabTest, ADamagedCheckpointIsSkippedWithANote) {
   const Settings settings = SmallSettings({"run.checkpoint_every=2", "checkpoint.keep=0"});
   const std::string folder = ScratchFolder("damaged");
-  const LabResult whole = RunOk(settings, {.checkpoints = folder});
+  const RunResult whole = RunOk(settings, {.checkpoints = folder});
   std::filesystem::resize_file(folder + "/step-000006/optimizer.safetensors", 100);
   std::filesystem::remove(folder + "/step-000004/coordinator.json");
   struct Notes final : RunObserver {
     std::vector<std::string> notes;
     void OnNote(const std::string& note) override { notes.push_back(note); }
   } observer;
-  const LabResult rest =
+  const RunResult rest =
       RunOk(settings, {.checkpoints = folder, .resume = true, .observer = &observer});
   EXPECT_EQ(observer.notes.size(), 2U);
   EXPECT_TRUE(SameWeights(whole.weights, rest.weights));
@@ -235,7 +282,7 @@ TEST(LabTest, OldCheckpointsGo) {
 TEST(LabTest, WhatTheLabCannotDoIsRefused) {
   const Settings settings = SmallSettings({"cluster.failure_every_s=10"});
   const Policy policy = SmallPolicy(settings);
-  const Result<LabResult> result = RunLab(settings, policy, {});
+  const Result<RunResult> result = RunLab(settings, policy, {});
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.status().message().find("cluster.failure_every_s"), std::string::npos);
 }

@@ -28,6 +28,7 @@ std::vector<Eviction> PoolState::Put(PooledGroup group, const AdmissionPolicy& p
   const int64_t position = base_ + static_cast<int64_t>(entries_.size());
   if (ranked_) PushRanked({policy.Score(group.summary), position, group.summary.id});
   num_bytes_ += group.summary.num_bytes;
+  num_tokens_ += group.summary.num_tokens;
   ++num_groups_;
   entries_.push_back({std::move(group), true});
 
@@ -64,6 +65,7 @@ PooledGroup PoolState::Take(int64_t position) {
   entry.present = false;
   --num_groups_;
   num_bytes_ -= entry.group.summary.num_bytes;
+  num_tokens_ -= entry.group.summary.num_tokens;
   PooledGroup group = std::move(entry.group);
   TrimEnds();
   CompactIfSparse();
@@ -168,6 +170,7 @@ void PoolState::Restore(std::vector<PooledGroup> groups) {
   for (PooledGroup& group : groups) {
     ++num_groups_;
     num_bytes_ += group.summary.num_bytes;
+    num_tokens_ += group.summary.num_tokens;
     entries_.push_back({std::move(group), true});
   }
 }
@@ -175,13 +178,16 @@ void PoolState::Restore(std::vector<PooledGroup> groups) {
 void PoolState::CheckInvariants() const {
   int64_t num_groups = 0;
   int64_t num_bytes = 0;
+  int64_t num_tokens = 0;
   for (const Entry& entry : entries_) {
     if (!entry.present) continue;
     ++num_groups;
     num_bytes += entry.group.summary.num_bytes;
+    num_tokens += entry.group.summary.num_tokens;
   }
   PACE_CHECK(num_groups == num_groups_, num_groups, " groups, counted ", num_groups_);
   PACE_CHECK(num_bytes == num_bytes_, num_bytes, " bytes, counted ", num_bytes_);
+  PACE_CHECK(num_tokens == num_tokens_, num_tokens, " tokens, counted ", num_tokens_);
   PACE_CHECK(options_.max_groups == 0 || num_groups_ <= std::max<int64_t>(1, options_.max_groups),
              "pool holds ", num_groups_, " groups over its bound ", options_.max_groups);
   PACE_CHECK(options_.max_bytes == 0 || num_groups_ <= 1 || num_bytes_ <= options_.max_bytes,

@@ -61,6 +61,7 @@ class PoolState {
   bool empty() const { return num_groups_ == 0; }
   int64_t occupancy() const { return num_groups_; }
   int64_t num_bytes() const { return num_bytes_; }
+  int64_t num_tokens() const { return num_tokens_; }
 
   // In completion order.
   std::vector<PooledGroup> Save() const;
@@ -101,6 +102,7 @@ class PoolState {
   int64_t base_ = 0;  // position of entries_.front()
   int64_t num_groups_ = 0;
   int64_t num_bytes_ = 0;
+  int64_t num_tokens_ = 0;
 
   // Heaps over the present entries, and some taken ones; valid while ranked_. Built on first
   // use in a step.

@@ -11,17 +11,15 @@ namespace pace {
 
 class PoolMeter {
  public:
-  void Arrive(Seconds now, int64_t num_bytes) {
+  void Arrive(Seconds now) {
     Settle(now);
     ++occupancy_;
     ++num_arrivals_;
-    num_bytes_ += num_bytes;
   }
-  void Leave(Seconds now, Seconds arrived, int64_t num_bytes) {
+  void Leave(Seconds now, Seconds arrived) {
     Settle(now);
     --occupancy_;
     ++num_departures_;
-    num_bytes_ -= num_bytes;
     sojourn_ += now - arrived;
   }
   // Forgets the past: what follows is measured from `now`.
@@ -33,7 +31,6 @@ class PoolMeter {
     sojourn_ = Seconds(0);
   }
 
-  int64_t num_bytes() const { return num_bytes_; }
   double MeanOccupancy(Seconds now) {
     Settle(now);
     return now > begin_ ? area_ / (now - begin_).count() : 0;
@@ -54,7 +51,7 @@ class PoolMeter {
 
   Seconds begin_{0}, last_{0}, sojourn_{0};
   double area_ = 0;  // occupancy integrated over time
-  int64_t occupancy_ = 0, num_bytes_ = 0, num_arrivals_ = 0, num_departures_ = 0;
+  int64_t occupancy_ = 0, num_arrivals_ = 0, num_departures_ = 0;
 };
 
 }  // namespace pace

@@ -37,10 +37,14 @@ struct PauseCommand {
   int64_t ticket = 0;  // what the caller waits for
   bool stop = false;
 };
+struct TakeCommand {
+  int64_t ticket = 0;
+  GroupId group;
+};
 struct ResumeCommand {};
 
 using Command = std::variant<SubmitCommand, CancelCommand, ContinueCommand, FinishPausedCommand,
-                             SyncCommand, PauseCommand, ResumeCommand>;
+                             SyncCommand, PauseCommand, TakeCommand, ResumeCommand>;
 
 }  // namespace
 
@@ -55,7 +59,9 @@ struct RolloutEngine::State {
 
   // Callers' side.
   bool Post(Command command) PACE_EXCLUDES(mutex);
-  std::vector<GroupRequest> PauseAndTake(bool stop) PACE_EXCLUDES(mutex);
+  // Posts a command with its own ticket and waits for the reply.
+  template <typename TicketCommand>
+  std::vector<GroupRequest> Ask(TicketCommand command) PACE_EXCLUDES(mutex);
 
   // The engine's thread.
   void Run() PACE_EXCLUDES(mutex);
@@ -68,6 +74,7 @@ struct RolloutEngine::State {
   void Do(FinishPausedCommand&& command);
   void Do(SyncCommand&& command);
   void Do(PauseCommand&& command);
+  void Do(TakeCommand&& command);
   void Do(ResumeCommand&& command);
   void Step();
   bool IsPaused(MemberId id) const {
@@ -109,11 +116,13 @@ bool RolloutEngine::State::Post(Command command) {
   return true;
 }
 
-std::vector<GroupRequest> RolloutEngine::State::PauseAndTake(bool stop) {
+template <typename TicketCommand>
+std::vector<GroupRequest> RolloutEngine::State::Ask(TicketCommand command) {
   const MutexLock lock(mutex);
   if (stopped) return {};
   const int64_t ticket = next_ticket++;
-  commands.emplace_back(PauseCommand{ticket, stop});
+  command.ticket = ticket;
+  commands.emplace_back(std::move(command));
   asked.NotifyOne();
   while (!replies.contains(ticket) && !stopped) {
     happened.WaitUntil(mutex, SteadyClock::now() + kPatience);
@@ -187,6 +196,11 @@ void RolloutEngine::State::Do(PauseCommand&& command) {
   new_replies.emplace(command.ticket, core->Unfinished());
 }
 
+void RolloutEngine::State::Do(TakeCommand&& command) {
+  std::vector<GroupRequest>& reply = new_replies[command.ticket];
+  if (auto request = core->Cancel(command.group)) reply.push_back(*std::move(request));
+}
+
 void RolloutEngine::State::Do(ResumeCommand&&) {
   paused = false;
 }
@@ -233,6 +247,11 @@ void RolloutEngine::Cancel(GroupId group) {
   state_->Post(CancelCommand{group});
 }
 
+std::optional<GroupRequest> RolloutEngine::Take(GroupId group) {
+  std::vector<GroupRequest> taken = state_->Ask(TakeCommand{.group = group});
+  return taken.empty() ? std::nullopt : std::optional(std::move(taken.front()));
+}
+
 void RolloutEngine::Continue(MemberId id, std::vector<TokenId> tool_tokens) {
   state_->Post(ContinueCommand{id, std::move(tool_tokens)});
 }
@@ -241,9 +260,17 @@ void RolloutEngine::FinishPaused(MemberId id) {
   state_->Post(FinishPausedCommand{id});
 }
 
+Result<std::shared_ptr<const DecoderWeights>> RolloutEngine::Prepare(
+    const WeightSet& weights) const {
+  return state_->decoder.Prepare(weights);
+}
+
 Status RolloutEngine::Sync(PolicyVersion version, const WeightSet& weights) {
-  PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> prepared,
-                        state_->decoder.Prepare(weights));
+  PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> prepared, Prepare(weights));
+  return Sync(version, std::move(prepared));
+}
+
+Status RolloutEngine::Sync(PolicyVersion version, std::shared_ptr<const DecoderWeights> prepared) {
   const MutexLock lock(state_->mutex);
   if (state_->stopped) return Unavailable("sync to version ", version, ": the engine has stopped");
   if (state_->newest && version <= *state_->newest) {
@@ -265,7 +292,7 @@ std::vector<RolloutEvent> RolloutEngine::Wait(SteadyClock::time_point deadline) 
 }
 
 std::vector<GroupRequest> RolloutEngine::Pause() {
-  return state_->PauseAndTake(/*stop=*/false);
+  return state_->Ask(PauseCommand{.stop = false});
 }
 
 void RolloutEngine::Resume() {
@@ -273,7 +300,7 @@ void RolloutEngine::Resume() {
 }
 
 std::vector<GroupRequest> RolloutEngine::Stop() {
-  return state_->PauseAndTake(/*stop=*/true);
+  return state_->Ask(PauseCommand{.stop = true});
 }
 
 RolloutStats RolloutEngine::stats() const {

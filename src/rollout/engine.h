@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -73,13 +74,21 @@ class RolloutEngine {
   void Submit(GroupRequest request);
   // Does nothing if the group has no unfinished response by then.
   void Cancel(GroupId group);
+  // Cancels at the next token boundary, waits for it and returns what was unfinished, if
+  // anything was. No GroupCancelled follows.
+  std::optional<GroupRequest> Take(GroupId group);
   // A paused response continues after these tool tokens, or finishes (see EngineCore). Tokens
   // that do not fit finish it, too. Does nothing if the response is not paused, or was cancelled
   // meanwhile.
   void Continue(MemberId id, std::vector<TokenId> tool_tokens);
   void FinishPaused(MemberId id);
-  // Prepares on the calling thread; the engine installs the weights at its next token boundary.
-  // Refused: weights that do not fit the device, and a version that is not newer.
+  // Lays weights out for this engine's device, on the calling thread. Engines of the same
+  // settings share the result. Refused: weights that do not fit the device.
+  Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const;
+  // The engine installs the weights at its next token boundary. Refused: a version that is not
+  // newer.
+  Status Sync(PolicyVersion version, std::shared_ptr<const DecoderWeights> prepared);
+  // Both.
   Status Sync(PolicyVersion version, const WeightSet& weights);
 
   // The events since the last call; waits for the first one until the deadline. Empty: the

@@ -240,6 +240,18 @@ TEST(RolloutEngineTest, ACancelledGroupComesBackAsItWas) {
   EXPECT_EQ(cancelled[0].request.resumed.at(0).tokens.size(), 11u);
 }
 
+TEST(RolloutEngineTest, AGroupThatIsTakenComesBackAtOnce) {
+  RolloutEngine engine(Core());
+  EXPECT_FALSE(engine.Take(GroupId(7)).has_value());
+  engine.Submit(Request(1, 50, 2));
+  const std::optional<GroupRequest> taken = engine.Take(GroupId(1));
+  ASSERT_TRUE(taken.has_value());
+  EXPECT_EQ(taken->group, GroupId(1));
+  EXPECT_EQ(taken->num_members(), 2);
+  EXPECT_FALSE(engine.Take(GroupId(1)).has_value());
+  EXPECT_TRUE(engine.Wait(steady_clock::now()).empty());
+}
+
 TEST(RolloutEngineTest, AResponseThatRestsReadsOnOrEnds) {
   RolloutEngine engine(Core());
   GroupRequest request = Request(1, 300, 2);

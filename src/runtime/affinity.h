@@ -16,7 +16,7 @@ std::vector<int> UsableCores();
 // Keeps the calling thread on some of the usable cores, and puts it back.
 class ScopedAffinity {
  public:
-  // Cores [first, first + count) of the usable ones, round and round. With
+  // Cores [first, first + count) of the usable ones, modulo their number. With
   // enabled = false nothing happens.
   ScopedAffinity(bool enabled, int64_t first, int64_t count);
   ~ScopedAffinity();

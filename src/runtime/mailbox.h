@@ -22,7 +22,7 @@ class Mailbox {
     arrived_.NotifyOne();
   }
 
-  // All there are; waits for the first until the deadline.
+  // Takes all messages; waits for the first until the deadline.
   std::vector<Message> Take(std::chrono::steady_clock::time_point deadline) PACE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     while (messages_.empty()) {

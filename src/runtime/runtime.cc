@@ -1,13 +1,19 @@
 #include "runtime/runtime.h"
 
+#include <memory>
+#include <utility>
+
 #include "runtime/runtime_driver.h"
 
 namespace pace {
 
-Result<TrainingResult> RunTraining(const Settings& settings, const Policy& policy,
-                                   const TrainingOptions& options) {
+Result<RunResult> RunTraining(const Settings& settings, const Policy& policy,
+                              const RunSetup& setup) {
   PACE_RETURN_IF_ERROR(settings.Validate());
-  RuntimeDriver driver(settings, policy, options);
+  RunClock clock;
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<TrainingRun> run,
+                        TrainingRun::Create(settings, policy, clock, setup));
+  RuntimeDriver driver(settings, policy, setup, clock, std::move(run));
   return driver.Run();
 }
 

@@ -4,9 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/check.h"
 #include "execution/engine_maker.h"
-#include "execution/gpu_plan.h"
 #include "model/devices.h"
 #include "runtime/affinity.h"
 
@@ -17,37 +15,28 @@ using SteadyClock = std::chrono::steady_clock;
 
 // How often the driver looks up when nothing happens.
 constexpr std::chrono::milliseconds kLookUp(100);
-// Over about so long the shown speed is a mean.
+// The displayed speed is a mean over about this time.
 constexpr double kRateSeconds = 5;
+
+std::unique_ptr<TaskThread> StartTrainingThread(const Settings& settings) {
+  const ScopedAffinity cores(settings.runtime.pin_threads,
+                             settings.engine.count * settings.engine.threads,
+                             settings.train.num_threads);
+  return std::make_unique<TaskThread>();
+}
 
 }  // namespace
 
-RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy,
-                             const TrainingOptions& options)
-    : settings_(settings),
-      policy_(policy),
-      options_(options),
-      awaited_syncs_(static_cast<size_t>(settings.engine.count)) {}
-
-Status RuntimeDriver::Prepare() {
-  PACE_RETURN_IF_ERROR(PrepareGpu(settings_, policy_.config));
-  PACE_ASSIGN_OR_RETURN(parts_, RunParts::Create(settings_, policy_, clock_, options_.writer,
-                                                 !options_.checkpoints.empty()));
-  parts_.run->journal().Watch(options_.observer);
-  parts_.run->journal().SetNumGpus(settings_.policy.device == PolicyDevice::kCuda ? 1 : 0);
-  const int64_t engine_cores = settings_.engine.count * settings_.engine.threads;
-  {
-    const ScopedAffinity trainer_cores(settings_.runtime.pin_threads, engine_cores,
-                                       settings_.train.num_threads);
-    training_thread_ = std::make_unique<TaskThread>();
+RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
+                             RunClock& clock, std::unique_ptr<TrainingRun> run)
+    : RunDriver(settings, policy, setup, clock, std::move(run), settings.engine.count),
+      run_clock_(clock),
+      awaited_syncs_(static_cast<size_t>(settings.engine.count)),
+      training_thread_(StartTrainingThread(settings)) {
+  run_->journal().SetNumGpus(settings.policy.device == PolicyDevice::kCuda ? 1 : 0);
+  if (run_->executor() != nullptr) {
+    tool_threads_ = std::make_unique<ToolThreads>(run_->executor(), settings.tools.max_programs);
   }
-  evaluation_thread_ = std::make_unique<TaskThread>();
-  saving_thread_ = std::make_unique<TaskThread>();
-  parts_.NoteTools(options_.observer);
-  if (parts_.executor != nullptr) {
-    tool_threads_ = std::make_unique<ToolThreads>(parts_.executor, settings_.tools.max_programs);
-  }
-  return Status::Ok();
 }
 
 Status RuntimeDriver::MakeEngines() {
@@ -63,30 +52,31 @@ Status RuntimeDriver::MakeEngines() {
   return Status::Ok();
 }
 
+Result<std::shared_ptr<const DecoderWeights>> RuntimeDriver::Prepare(
+    const WeightSet& weights) const {
+  return engines_[0]->Prepare(weights);
+}
+
 int64_t RuntimeDriver::MaxGroups() const {
   // An engine queues what it cannot run yet: the supply policy is the bound.
   return std::max<int64_t>(1, settings_.supply.MaxGroups(settings_.batch.num_groups));
 }
 
-Result<TrainingResult> RuntimeDriver::Run() {
-  PACE_RETURN_IF_ERROR(Prepare());
-  PACE_RETURN_IF_ERROR(options_.resume ? Resume() : Begin());
+Result<RunResult> RuntimeDriver::Run() {
+  PACE_RETURN_IF_ERROR(setup_.resume ? Resume() : Begin());
   PACE_RETURN_IF_ERROR(Loop());
-  result_.time = clock_.Now();
+  RunResult result = TakeResult();
   PACE_RETURN_IF_ERROR(FinishSaves());
-  result_.steps_done = parts_.run->coordinator().version().step();
-  result_.stopped_early = result_.steps_done < settings_.run.num_steps;
   // A step that was under way is not part of the result.
-  const bool as_served = newest_weights_.residence() == Residence::kHost || batch_.has_value();
-  PACE_ASSIGN_OR_RETURN(result_.weights, as_served ? ToHost(policy_.config, newest_weights_)
-                                                   : parts_.learner->HostSnapshot());
-  return std::move(result_);
+  const bool as_served = newest_.residence() == Residence::kHost || batch_.has_value();
+  PACE_ASSIGN_OR_RETURN(
+      result.weights, as_served ? ToHost(policy_.config, newest_) : run_->trainer().HostSnapshot());
+  return result;
 }
 
 Status RuntimeDriver::Begin() {
-  newest_weights_ = served_weights_ = parts_.learner->Snapshot();
-  served_version_ = PolicyVersion(0);
   PACE_RETURN_IF_ERROR(MakeEngines());
+  PACE_RETURN_IF_ERROR(ServeFirst());
   for (int64_t i = 0; i < settings_.engine.count; ++i) {
     PACE_RETURN_IF_ERROR(Handle(WorkerJoined{WorkerId(i), MaxGroups()}));
   }
@@ -100,13 +90,8 @@ Status RuntimeDriver::Loop() {
     for (Message& message : messages) {
       PACE_RETURN_IF_ERROR(std::visit([this](auto& typed) { return On(typed); }, message));
     }
-    PACE_RETURN_IF_ERROR(parts_.run->journal().status());
-    if (!stop_asked_ && options_.stop && options_.stop()) {
-      stop_asked_ = true;
-      // A checkpoint that is due anyway serves.
-      stop_after_save_ = checkpoint_.has_value() && !options_.checkpoints.empty();
-      if (!stop_after_save_) PACE_RETURN_IF_ERROR(Handle(StopRequested{}));
-    }
+    PACE_RETURN_IF_ERROR(run_->journal().status());
+    PACE_RETURN_IF_ERROR(StopIfAsked(checkpoint_.has_value() && !setup_.checkpoints.empty()));
     PACE_RETURN_IF_ERROR(SaveIfReady());
     WatchForStall(!messages.empty());
     Pulse();
@@ -126,16 +111,13 @@ Status RuntimeDriver::HearEngine(size_t worker) {
 }
 
 Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
-  if (auto* finished = std::get_if<FinishedResponse>(&event)) {
-    const std::optional<Event> told = parts_.run->Finish(std::move(*finished));
-    return told.has_value() ? Handle(*told) : Status::Ok();
-  }
+  if (auto* finished = std::get_if<FinishedResponse>(&event)) return Finish(std::move(*finished));
   if (auto* rested = std::get_if<ResponsePaused>(&event)) {
     OnRested(worker, rested->id, std::move(rested->response));
     return Status::Ok();
   }
   if (const auto* synced = std::get_if<WeightsSynced>(&event)) {
-    // The first weights of a resumed engine are news to nobody.
+    // The coordinator knows of the first weights of a resumed engine.
     if (awaited_syncs_[worker] != synced->version) return Status::Ok();
     awaited_syncs_[worker].reset();
     return Handle(WorkerSynced{WorkerId(static_cast<int64_t>(worker)), synced->version});
@@ -145,14 +127,14 @@ Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
   }
   if (const auto* failed = std::get_if<DeviceFailed>(&event)) return failed->error;
   if (const auto* cancelled = std::get_if<GroupCancelled>(&event)) {
-    parts_.run->CountCancelled(cancelled->request.resumed);
+    run_->CountCancelled(cancelled->request.resumed);
   }
   return Status::Ok();
 }
 
 void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse response) {
-  if (parts_.run->store().Find(id.group) == nullptr) return;  // abandoned meanwhile
-  const std::optional<ToolCall> call = parts_.run->CallOf(response);
+  if (run_->store().Find(id.group) == nullptr) return;  // abandoned meanwhile
+  const std::optional<ToolCall> call = run_->CallOf(response);
   if (!call.has_value()) return engines_[worker]->FinishPaused(id);
   tool_threads_->Ask(*call, [this, worker, id, response = std::move(response),
                              made = clock_.Now()](Result<ToolReply> reply) {
@@ -162,10 +144,10 @@ void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse respons
 
 Status RuntimeDriver::On(ToolReplied& message) {
   if (!message.reply.ok()) return message.reply.status();
-  if (parts_.run->store().Find(message.id.group) == nullptr) return Status::Ok();
+  if (run_->store().Find(message.id.group) == nullptr) return Status::Ok();
   // Not PACE_ASSIGN_OR_RETURN: g++ 12 takes the vector of a moved optional for uninitialized.
   auto tokens =
-      parts_.run->Reply(message.id, message.response, *message.reply, clock_.Now() - message.made);
+      run_->Reply(message.id, message.response, *message.reply, clock_.Now() - message.made);
   PACE_RETURN_IF_ERROR(tokens.status());
   RolloutEngine& engine = *engines_[message.worker];
   if (tokens->has_value()) {
@@ -177,16 +159,8 @@ Status RuntimeDriver::On(ToolReplied& message) {
 }
 
 Status RuntimeDriver::On(Trained& message) {
-  if (!message.metrics.ok()) return message.metrics.status();
+  if (!message.step.ok()) return message.step.status();
   step_clock_.Set(StepPart::kSync, clock_.Now());
-  const TrainBatch batch = std::move(*batch_);
-  batch_.reset();
-  const PolicyVersion version = batch.step.Next();
-  newest_weights_ = std::move(*message.weights);
-  if (version.step() % settings_.supply.sync_interval == 0) {
-    served_version_ = version;
-    served_weights_ = newest_weights_;
-  }
   const Seconds rescored = RescoreTime();
   const auto num_engines = static_cast<double>(engines_.size());
   StepTimes times = step_clock_.EndStep(clock_.Now(), (rescored - rescored_before_) / num_engines);
@@ -194,97 +168,65 @@ Status RuntimeDriver::On(Trained& message) {
   const Seconds busy = BusyTime();
   times.engines_busy = (busy - busy_before_) / num_engines;
   busy_before_ = busy;
-  parts_.run->EndStep(batch, times, *message.metrics);
-  result_.rows.push_back(parts_.run->journal().last_row());
-  if (options_.observer != nullptr) {
-    options_.observer->OnStep(version.step(), parts_.run->journal().last_row());
-  }
-  const Status status = Handle(StepFinished{batch.step});
-  if (!batch_.has_value()) {
-    const StepPart part = checkpoint_.has_value() ? StepPart::kOther : StepPart::kWaitData;
-    step_clock_.Set(part, clock_.Now());
-  }
-  return status;
+  PACE_RETURN_IF_ERROR(Handle(StepFinished{EndStep(std::move(message.step).value(), times)}));
+  if (batch_.has_value()) return Status::Ok();
+  const StepPart part = checkpoint_.has_value() ? StepPart::kOther : StepPart::kWaitData;
+  step_clock_.Set(part, clock_.Now());
+  return Status::Ok();
 }
 
 Status RuntimeDriver::On(Evaluated& message) {
-  --num_evaluations_;
   if (!message.scores.ok()) return message.scores.status();
-  parts_.run->journal().AddEvaluation(message.version, *message.scores);
-  if (options_.observer != nullptr) {
-    options_.observer->OnEvaluation(message.version, *message.scores);
-  }
-  result_.evaluations.emplace_back(message.version, std::move(message.scores).value());
+  EndEvaluation(message.version, std::move(message.scores).value());
   return Handle(EvaluationFinished{message.version});
 }
 
-Status RuntimeDriver::Handle(const Event& event) {
-  for (const Command& command : parts_.run->Handle(event)) {
-    PACE_RETURN_IF_ERROR(std::visit([this](const auto& typed) { return Execute(typed); }, command));
+void RuntimeDriver::Submit(size_t worker, GroupRequest request) {
+  std::vector<std::pair<MemberId, PartialResponse>> paused;
+  for (size_t i = 0; i < request.resumed.size(); ++i) {
+    if (!request.resumed[i].paused.has_value()) continue;
+    const int64_t member = request.member(static_cast<int64_t>(i));
+    paused.emplace_back(MemberId{request.group, member}, request.resumed[i]);
   }
-  return Status::Ok();
-}
-
-Status RuntimeDriver::Execute(const StartGroup& command) {
-  PACE_ASSIGN_OR_RETURN(GroupRequest request, parts_.run->Start(command));
-  const auto worker = static_cast<size_t>(command.worker.value());
   engines_[worker]->Submit(std::move(request));
-  return Status::Ok();
+  // A call that was under way is made again.
+  for (auto& [id, response] : paused) OnRested(worker, id, std::move(response));
 }
 
-Status RuntimeDriver::Execute(const AbandonGroup& command) {
-  PACE_RETURN_IF_ERROR(TrainingRun::CheckAbandon(command));
-  const GroupTrajectories& group = parts_.run->store().At(command.group);
-  engines_[static_cast<size_t>(group.worker.value())]->Cancel(command.group);
-  parts_.run->Abandon(command.group, 0);
-  return Status::Ok();
+GroupInFlight RuntimeDriver::Cancel(size_t worker, GroupId group, bool keep) {
+  if (keep) {
+    // The next group of the prompt may start at once, so the engine is waited for.
+    std::optional<GroupRequest> taken = engines_[worker]->Take(group);
+    return taken.has_value() ? InFlightOf(*std::move(taken)) : GroupInFlight{};
+  }
+  engines_[worker]->Cancel(group);
+  return {};
 }
 
-Status RuntimeDriver::Execute(const SyncWeights& command) {
-  PACE_CHECK(command.version == served_version_, "version ", command.version.step(), " wanted, ",
-             served_version_.step(), " there");
-  const auto worker = static_cast<size_t>(command.worker.value());
-  awaited_syncs_[worker] = command.version;
-  return engines_[worker]->Sync(command.version, served_weights_);
+Status RuntimeDriver::Sync(size_t worker, const PublishedWeights& weights) {
+  awaited_syncs_[worker] = weights.version;
+  return engines_[worker]->Sync(weights.version, weights.prepared);
 }
 
-Status RuntimeDriver::Execute(const TrainBatch& command) {
-  batch_ = command;
+void RuntimeDriver::StartTraining() {
   step_clock_.Set(StepPart::kTrain, clock_.Now());
-  // What engines rescored while the trainer waited for this batch, it waited for.
+  // Rescoring during this wait counts as visible: the trainer was blocked on it.
   step_clock_.BlameRescoring((RescoreTime() - rescored_before_) /
                              static_cast<double>(engines_.size()));
-  training_thread_->Post([this, step = command.step, data = parts_.run->BatchOf(command)] {
-    Result<MetricList> metrics = parts_.learner->Train(step, data);
-    std::optional<WeightSet> weights;
-    if (metrics.ok()) weights = parts_.learner->Snapshot();
-    mailbox_.Put(Trained{std::move(metrics), std::move(weights)});
+  training_thread_->Post([this, step = batch_->step, data = run_->BatchOf(*batch_)] {
+    mailbox_.Put(Trained{Train(step, data)});
+  });
+}
+
+Status RuntimeDriver::StartEvaluation(PolicyVersion version) {
+  evaluation_thread_.Post([this, version, weights = newest_] {
+    mailbox_.Put(Evaluated{version, run_->evaluator().Run(weights)});
   });
   return Status::Ok();
 }
 
-Status RuntimeDriver::Execute(const DropGroup& command) {
-  parts_.run->Drop(command);
-  return Status::Ok();
-}
-
-Status RuntimeDriver::Execute(const Evaluate& command) {
-  ++num_evaluations_;
-  evaluation_thread_->Post([this, version = command.version, weights = newest_weights_] {
-    mailbox_.Put(Evaluated{version, parts_.evaluator->Run(weights)});
-  });
-  return Status::Ok();
-}
-
-Status RuntimeDriver::Execute(const Checkpoint& command) {
-  checkpoint_ = command.step;
+void RuntimeDriver::StartCheckpoint() {
   step_clock_.Set(StepPart::kOther, clock_.Now());
-  return Status::Ok();
-}
-
-Status RuntimeDriver::Execute(const Stop& /*command*/) {
-  stopped_ = true;
-  return Status::Ok();
 }
 
 Seconds RuntimeDriver::RescoreTime() const {
@@ -301,19 +243,19 @@ Seconds RuntimeDriver::BusyTime() const {
 
 void RuntimeDriver::Pulse() {
   const auto now = SteadyClock::now();
-  if (options_.observer == nullptr || now - last_pulse_ < std::chrono::milliseconds(200)) return;
+  if (setup_.observer == nullptr || now - last_pulse_ < std::chrono::milliseconds(200)) return;
   int64_t tokens = 0;
   for (const auto& engine : engines_) tokens += engine->stats().num_sampled_tokens;
   const double seconds = std::chrono::duration<double>(now - last_pulse_).count();
   RunPulse pulse;
   pulse.time = clock_.Now();
-  pulse.occupancy = parts_.run->journal().occupancy();
+  pulse.occupancy = run_->coordinator().pool().occupancy();
   // Engines that rest at the supply bound for a moment have not stopped.
   const double rate = static_cast<double>(tokens - pulse_tokens_) / seconds;
   pulse_rate_ += (rate - pulse_rate_) * (1 - std::exp(-seconds / kRateSeconds));
   pulse.tokens_per_second = pulse_rate_;
-  if (!batch_.has_value() && !stopped_) pulse.waiting = parts_.run->coordinator().WhyWaiting();
-  options_.observer->OnPulse(pulse);
+  if (!batch_.has_value() && !stopped_) pulse.waiting = run_->coordinator().WhyWaiting();
+  setup_.observer->OnPulse(pulse);
   last_pulse_ = now;
   pulse_tokens_ = tokens;
 }
@@ -324,16 +266,100 @@ void RuntimeDriver::WatchForStall(bool something_happened) {
   const std::chrono::duration<double> limit(settings_.runtime.stall_s);
   if (limit.count() <= 0 || now - last_event_ < limit || now - last_stall_note_ < limit) return;
   last_stall_note_ = now;
-  if (options_.observer == nullptr) return;
+  if (setup_.observer == nullptr) return;
   std::string note = Concat("nothing happened for ", settings_.runtime.stall_s, " s: ");
   note += batch_.has_value() ? "training is under way"
-                             : "the trainer waits: " + parts_.run->coordinator().WhyWaiting();
+                             : "the trainer waits: " + run_->coordinator().WhyWaiting();
   for (size_t i = 0; i < engines_.size(); ++i) {
     const RolloutStats stats = engines_[i]->stats();
     note += Concat("; engine ", i, " made ", stats.num_passes, " passes");
     if (awaited_syncs_[i].has_value()) note += " and owes a sync";
   }
-  options_.observer->OnNote(note);
+  setup_.observer->OnNote(note);
+}
+
+// How a run is saved and continues.
+
+Status RuntimeDriver::SaveIfReady() {
+  if (!checkpoint_.has_value() || batch_.has_value()) return Status::Ok();
+  for (const std::optional<PolicyVersion>& sync : awaited_syncs_) {
+    if (sync.has_value()) return Status::Ok();
+  }
+  PACE_RETURN_IF_ERROR(Save());
+  const PolicyVersion step = *checkpoint_;
+  checkpoint_.reset();
+  if (stop_after_save_) {
+    stopped_ = true;
+    return Status::Ok();
+  }
+  step_clock_.Set(StepPart::kWaitData, clock_.Now());
+  return Handle(CheckpointFinished{step});
+}
+
+Status RuntimeDriver::Save() {
+  std::vector<GroupInFlight> in_flight;
+  for (size_t worker = 0; worker < engines_.size(); ++worker) {
+    for (GroupRequest& request : engines_[worker]->Pause()) {
+      in_flight.push_back(InFlightOf(std::move(request)));
+    }
+    // What finished before the pause comes in first.
+    PACE_RETURN_IF_ERROR(HearEngine(worker));
+  }
+  if (!setup_.checkpoints.empty()) {
+    PACE_ASSIGN_OR_RETURN(RunCheckpoint run, Describe());
+    run.in_flight = std::move(in_flight);
+    // Written while the run continues; a kill before its end leaves the one before.
+    ++num_saves_;
+    saving_thread_.Post(
+        [this, run = std::move(run), trainer = run_->CopyTrainer(), served = published_.weights] {
+          mailbox_.Put(Saved{Write(run, trainer, served, settings_.checkpoint.keep)});
+        });
+  }
+  for (const auto& engine : engines_) engine->Resume();
+  return Status::Ok();
+}
+
+Status RuntimeDriver::On(Saved& message) {
+  --num_saves_;
+  if (!message.folder.ok()) return message.folder.status();
+  if (setup_.observer != nullptr) setup_.observer->OnCheckpoint(*message.folder);
+  return Status::Ok();
+}
+
+Status RuntimeDriver::FinishSaves() {
+  while (num_saves_ > 0) {
+    for (Message& message : mailbox_.Take(SteadyClock::now() + std::chrono::seconds(1))) {
+      if (auto* saved = std::get_if<Saved>(&message)) PACE_RETURN_IF_ERROR(On(*saved));
+    }
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Resume() {
+  PACE_ASSIGN_OR_RETURN(ResumedRun resumed, Restore());
+  RunCheckpoint& run = resumed.checkpoint;
+  run_clock_.SetBase(run.time);
+  step_clock_.Set(StepPart::kOther, clock_.Now());
+  PACE_RETURN_IF_ERROR(MakeEngines());
+  PACE_ASSIGN_OR_RETURN(PublishedWeights published, Publish(run.served, resumed.served));
+  Serve(std::move(published));
+  for (const auto& engine : engines_) {
+    PACE_RETURN_IF_ERROR(engine->Sync(published_.version, published_.prepared));
+  }
+  for (GroupInFlight& group : run.in_flight) {
+    Result<ResumedGroup> continued = ResumeInFlight(std::move(group));
+    if (!continued.ok()) return continued.status().At(resumed.folder);
+    const auto worker = static_cast<size_t>(continued->worker.value());
+    Submit(worker, std::move(continued->request));
+  }
+  run.in_flight.clear();
+  for (const Command& command : run_->coordinator().Owed()) {
+    if (const auto* evaluate = std::get_if<Evaluate>(&command)) {
+      PACE_RETURN_IF_ERROR(StartEvaluation(evaluate->version));
+    }
+  }
+  if (run.coordinator.stop_requested) PACE_RETURN_IF_ERROR(Handle(RunResumed{}));
+  return Handle(CheckpointFinished{run.step});
 }
 
 }  // namespace pace

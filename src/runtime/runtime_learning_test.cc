@@ -27,13 +27,13 @@ TEST(RuntimeLearningTest, EveryMethodStopsAndGoesOn) {
       int64_t steps = 0;
       void OnStep(int64_t done, const MetricsRow&) override { steps = done; }
     } counter;
-    const Result<TrainingResult> first =
+    const Result<RunResult> first =
         RunTraining(settings, policy,
                     {.checkpoints = folder.string(), .observer = &counter, .stop = [&counter] {
                        return counter.steps >= 4;
                      }});
     ASSERT_TRUE(first.ok()) << method.front() << ": " << first.status().message();
-    const Result<TrainingResult> rest =
+    const Result<RunResult> rest =
         RunTraining(settings, policy, {.checkpoints = folder.string(), .resume = true});
     ASSERT_TRUE(rest.ok()) << method.front() << ": " << rest.status().message();
     EXPECT_EQ(rest->steps_done, 8) << method.front();

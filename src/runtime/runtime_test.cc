@@ -12,11 +12,11 @@
 namespace pace {
 namespace {
 
-TrainingResult RunOk(const Settings& settings, const TrainingOptions& options = {}) {
+RunResult RunOk(const Settings& settings, const RunSetup& options = {}) {
   const Policy policy = SmallPolicy(settings);
-  Result<TrainingResult> result = RunTraining(settings, policy, options);
+  Result<RunResult> result = RunTraining(settings, policy, options);
   EXPECT_TRUE(result.ok()) << result.status().message();
-  return result.ok() ? std::move(result).value() : TrainingResult{};
+  return result.ok() ? std::move(result).value() : RunResult{};
 }
 
 std::string ScratchFolder(const std::string& name) {
@@ -30,16 +30,36 @@ std::string ScratchFolder(const std::string& name) {
 TEST(RuntimeTest, EveryMethodRunsToItsEnd) {
   for (const char* method :
        {"sync", "async", "m2po", "raw", "generation", "waiting", "effective", "stale-2"}) {
-    const TrainingResult result = RunOk(SmallSettings({"run.num_steps=4"}, method));
+    const RunResult result = RunOk(SmallSettings({"run.num_steps=4"}, method));
     EXPECT_EQ(result.rows.size(), 4U) << method;
     EXPECT_FALSE(result.stopped_early);
   }
 }
 
 TEST(RuntimeTest, SeveralEnginesShareTheWork) {
-  const TrainingResult result = RunOk(SmallSettings({"engine.count=2", "run.evaluate_every=3"}));
+  const RunResult result = RunOk(SmallSettings({"engine.count=2", "run.evaluate_every=3"}));
   EXPECT_EQ(result.rows.size(), 6U);
   EXPECT_EQ(result.evaluations.size(), 3U);
+}
+
+TEST(RuntimeTest, WeightsArePreparedOncePerPublishedVersionForAllEngines) {
+  struct Published final : RunObserver {
+    std::vector<int64_t> versions;
+    void OnPublished(PolicyVersion version) override { versions.push_back(version.step()); }
+  } observer;
+  RunOk(SmallSettings({"engine.count=2", "supply.sync_interval=2"}), {.observer = &observer});
+  EXPECT_EQ(observer.versions, (std::vector<int64_t>{0, 2, 4, 6}));
+}
+
+TEST(RuntimeTest, KeptPrefixesAreTrainedOn) {
+  const Settings settings = SmallSettings({"supply.threshold=2"}, "async");
+  RunSetup setup;
+  setup.make_supply = [&] {
+    return std::make_unique<StoppingSupply>(settings, Abandon::kKeepPrefix, GroupId(12));
+  };
+  const RunResult result = RunOk(settings, setup);
+  ASSERT_EQ(result.rows.size(), 6U);
+  EXPECT_EQ(Find(result.rows.back(), "cost/tokens_never_trained"), 0);
 }
 
 TEST(RuntimeTest, DrainedSyncsInterruptNothing) {
@@ -74,10 +94,10 @@ void StopAndGoOn(const Settings& settings, const std::string& name) {
     void OnStep(int64_t done, const MetricsRow&) override { steps = done; }
     void OnCheckpoint(const std::string& saved) override { folder = saved; }
   } counter;
-  const TrainingResult first = RunOk(settings, {.writer = writer->get(),
-                                                .checkpoints = checkpoints,
-                                                .observer = &counter,
-                                                .stop = [&] { return counter.steps >= 5; }});
+  const RunResult first = RunOk(settings, {.writer = writer->get(),
+                                           .checkpoints = checkpoints,
+                                           .observer = &counter,
+                                           .stop = [&] { return counter.steps >= 5; }});
   EXPECT_TRUE(first.stopped_early);
   ASSERT_TRUE((*writer)->Finish().ok());
   writer->reset();
@@ -87,7 +107,7 @@ void StopAndGoOn(const Settings& settings, const std::string& name) {
   Result<std::unique_ptr<RunWriter>> again =
       RunWriter::Resume(directory, RecordLevel::kFull, false, saved->run.record_sizes);
   ASSERT_TRUE(again.ok()) << again.status().message();
-  const TrainingResult rest =
+  const RunResult rest =
       RunOk(settings, {.writer = again->get(), .checkpoints = checkpoints, .resume = true});
   ASSERT_TRUE((*again)->Finish().ok());
   EXPECT_EQ(rest.steps_done, 12);

@@ -1,6 +1,6 @@
-// TaskThread: one thread that does what it is given, one thing after the other.
+// TaskThread: one thread that runs tasks in order.
 //
-// Destroying it finishes the task under way and drops the others.
+// The destructor finishes the running task and drops the others.
 // Thread-safety: Post from any thread.
 #ifndef PACE_RUNTIME_TASK_THREAD_H_
 #define PACE_RUNTIME_TASK_THREAD_H_

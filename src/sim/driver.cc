@@ -5,7 +5,6 @@
 #include <utility>
 #include <variant>
 
-#include "coordinator/event_json.h"
 #include "core/check.h"
 
 namespace pace {
@@ -76,7 +75,7 @@ Result<SimResult> Driver::Run() {
   SimResult result;
   const Seconds now = clock_.Now();
   SimTotals& totals = result.totals;
-  recorder_.Summarise(now, result);
+  recorder_.Summarise(coordinator_, result);
   totals.time = now;
   totals.gpu_seconds = now.count() * static_cast<double>(settings_.cluster.AllGpus());
   totals.num_trained_groups = num_trained_groups_;
@@ -101,12 +100,7 @@ Result<SimResult> Driver::Run() {
 
 void Driver::Handle(const Event& event) {
   ++num_events_;
-  if (options_.writer != nullptr && options_.writer->level() == RecordLevel::kFull) {
-    json_.clear();
-    AppendEventJson(json_, event);
-    const Status status = options_.writer->WriteEvent(json_);
-    if (!status.ok()) failure_ = status;
-  }
+  recorder_.OnEvent(event);
   for (const Command& command : coordinator_.Handle(event)) {
     std::visit([this](const auto& typed) { Execute(typed); }, command);
   }
@@ -149,9 +143,6 @@ void Driver::Execute(const TrainBatch& command) {
 void Driver::Execute(const DropGroup& command) {
   const size_t slot = groups_.Find(command.group);
   num_tokens_never_trained_ += groups_.NumTokens(slot);
-  const bool evicted =
-      command.reason == Reason::kPoolGroups || command.reason == Reason::kPoolBytes;
-  if (evicted) recorder_.OnGroupEvicted(slot);
   groups_.Free(slot);
 }
 
@@ -162,10 +153,7 @@ void Driver::Execute(const Evaluate& command) {
 
 void Driver::Execute(const Checkpoint& command) {
   checkpointing_ = true;
-  if (options_.writer != nullptr && options_.writer->level() == RecordLevel::kFull) {
-    const Status status = options_.writer->WriteSnapshot(command.step, ToJson(coordinator_.Save()));
-    if (!status.ok()) failure_ = status;
-  }
+  recorder_.OnCheckpoint(command.step, coordinator_);
   SetTimer(clock_.Now() + Seconds(settings_.cluster.checkpoint_s),
            {.kind = TimerKind::kCheckpointed, .version = command.step});
 }
@@ -339,9 +327,8 @@ void Driver::FinishStep(PolicyVersion step) {
                      .num_tokens_generated = num_tokens,
                      .num_tokens_never_trained = num_tokens_never_trained_,
                      .num_interrupted = num_interrupted - step_interrupted_,
-                     .num_step_tokens = num_tokens - step_tokens_,
-                     .produced = coordinator_.throughput().produced(),
-                     .consumed = coordinator_.throughput().consumed()});
+                     .num_step_tokens = num_tokens - step_tokens_},
+                    coordinator_);
   step_tokens_ = num_tokens;
   step_interrupted_ = num_interrupted;
   step_rescore_ = rescore;

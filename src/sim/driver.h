@@ -123,7 +123,6 @@ class Driver {
   ToolPool tools_;
   StepClock step_clock_;
   Event event_;  // reused for the millions of finished responses
-  std::string json_;
 
   bool stopped_ = false;
   bool training_ = false;

@@ -6,11 +6,10 @@ namespace pace {
 
 Recorder::Recorder(const Settings& settings, const Workload& workload, const Clock& clock,
                    GroupStore& groups, RunWriter* writer)
-    : settings_(settings),
+    : Journal(settings, writer),
       workload_(workload),
       clock_(clock),
       groups_(groups),
-      writer_(writer),
       scores_(settings.admission.UsesPrefixScores()) {}
 
 std::optional<double> Recorder::PrefixScore(size_t slot, ResponseIndex response) const {
@@ -20,69 +19,54 @@ std::optional<double> Recorder::PrefixScore(size_t slot, ResponseIndex response)
                                groups_.segments(response), settings_.prefix);
 }
 
-void Recorder::OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion> served) {
-  plan_ = plan;
-  pool_bytes_ = meter_.num_bytes();
-  metrics_.BeginStep(plan);
-  if (writer_ != nullptr) {
-    Keep(writer_->WriteTraceStep(plan, settings_.batch.num_groups, served));
-  }
-}
-
 void Recorder::OnGroupAssembled(const GroupSummary& group) {
   groups_.slot(groups_.Find(group.id)).assembled = clock_.Now();
-  meter_.Arrive(clock_.Now(), group.num_bytes);
-  pool_tokens_ += group.num_tokens;
+  meter_.Arrive(clock_.Now());
 }
 
 void Recorder::OnGroupDrawn(const GroupSummary& group, const Decision& decision,
                             std::optional<PolicyVersion> served) {
-  const size_t slot = groups_.Find(group.id);
-  meter_.Leave(clock_.Now(), groups_.slot(slot).assembled, group.num_bytes);
-  pool_tokens_ -= group.num_tokens;
-  const PayloadStats stats = groups_.Stats(slot);
-  metrics_.AddDraw(group, decision, stats);
-  if (writer_ == nullptr) return;
-  Keep(writer_->WriteDecision(plan_, group, decision, stats));
-  if (writer_->level() != RecordLevel::kFull) return;
-  trace_members_.clear();
-  // Members that are trained on; a greedy one is not.
+  Leave(group.id);
+  Journal::OnGroupDrawn(group, decision, served);
+}
+
+void Recorder::Leave(GroupId group) {
+  meter_.Leave(clock_.Now(), groups_.slot(groups_.Find(group)).assembled);
+}
+
+void Recorder::AppendMembers(GroupId group, std::vector<TraceMember>& out) {
+  const size_t slot = groups_.Find(group);
+  // A greedy member is not trained on.
   for (int64_t member = 0; member < settings_.batch.group_size; ++member) {
     const ResponseIndex index = groups_.IndexOf(slot, member);
-    trace_members_.push_back({.completed = groups_.response(index).completed,
-                              .segments = groups_.segments(index),
-                              .prefix_score = PrefixScore(slot, index)});
+    out.push_back({.completed = groups_.response(index).completed,
+                   .segments = groups_.segments(index),
+                   .prefix_score = PrefixScore(slot, index)});
   }
-  Keep(writer_->WriteTraceDraw(group.id, trace_members_, served));
 }
 
-void Recorder::OnGroupEvicted(size_t slot) {
-  int64_t num_bytes = 0;
-  for (const Response& response : groups_.members(slot)) {
-    num_bytes += ResponseBytes(response);
-  }
-  meter_.Leave(clock_.Now(), groups_.slot(slot).assembled, num_bytes);
-  pool_tokens_ -= groups_.NumTokens(slot);
-}
-
-void Recorder::EndStep(const StepTimes& times, StepTotals totals) {
-  totals.pool_bytes = pool_bytes_;
-  totals.num_tokens_in_pool = pool_tokens_;
-  rows_.push_back(metrics_.EndStep(times, totals));
+void Recorder::EndStep(const StepTimes& times, const StepTotals& totals,
+                       const Coordinator& coordinator) {
+  rows_.push_back(Journal::EndStep(times, totals, coordinator));
   times_.push_back(times);
-  if (writer_ != nullptr) Keep(writer_->WriteMetrics(rows_.back()));
   if (static_cast<int64_t>(rows_.size()) == settings_.run.num_steps / 2) {
     meter_.Restart(clock_.Now());
   }
 }
 
-void Recorder::Summarise(Seconds now, SimResult& result) {
+void Recorder::OnCheckpoint(PolicyVersion step, const Coordinator& coordinator) {
+  if (writer_ == nullptr || writer_->level() != RecordLevel::kFull) return;
+  Keep(writer_->WriteSnapshot(step, ToJson(coordinator.Save())));
+}
+
+void Recorder::Summarise(const Coordinator& coordinator, SimResult& result) {
+  const Seconds now = clock_.Now();
   SimTotals& totals = result.totals;
   totals.pool_mean_occupancy = meter_.MeanOccupancy(now);
   totals.pool_arrival_rate = meter_.ArrivalRate(now);
   totals.pool_mean_sojourn = meter_.MeanSojourn();
   totals.num_steps = static_cast<int64_t>(rows_.size());
-  totals.num_tokens_in_pool = pool_tokens_;
+  totals.num_tokens_in_pool = coordinator.pool().num_tokens();
   const size_t begin = rows_.size() / 2;
   const auto count = static_cast<double>(std::max<size_t>(1, rows_.size() - begin));
   double offered = 0, rejected = 0, budget = 0;

@@ -54,7 +54,9 @@ class LinePrinter final : public CoordinatorObserver {
     });
   }
 
-  void OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion>) override { PutStep(plan); }
+  void OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion>, const PoolState&) override {
+    PutStep(plan);
+  }
   void OnGroupDrawn(const GroupSummary& group, const Decision& decision,
                     std::optional<PolicyVersion>) override {
     PutDraw(group, decision);

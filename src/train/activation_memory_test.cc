@@ -12,7 +12,7 @@
 #include "core/random.h"
 #include "model/cpu/kernels/isa.h"
 #include "model/tiny_configs.h"
-#include "train/trainer.h"
+#include "train/torch_trainer.h"
 
 namespace pace {
 namespace {
@@ -84,14 +84,15 @@ int64_t PeakOf(const Case& given) {
   EXPECT_TRUE(network.ok());
   TrainerOptions options;
   options.token_budget = 1 << 20;
-  const Result<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(*network), options);
+  const Result<std::unique_ptr<TorchTrainer>> trainer =
+      TorchTrainer::Create(std::move(*network), options);
   EXPECT_TRUE(trainer.ok());
   const std::vector<TrainSequence> sequences = SequencesOf(given);
-  EXPECT_TRUE((*trainer)->Step(PolicyVersion(0), sequences).ok());
+  EXPECT_TRUE((*trainer)->Step(sequences).ok());
   const auto memory = std::make_shared<CountedMemory>();
   {
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, memory);
-    EXPECT_TRUE((*trainer)->Step(PolicyVersion(1), sequences).ok());
+    EXPECT_TRUE((*trainer)->Step(sequences).ok());
   }
   return memory->peak();
 }

@@ -16,6 +16,7 @@
 
 #include "config/train_options.h"
 #include "core/status.h"
+#include "train/trainer_options.h"
 
 namespace pace {
 

@@ -30,15 +30,15 @@ TEST_F(CudaTrainerTest, StepsAreThoseOfTheCpu) {
   TrainerOptions options = Plain();
   options.max_grad_norm = 0.5;
   options.entropy_bonus = 0.01;
-  const std::unique_ptr<Trainer> cpu = MakeTrainer(options);
-  const std::unique_ptr<Trainer> gpu =
+  const std::unique_ptr<TorchTrainer> cpu = MakeTrainer(options);
+  const std::unique_ptr<TorchTrainer> gpu =
       MakeTrainer(options, {.device = at::kCUDA, .recompute_layers = true});
-  const std::unique_ptr<Trainer> bf16 = MakeTrainer(
+  const std::unique_ptr<TorchTrainer> bf16 = MakeTrainer(
       options, {.device = at::kCUDA, .compute_in_bf16 = true, .recompute_layers = true});
   for (int step = 0; step < 3; ++step) {
-    const Result<MetricList> expected = cpu->Step(PolicyVersion(step), sequences);
-    const Result<MetricList> found = gpu->Step(PolicyVersion(step), sequences);
-    const Result<MetricList> rounded = bf16->Step(PolicyVersion(step), sequences);
+    const Result<MetricList> expected = cpu->Step(sequences);
+    const Result<MetricList> found = gpu->Step(sequences);
+    const Result<MetricList> rounded = bf16->Step(sequences);
     ASSERT_TRUE(expected.ok() && found.ok() && rounded.ok())
         << found.status().message() << rounded.status().message();
     for (const char* name : {"train/loss", "train/grad_norm", "train/entropy"}) {

@@ -83,12 +83,12 @@ inline NamedTensors LastGradient(const NamedTensors& before, const NamedTensors&
   return gradients;
 }
 
-inline NamedTensors StepAndGetGradient(Trainer& trainer,
+inline NamedTensors StepAndGetGradient(TorchTrainer& trainer,
                                        const std::vector<TrainSequence>& sequences) {
-  const NamedTensors before = Copy(trainer.State().tensors);
-  const Result<MetricList> metrics = trainer.Step(PolicyVersion(0), sequences);
+  const NamedTensors before = Copy(trainer.Tensors());
+  const Result<MetricList> metrics = trainer.Step(sequences);
   EXPECT_TRUE(metrics.ok()) << metrics.status().message();
-  return LastGradient(before, trainer.State().tensors);
+  return LastGradient(before, trainer.Tensors());
 }
 
 // -mean over tokens of c_i log pi.

@@ -15,7 +15,7 @@
 
 #include "core/random.h"
 #include "model/tiny_configs.h"
-#include "train/trainer.h"
+#include "train/torch_trainer.h"
 
 namespace pace {
 
@@ -58,14 +58,14 @@ inline TrainingNetwork MakeNetwork(uint64_t seed, const TrainingNetwork::Options
 }
 
 // The initial policy is another one, so that there is a distance.
-inline std::unique_ptr<Trainer> MakeTrainer(const TrainerOptions& options,
-                                            TrainingNetwork::Options network = {},
-                                            uint64_t initial_seed = 4) {
+inline std::unique_ptr<TorchTrainer> MakeTrainer(const TrainerOptions& options,
+                                                 TrainingNetwork::Options network = {},
+                                                 uint64_t initial_seed = 4) {
   at::set_num_threads(1);
   std::optional<TrainingNetwork> initial;
   if (options.kl.active()) initial.emplace(MakeNetwork(initial_seed, network));
-  Result<std::unique_ptr<Trainer>> trainer =
-      Trainer::Create(MakeNetwork(3, network), options, std::move(initial));
+  Result<std::unique_ptr<TorchTrainer>> trainer =
+      TorchTrainer::Create(MakeNetwork(3, network), options, std::move(initial));
   EXPECT_TRUE(trainer.ok()) << trainer.status().message();
   return std::move(*trainer);
 }
@@ -85,7 +85,7 @@ inline TrainerOptions Plain() {
 }
 
 // After one update the first moments are the gradient, times a constant.
-inline NamedTensors GradientOf(Trainer& trainer) {
+inline NamedTensors GradientOf(TorchTrainer& trainer) {
   NamedTensors gradients;
   for (const auto& [name, tensor] : trainer.optimizer().State()) {
     if (name.ends_with(".m")) gradients.emplace(name, tensor.clone());

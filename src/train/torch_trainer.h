@@ -1,5 +1,4 @@
-// TorchTrainer: the Trainer of trainer.h; trainer.cc holds its steps,
-// trainer_update.cc one update.
+// TorchTrainer: the Trainer of trainer.h, with what its tests look at.
 #ifndef PACE_TRAIN_TORCH_TRAINER_H_
 #define PACE_TRAIN_TORCH_TRAINER_H_
 
@@ -8,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "model/torch/training_network.h"
+#include "train/adamw.h"
 #include "train/advantage/advantages.h"
 #include "train/loss/losses.h"
 #include "train/network_replicas.h"
@@ -19,6 +20,28 @@ namespace pace {
 
 class TorchTrainer final : public Trainer {
  public:
+  // `initial` is the policy that KL penalties measure the distance from; it does not
+  // change, and is needed where options.kl is active.
+  static Result<std::unique_ptr<TorchTrainer>> Create(
+      TrainingNetwork network, const TrainerOptions& options,
+      std::optional<TrainingNetwork> initial = std::nullopt);
+
+  Result<MetricList> Step(std::span<const TrainSequence> sequences) override;
+  Result<MetricList> Imitate(std::span<const TrainSequence> sequences) override;
+  Result<double> MeanLogProb(std::span<const TrainSequence> sequences) override;
+  double learning_rate() const override { return options_.LearningRate(optimizer_.num_updates()); }
+  WeightSet Snapshot() const override;
+  WeightSet HostSnapshot() const override;
+  TrainerState Copy() const override;
+  Status Restore(const TrainerState& state) override;
+
+  const TrainingNetwork& network() const { return replicas_.network(); }
+  AdamW& optimizer() { return optimizer_; }
+  // Moments and the value head, shared: copy them before the next step.
+  NamedTensors Tensors() const;
+  double kl_coefficient() const { return kl_coefficient_; }
+
+ private:
   struct Parts {
     std::unique_ptr<AdvantageEstimator> advantage;
     std::unique_ptr<PolicyLoss> loss;
@@ -27,16 +50,9 @@ class TorchTrainer final : public Trainer {
   TorchTrainer(TrainingNetwork network, const TrainerOptions& options, Parts parts,
                std::optional<TrainingNetwork> initial);
 
-  Result<MetricList> Step(PolicyVersion version, std::span<const TrainSequence> sequences) override;
-  Result<MetricList> Imitate(std::span<const TrainSequence> sequences) override;
-  Result<double> MeanLogProb(std::span<const TrainSequence> sequences) override;
-  const TrainingNetwork& network() const override { return replicas_.network(); }
-  AdamW& optimizer() override { return optimizer_; }
-  double learning_rate() const override { return options_.LearningRate(optimizer_.num_updates()); }
-  TrainerState State() const override;
-  Status Restore(const TrainerState& state) override;
+  template <typename Value, typename Body>
+  Result<Value> Guarded(const char* what, const Body& body);
 
- private:
   // What one update follows. KL and value terms come with their arrays.
   struct UpdateRules {
     const PolicyLoss& loss;
@@ -97,6 +113,7 @@ class TorchTrainer final : public Trainer {
   std::optional<ValueHead> head_;
   AdamW optimizer_;
   double kl_coefficient_;
+  int64_t num_gated_ = 0;  // calls that shared the gate
 };
 
 }  // namespace pace

@@ -26,7 +26,7 @@ TEST(InitialKlTest, ThePenaltyInTheLossHasTheGradientWrittenPlainly) {
       options.token_budget = 40;
       options.kl.loss_coefficient = 0.3;
       options.kl.loss_estimator = *KlPenaltyFromName(name);
-      const std::unique_ptr<Trainer> trainer = MakeTrainer(options, InDouble());
+      const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options, InDouble());
       const TrainingNetwork network = MakeNetwork(3, InDouble());
       const TrainingNetwork initial = MakeNetwork(4, InDouble());
       at::Tensor objective = at::zeros({}, at::kDouble);
@@ -46,10 +46,10 @@ TEST(InitialKlTest, ThereIsNoDistanceBeforeTheFirstUpdateAndSomeAfterIt) {
   TrainerOptions options = Plain();
   options.kl.loss_coefficient = 0.1;
   options.kl.reward_coefficient = 0.1;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options, {}, /*initial_seed=*/3);
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options, {}, /*initial_seed=*/3);
   const std::vector<TrainSequence> sequences = Batch();
-  EXPECT_EQ(MetricOf(*trainer->Step(PolicyVersion(0), sequences), "train/kl_initial"), 0);
-  EXPECT_GT(MetricOf(*trainer->Step(PolicyVersion(1), sequences), "train/kl_initial"), 0);
+  EXPECT_EQ(MetricOf(*trainer->Step(sequences), "train/kl_initial"), 0);
+  EXPECT_GT(MetricOf(*trainer->Step(sequences), "train/kl_initial"), 0);
 }
 
 // Sum over a response of log pi_rollout - log pi_initial.
@@ -74,7 +74,7 @@ TEST(InitialKlTest, ThePenaltyInTheRewardIsPaidBeforeAdvantages) {
   TrainerOptions options = PlainReinforceOptions();
   options.advantage.kind = AdvantageKind::kRloo;
   options.kl.reward_coefficient = 0.2;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options, InDouble());
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options, InDouble());
   const TrainingNetwork network = MakeNetwork(3, InDouble());
   const NamedTensors expected =
       PlainGradient(network, PlainReinforce(network, sequences, coefficients));
@@ -87,10 +87,10 @@ TEST(InitialKlTest, ATargetSteersTheCoefficientOfTheNextStep) {
     options.kl.reward_coefficient = 0.2;
     options.kl.reward_estimator = *KlPenaltyFromName("k2");
     options.kl.controller = {.target = target, .horizon = 24};
-    const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
+    const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options);
     const std::vector<TrainSequence> sequences = Batch();  // 12 of them
     const auto coefficient = [&] {
-      return MetricOf(*trainer->Step(PolicyVersion(0), sequences), "train/kl_reward_coef");
+      return MetricOf(*trainer->Step(sequences), "train/kl_reward_coef");
     };
     EXPECT_EQ(coefficient(), 0.2);
     EXPECT_NEAR(coefficient(), 0.2 * (target < 1 ? 1.1 : 0.9), 1e-12);
@@ -102,18 +102,18 @@ TEST(InitialKlTest, AStepThatFailsLeavesTheCoefficient) {
   options.kl.reward_coefficient = 0.1;
   options.kl.controller = {.target = 1e-6, .horizon = 24};
   options.advantage.kind = AdvantageKind::kRemax;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
-  const double before = trainer->State().kl_coefficient;
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options);
+  const double before = trainer->kl_coefficient();
   std::vector<TrainSequence> sequences = Batch();
   sequences.back().baseline.reset();  // which remax needs
-  EXPECT_FALSE(trainer->Step(PolicyVersion(0), sequences).ok());
-  EXPECT_EQ(trainer->State().kl_coefficient, before);
+  EXPECT_FALSE(trainer->Step(sequences).ok());
+  EXPECT_EQ(trainer->kl_coefficient(), before);
 }
 
 TEST(InitialKlTest, WithoutAnInitialPolicyItIsRefused) {
   TrainerOptions options = Plain();
   options.kl.loss_coefficient = 0.1;
-  EXPECT_FALSE(Trainer::Create(MakeNetwork(3), options).ok());
+  EXPECT_FALSE(TorchTrainer::Create(MakeNetwork(3), options).ok());
 }
 
 }  // namespace

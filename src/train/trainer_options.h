@@ -7,10 +7,15 @@
 
 #include "config/train_options.h"
 #include "core/status.h"
+#include "model/devices.h"
 
 namespace pace {
 
 struct TrainerOptions : LearningOptions {
+  // Where the network computes, and in what: float32, or bfloat16, in which norms,
+  // rotation and softmax stay float32. Master weights are float32 in both.
+  DeviceKind device = DeviceKind::kCpu;
+  bool compute_in_bf16 = false;
   double horizon = 0;           // of seq-mean-token-sum-norm
   double temperature = 1;       // that the rollouts were sampled at
   int64_t num_minibatches = 1;  // updates per step

@@ -20,8 +20,8 @@ TEST(TrainerTest, PackingAndAccumulationLeaveLossAndGradientUnchanged) {
     double expected_loss = 0;
     for (const int64_t budget : {100'000, 40, 17, 1}) {
       options.token_budget = budget;
-      const std::unique_ptr<Trainer> trainer = MakeTrainer(options, InDouble());
-      const Result<MetricList> metrics = trainer->Step(PolicyVersion(0), sequences);
+      const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options, InDouble());
+      const Result<MetricList> metrics = trainer->Step(sequences);
       ASSERT_TRUE(metrics.ok()) << loss << ": " << metrics.status().message();
       if (expected.empty()) {
         expected = GradientOf(*trainer);
@@ -41,12 +41,12 @@ TEST(TrainerTest, ThreadsShareTheWorkWithoutChangingTheObjective) {
   for (const std::string_view loss : {"ppo", "m2po"}) {
     TrainerOptions options = Plain();
     options.loss = *LossNamed(loss);
-    const std::unique_ptr<Trainer> one = MakeTrainer(options, InDouble());
+    const std::unique_ptr<TorchTrainer> one = MakeTrainer(options, InDouble());
     options.num_threads = 3;
-    const std::unique_ptr<Trainer> three = MakeTrainer(options, InDouble());
+    const std::unique_ptr<TorchTrainer> three = MakeTrainer(options, InDouble());
     for (int step = 0; step < 2; ++step) {
-      ASSERT_TRUE(one->Step(PolicyVersion(step), sequences).ok());
-      ASSERT_TRUE(three->Step(PolicyVersion(step), sequences).ok());
+      ASSERT_TRUE(one->Step(sequences).ok());
+      ASSERT_TRUE(three->Step(sequences).ok());
       EXPECT_LT(RelativeDifference(GradientOf(*one), GradientOf(*three)), 1e-6) << loss;
     }
   }
@@ -61,11 +61,11 @@ TEST(TrainerTest, EveryReductionIsIndependentOfThePacking) {
     options.reduction = mode;
     options.horizon = 20;
     options.entropy_bonus = 0.01;
-    const std::unique_ptr<Trainer> whole = MakeTrainer(options, InDouble());
+    const std::unique_ptr<TorchTrainer> whole = MakeTrainer(options, InDouble());
     options.token_budget = 1;
-    const std::unique_ptr<Trainer> parts = MakeTrainer(options, InDouble());
-    ASSERT_TRUE(whole->Step(PolicyVersion(0), sequences).ok());
-    ASSERT_TRUE(parts->Step(PolicyVersion(0), sequences).ok());
+    const std::unique_ptr<TorchTrainer> parts = MakeTrainer(options, InDouble());
+    ASSERT_TRUE(whole->Step(sequences).ok());
+    ASSERT_TRUE(parts->Step(sequences).ok());
     EXPECT_LT(RelativeDifference(GradientOf(*whole), GradientOf(*parts)), 1e-6) << NameOf(mode);
   }
 }
@@ -73,20 +73,20 @@ TEST(TrainerTest, EveryReductionIsIndependentOfThePacking) {
 TEST(TrainerTest, LayersComputedAgainGiveTheSameGradient) {
   const std::vector<TrainSequence> sequences = Sequences(TinyModel(Architecture::kQwen3), 3);
   TrainingNetwork::Options network;
-  const std::unique_ptr<Trainer> kept = MakeTrainer(Plain(), network);
+  const std::unique_ptr<TorchTrainer> kept = MakeTrainer(Plain(), network);
   network.recompute_layers = true;
-  const std::unique_ptr<Trainer> again = MakeTrainer(Plain(), network);
-  ASSERT_TRUE(kept->Step(PolicyVersion(0), sequences).ok());
-  ASSERT_TRUE(again->Step(PolicyVersion(0), sequences).ok());
+  const std::unique_ptr<TorchTrainer> again = MakeTrainer(Plain(), network);
+  ASSERT_TRUE(kept->Step(sequences).ok());
+  ASSERT_TRUE(again->Step(sequences).ok());
   EXPECT_TRUE(Equal(GradientOf(*kept), GradientOf(*again)));
 }
 
 TEST(TrainerTest, AGroupOfEqualRewardsContributesExactlyNothing) {
   std::vector<TrainSequence> sequences = Sequences(TinyModel(Architecture::kQwen3), 1);
   for (TrainSequence& sequence : sequences) sequence.reward = 1;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(Plain());
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(Plain());
   const NamedTensors before = Copy(trainer->network().parameters());
-  const Result<MetricList> metrics = trainer->Step(PolicyVersion(0), sequences);
+  const Result<MetricList> metrics = trainer->Step(sequences);
   ASSERT_TRUE(metrics.ok());
   EXPECT_EQ(MetricOf(*metrics, "train/grad_norm"), 0);
   EXPECT_TRUE(Equal(before, trainer->network().parameters()));
@@ -94,8 +94,8 @@ TEST(TrainerTest, AGroupOfEqualRewardsContributesExactlyNothing) {
 
 TEST(TrainerTest, WhatStandsAtMaskedTokensNeverMattersEvenWhenItIsNan) {
   std::vector<TrainSequence> sequences = Sequences(TinyModel(Architecture::kQwen3), 3);
-  const std::unique_ptr<Trainer> plain = MakeTrainer(Plain());
-  ASSERT_TRUE(plain->Step(PolicyVersion(0), sequences).ok());
+  const std::unique_ptr<TorchTrainer> plain = MakeTrainer(Plain());
+  ASSERT_TRUE(plain->Step(sequences).ok());
   for (TrainSequence& sequence : sequences) {
     for (size_t t = 0; t < sequence.mask.size(); ++t) {
       if (sequence.mask[t] == 0) {
@@ -103,8 +103,8 @@ TEST(TrainerTest, WhatStandsAtMaskedTokensNeverMattersEvenWhenItIsNan) {
       }
     }
   }
-  const std::unique_ptr<Trainer> poisoned = MakeTrainer(Plain());
-  ASSERT_TRUE(poisoned->Step(PolicyVersion(0), sequences).ok());
+  const std::unique_ptr<TorchTrainer> poisoned = MakeTrainer(Plain());
+  ASSERT_TRUE(poisoned->Step(sequences).ok());
   EXPECT_TRUE(Equal(plain->network().parameters(), poisoned->network().parameters()));
 }
 
@@ -112,17 +112,17 @@ TEST(TrainerTest, ALearningRateOfZeroLeavesEveryBit) {
   TrainerOptions options = Plain();
   options.learning_rate = 0;
   options.adamw.weight_decay = 0.1;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options);
   const NamedTensors before = Copy(trainer->network().parameters());
-  ASSERT_TRUE(trainer->Step(PolicyVersion(0), Sequences(trainer->network().config(), 3)).ok());
+  ASSERT_TRUE(trainer->Step(Sequences(trainer->network().config(), 3)).ok());
   EXPECT_TRUE(Equal(before, trainer->network().parameters()));
 }
 
 TEST(TrainerTest, SeveralMinibatchesAreAsManyUpdates) {
   TrainerOptions options = Plain();
   options.num_minibatches = 3;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
-  ASSERT_TRUE(trainer->Step(PolicyVersion(0), Sequences(trainer->network().config(), 5)).ok());
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options);
+  ASSERT_TRUE(trainer->Step(Sequences(trainer->network().config(), 5)).ok());
   EXPECT_EQ(trainer->optimizer().num_updates(), 3);
 }
 
@@ -132,9 +132,9 @@ TEST(TrainerTest, AnUpdateThatIsNotFiniteIsLeftOutAndCounted) {
   std::vector<TrainSequence> sequences = Sequences(TinyModel(Architecture::kQwen3), 2);
   sequences[0].reward = std::numeric_limits<double>::infinity();
   options.advantage.kind = AdvantageKind::kRloo;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options);
   const NamedTensors before = Copy(trainer->network().parameters());
-  const Result<MetricList> metrics = trainer->Step(PolicyVersion(0), sequences);
+  const Result<MetricList> metrics = trainer->Step(sequences);
   ASSERT_TRUE(metrics.ok()) << metrics.status().message();
   EXPECT_EQ(MetricOf(*metrics, "train/skipped_updates"), 1);
   EXPECT_FALSE(std::isfinite(MetricOf(*metrics, "train/grad_norm")));
@@ -142,18 +142,18 @@ TEST(TrainerTest, AnUpdateThatIsNotFiniteIsLeftOutAndCounted) {
   EXPECT_EQ(trainer->optimizer().num_updates(), 0);
   // Nothing of it stays: the next update is as a first one.
   const std::vector<TrainSequence> sound = Sequences(trainer->network().config(), 2);
-  const Result<MetricList> next = trainer->Step(PolicyVersion(1), sound);
+  const Result<MetricList> next = trainer->Step(sound);
   ASSERT_TRUE(next.ok()) << next.status().message();
   EXPECT_EQ(MetricOf(*next, "train/skipped_updates"), 0);
-  const std::unique_ptr<Trainer> fresh = MakeTrainer(options);
-  ASSERT_TRUE(fresh->Step(PolicyVersion(0), sound).ok());
+  const std::unique_ptr<TorchTrainer> fresh = MakeTrainer(options);
+  ASSERT_TRUE(fresh->Step(sound).ok());
   EXPECT_TRUE(Equal(fresh->network().parameters(), trainer->network().parameters()));
 }
 
 TEST(TrainerTest, ImitationMakesResponsesLikelier) {
   TrainerOptions options = Plain();
   options.learning_rate = 5e-3;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options);
   const std::vector<TrainSequence> sequences = Sequences(trainer->network().config(), 2);
   const double before = trainer->MeanLogProb(sequences).value();
   for (int i = 0; i < 30; ++i) ASSERT_TRUE(trainer->Imitate(sequences).ok());
@@ -163,11 +163,11 @@ TEST(TrainerTest, ImitationMakesResponsesLikelier) {
 TEST(TrainerTest, ComputingInBfloat16KeepsFloat32Parameters) {
   TrainingNetwork::Options network;
   network.compute_in_bf16 = true;
-  const std::unique_ptr<Trainer> half = MakeTrainer(Plain(), network);
-  const std::unique_ptr<Trainer> full = MakeTrainer(Plain());
+  const std::unique_ptr<TorchTrainer> half = MakeTrainer(Plain(), network);
+  const std::unique_ptr<TorchTrainer> full = MakeTrainer(Plain());
   const std::vector<TrainSequence> sequences = Sequences(full->network().config(), 3);
-  ASSERT_TRUE(half->Step(PolicyVersion(0), sequences).ok());
-  ASSERT_TRUE(full->Step(PolicyVersion(0), sequences).ok());
+  ASSERT_TRUE(half->Step(sequences).ok());
+  ASSERT_TRUE(full->Step(sequences).ok());
   for (const auto& [name, parameter] : half->network().parameters()) {
     EXPECT_EQ(parameter.scalar_type(), at::kFloat) << name;
   }
@@ -175,13 +175,13 @@ TEST(TrainerTest, ComputingInBfloat16KeepsFloat32Parameters) {
 }
 
 TEST(TrainerTest, BadSequencesAndOptionsAreRefusedInOneLine) {
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(Plain());
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(Plain());
   std::vector<TrainSequence> sequences = Sequences(trainer->network().config(), 1);
   sequences[2].tokens[0] = 53;
-  const Result<MetricList> step = trainer->Step(PolicyVersion(0), sequences);
+  const Result<MetricList> step = trainer->Step(sequences);
   ASSERT_FALSE(step.ok());
   EXPECT_NE(step.status().message().find("sequence 2"), std::string::npos);
-  EXPECT_FALSE(trainer->Step(PolicyVersion(0), {}).ok());
+  EXPECT_FALSE(trainer->Step({}).ok());
   TrainerOptions options;
   options.token_budget = 0;
   EXPECT_FALSE(options.Validate().ok());

@@ -59,10 +59,11 @@ TEST(ValueHeadTest, PolicyAndHeadHaveTheGradientsOfTheObjectiveWrittenPlainly) {
   const std::vector<TrainSequence> sequences = Batch();
   for (const bool trunk : {false, true}) {
     for (const Work& work : kWays) {
-      const std::unique_ptr<Trainer> trainer = MakeTrainer(GaeOptionsFor(work, trunk), InDouble());
+      const std::unique_ptr<TorchTrainer> trainer =
+          MakeTrainer(GaeOptionsFor(work, trunk), InDouble());
       // The head leaves 0 in the first step; the policy stays.
-      ASSERT_TRUE(trainer->Step(PolicyVersion(0), sequences).ok());
-      const NamedTensors state = Copy(trainer->State().tensors);
+      ASSERT_TRUE(trainer->Step(sequences).ok());
+      const NamedTensors state = Copy(trainer->Tensors());
       const at::Tensor weight = state.at("value_head.weight").clone().set_requires_grad(true);
       const at::Tensor bias = state.at("value_head.bias").clone().set_requires_grad(true);
       EXPECT_GT(weight.abs().min().item<double>(), 0);
@@ -82,8 +83,8 @@ TEST(ValueHeadTest, ItsLossStaysOutOfTheTrunkUnlessAsked) {
   const auto gradient = [&](double coefficient, bool trunk) {
     TrainerOptions options = GaeOptionsFor({}, trunk);
     options.value.coefficient = coefficient;
-    const std::unique_ptr<Trainer> trainer = MakeTrainer(options, InDouble());
-    EXPECT_TRUE(trainer->Step(PolicyVersion(0), sequences).ok());
+    const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options, InDouble());
+    EXPECT_TRUE(trainer->Step(sequences).ok());
     return WithoutHead(StepAndGetGradient(*trainer, sequences));
   };
   // Adam's first step has the same size whatever the coefficient: equal heads.
@@ -95,14 +96,13 @@ TEST(ValueHeadTest, ValuesLearnToExplainReturns) {
   TrainerOptions options = GaeOptionsFor({}, false);
   options.advantage.gae = {.lambda = 1};
   options.value.clip = 0;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options);
   const std::vector<TrainSequence> sequences = Batch();
-  const double first =
-      MetricOf(*trainer->Step(PolicyVersion(0), sequences), "train/explained_variance");
+  const double first = MetricOf(*trainer->Step(sequences), "train/explained_variance");
   EXPECT_EQ(first, 0);
   double last = 0;
   for (int step = 1; step < 200; ++step) {
-    last = MetricOf(*trainer->Step(PolicyVersion(step), sequences), "train/explained_variance");
+    last = MetricOf(*trainer->Step(sequences), "train/explained_variance");
   }
   EXPECT_GT(last, 0.5);
 }
@@ -112,8 +112,8 @@ TEST(ValueHeadTest, LaterMinibatchesAreClippedAroundTheValuesBeforeTheStep) {
   options.num_minibatches = 4;
   options.value.learning_rate = 0.5;
   options.value.clip = 1e-3;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
-  const Result<MetricList> metrics = trainer->Step(PolicyVersion(0), Batch());
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options);
+  const Result<MetricList> metrics = trainer->Step(Batch());
   ASSERT_TRUE(metrics.ok());
   EXPECT_GT(MetricOf(*metrics, "train/value_clip_fraction"), 0);
   EXPECT_LT(MetricOf(*metrics, "train/value_clip_fraction"), 1);  // the first one is not
@@ -125,7 +125,7 @@ TEST(RemaxTest, AdvantagesAreAgainstTheGreedyResponse) {
   for (const TrainSequence& one : sequences) coefficients.push_back(one.reward - *one.baseline);
   TrainerOptions options = PlainReinforceOptions();
   options.advantage.kind = AdvantageKind::kRemax;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options, InDouble());
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options, InDouble());
   const TrainingNetwork network = MakeNetwork(3, InDouble());
   const NamedTensors expected =
       PlainGradient(network, PlainReinforce(network, sequences, coefficients));
@@ -135,10 +135,10 @@ TEST(RemaxTest, AdvantagesAreAgainstTheGreedyResponse) {
 TEST(RemaxTest, WithoutAGreedyResponseItIsRefused) {
   TrainerOptions options = Plain();
   options.advantage.kind = AdvantageKind::kRemax;
-  const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
+  const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options);
   std::vector<TrainSequence> sequences = Batch();
   sequences[5].baseline.reset();
-  const Result<MetricList> metrics = trainer->Step(PolicyVersion(0), sequences);
+  const Result<MetricList> metrics = trainer->Step(sequences);
   ASSERT_FALSE(metrics.ok());
   EXPECT_NE(metrics.status().message().find("sequence 5: has no baseline"), std::string::npos);
 }
@@ -152,26 +152,21 @@ TEST(TrainerStateTest, ATrainerThatWasRestoredGoesOnToTheBit) {
   options.kl.controller = {.target = 0.01, .horizon = 50};
   options.ess.emplace();
   const std::vector<TrainSequence> sequences = Batch();
-  const std::unique_ptr<Trainer> straight = MakeTrainer(options);
+  const std::unique_ptr<TorchTrainer> straight = MakeTrainer(options);
   for (int step = 0; step < 2; ++step) {
-    ASSERT_TRUE(straight->Step(PolicyVersion(step), sequences).ok());
+    ASSERT_TRUE(straight->Step(sequences).ok());
   }
-  TrainerState state = straight->State();
-  state.tensors = Copy(state.tensors);
-  const NamedTensors parameters = Copy(straight->network().parameters());
-  const std::unique_ptr<Trainer> resumed = MakeTrainer(options);
+  TrainerState state = straight->Copy();
+  const std::unique_ptr<TorchTrainer> resumed = MakeTrainer(options);
   ASSERT_TRUE(resumed->Restore(state).ok());
-  for (const auto& [name, parameter] : resumed->network().parameters()) {
-    parameter.detach().copy_(parameters.at(name));
-  }
   for (int step = 2; step < 4; ++step) {
-    const Result<MetricList> one = straight->Step(PolicyVersion(step), sequences);
-    const Result<MetricList> two = resumed->Step(PolicyVersion(step), sequences);
+    const Result<MetricList> one = straight->Step(sequences);
+    const Result<MetricList> two = resumed->Step(sequences);
     ASSERT_TRUE(one.ok() && two.ok());
     for (const Metric& metric : *one) EXPECT_EQ(MetricOf(*two, metric.name), metric.value);
   }
   EXPECT_TRUE(Equal(straight->network().parameters(), resumed->network().parameters()));
-  EXPECT_TRUE(Equal(straight->State().tensors, resumed->State().tensors));
+  EXPECT_TRUE(Equal(straight->Tensors(), resumed->Tensors()));
   state.tensors.erase("value_head.weight");
   EXPECT_FALSE(resumed->Restore(state).ok());
 }

@@ -27,12 +27,12 @@ TEST(VcpoTest, TheRateOfAnUpdateFallsWithTheEffectiveSampleSize) {
   const double ratio = sum * sum / (squares * static_cast<double>(sequences.size()));
   EXPECT_LT(ratio, 0.9);
   TrainerOptions options = Plain();
-  const std::unique_ptr<Trainer> whole = MakeTrainer(options, InDouble());
-  ASSERT_TRUE(whole->Step(PolicyVersion(0), sequences).ok());
+  const std::unique_ptr<TorchTrainer> whole = MakeTrainer(options, InDouble());
+  ASSERT_TRUE(whole->Step(sequences).ok());
   options.ess.emplace();
   options.token_budget = 30;
-  const std::unique_ptr<Trainer> scaled = MakeTrainer(options, InDouble());
-  const Result<MetricList> metrics = scaled->Step(PolicyVersion(0), sequences);
+  const std::unique_ptr<TorchTrainer> scaled = MakeTrainer(options, InDouble());
+  const Result<MetricList> metrics = scaled->Step(sequences);
   ASSERT_TRUE(metrics.ok());
   EXPECT_NEAR(MetricOf(*metrics, "train/sequence_ess"), ratio, 1e-9);
   EXPECT_NEAR(MetricOf(*metrics, "train/lr"), 1e-3 * std::sqrt(ratio), 1e-12);
@@ -80,7 +80,7 @@ TEST(VcpoTest, TheBaselineWeighsRewardsByGradientNorms) {
     options.opob.emplace();
     options.num_threads = work.num_threads;
     options.token_budget = work.token_budget;
-    const std::unique_ptr<Trainer> trainer = MakeTrainer(options, InDouble());
+    const std::unique_ptr<TorchTrainer> trainer = MakeTrainer(options, InDouble());
     EXPECT_LT(RelativeDifference(expected, StepAndGetGradient(*trainer, sequences)), 1e-6);
   }
 }

@@ -1,0 +1,164 @@
+#include "execution/run_driver.h"
+
+#include <utility>
+#include <variant>
+
+#include "core/check.h"
+
+namespace pace {
+namespace {
+
+size_t IndexOf(WorkerId worker) {
+  return static_cast<size_t>(worker.value());
+}
+
+}  // namespace
+
+RunDriver::RunDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
+                     const Clock& clock, std::unique_ptr<TrainingRun> run, int64_t num_engines)
+    : settings_(settings),
+      policy_(policy),
+      setup_(setup),
+      clock_(clock),
+      run_(std::move(run)),
+      sent_(static_cast<size_t>(num_engines)) {}
+
+Status RunDriver::Handle(const Event& event) {
+  for (const Command& command : run_->Handle(event)) {
+    PACE_RETURN_IF_ERROR(Execute(command));
+  }
+  return Status::Ok();
+}
+
+Status RunDriver::Finish(FinishedResponse response) {
+  const std::optional<Event> event = run_->Finish(std::move(response));
+  return event.has_value() ? Handle(*event) : Status::Ok();
+}
+
+Status RunDriver::Execute(const Command& command) {
+  if (const auto* start = std::get_if<StartGroup>(&command)) {
+    const size_t worker = IndexOf(start->worker);
+    PACE_ASSIGN_OR_RETURN(GroupRequest request, run_->Start(*start, sent_[worker]));
+    Submit(worker, std::move(request));
+  } else if (const auto* abandon = std::get_if<AbandonGroup>(&command)) {
+    const size_t worker = IndexOf(run_->store().At(abandon->group).worker);
+    run_->Abandon(*abandon, Cancel(worker, abandon->group, abandon->keep_prefix));
+  } else if (const auto* sync = std::get_if<SyncWeights>(&command)) {
+    PACE_CHECK(sync->version == published_.version, "version ", sync->version.step(), " wanted, ",
+               published_.version.step(), " there");
+    sent_[IndexOf(sync->worker)] = sync->version;
+    return Sync(IndexOf(sync->worker), published_);
+  } else if (const auto* batch = std::get_if<TrainBatch>(&command)) {
+    batch_ = *batch;
+    StartTraining();
+  } else if (const auto* drop = std::get_if<DropGroup>(&command)) {
+    run_->Drop(*drop);
+  } else if (const auto* evaluate = std::get_if<Evaluate>(&command)) {
+    return StartEvaluation(evaluate->version);
+  } else if (const auto* checkpoint = std::get_if<Checkpoint>(&command)) {
+    checkpoint_ = checkpoint->step;
+    StartCheckpoint();
+  } else {
+    static_assert(std::variant_size_v<Command> == 8);  // Stop is the last
+    stopped_ = true;
+  }
+  return Status::Ok();
+}
+
+Result<TrainedStep> RunDriver::Train(PolicyVersion step,
+                                     const std::vector<TrainSequence>& sequences) const {
+  TrainedStep trained;
+  PACE_ASSIGN_OR_RETURN(trained.metrics, run_->trainer().Step(sequences));
+  trained.weights = run_->trainer().Snapshot();
+  const PolicyVersion version = step.Next();
+  if (version.step() % settings_.supply.sync_interval == 0) {
+    PACE_ASSIGN_OR_RETURN(trained.published, Publish(version, trained.weights));
+  }
+  return trained;
+}
+
+Result<PublishedWeights> RunDriver::Publish(PolicyVersion version, const WeightSet& weights) const {
+  PublishedWeights published{.version = version, .weights = weights};
+  PACE_ASSIGN_OR_RETURN(published.prepared, Prepare(weights));
+  return published;
+}
+
+void RunDriver::Serve(PublishedWeights published) {
+  published_ = std::move(published);
+  if (setup_.observer != nullptr) setup_.observer->OnPublished(published_.version);
+}
+
+Status RunDriver::ServeFirst() {
+  newest_ = run_->trainer().Snapshot();
+  PACE_ASSIGN_OR_RETURN(PublishedWeights first, Publish(PolicyVersion(0), newest_));
+  Serve(std::move(first));
+  return Status::Ok();
+}
+
+PolicyVersion RunDriver::EndStep(TrainedStep trained, const StepTimes& times) {
+  const TrainBatch batch = *std::exchange(batch_, std::nullopt);
+  newest_ = std::move(trained.weights);
+  if (trained.published.has_value()) Serve(*std::move(trained.published));
+  result_.rows.push_back(run_->EndStep(batch, times, trained.metrics));
+  if (setup_.observer != nullptr) {
+    setup_.observer->OnStep(batch.step.Next().step(), result_.rows.back());
+  }
+  return batch.step;
+}
+
+void RunDriver::EndEvaluation(PolicyVersion version, std::vector<BenchmarkScore> scores) {
+  run_->journal().AddEvaluation(version, scores);
+  if (setup_.observer != nullptr) setup_.observer->OnEvaluation(version, scores);
+  result_.evaluations.emplace_back(version, std::move(scores));
+}
+
+Status RunDriver::StopIfAsked(bool checkpoint_is_due) {
+  if (stop_asked_ || !setup_.stop || !setup_.stop()) return Status::Ok();
+  stop_asked_ = true;
+  stop_after_save_ = checkpoint_is_due;
+  return checkpoint_is_due ? Status::Ok() : Handle(StopRequested{});
+}
+
+Result<RunCheckpoint> RunDriver::Describe() const {
+  PACE_ASSIGN_OR_RETURN(RunCheckpoint run, run_->Describe(*checkpoint_, published_.version));
+  run.time = clock_.Now();
+  run.step_clock = step_clock_.state();
+  return run;
+}
+
+Result<std::string> RunDriver::Write(const RunCheckpoint& run, const SavedTrainer& trainer,
+                                     const WeightSet& served, int64_t keep) const {
+  return SaveCheckpoint(setup_.checkpoints, run, policy_, trainer,
+                        run.served != run.step ? &served : nullptr, keep);
+}
+
+Result<ResumedRun> RunDriver::Restore() {
+  PACE_ASSIGN_OR_RETURN(ResumedRun resumed, run_->Restore());
+  const RunCheckpoint& run = resumed.checkpoint;
+  PACE_RETURN_IF_ERROR(CheckWorkers(run, std::ssize(sent_)).At(resumed.folder));
+  step_clock_.Restore(run.step_clock);
+  newest_ = run_->trainer().Snapshot();
+  sent_.assign(sent_.size(), run.served);
+  return resumed;
+}
+
+Result<ResumedGroup> RunDriver::ResumeInFlight(GroupInFlight group) {
+  const GroupId id = group.group;
+  PACE_ASSIGN_OR_RETURN(ResumedGroup resumed,
+                        ResumeGroup(std::move(group), run_->store(), run_->prompt_source(),
+                                    run_->coordinator().AttemptOf(id)));
+  const size_t worker = IndexOf(resumed.worker);
+  if (worker >= sent_.size()) {
+    return DataLoss("group ", id, " ran on engine ", worker, " of ", sent_.size());
+  }
+  return resumed;
+}
+
+RunResult RunDriver::TakeResult() {
+  result_.time = clock_.Now();
+  result_.steps_done = run_->coordinator().version().step();
+  result_.stopped_early = result_.steps_done < settings_.run.num_steps;
+  return std::move(result_);
+}
+
+}  // namespace pace
