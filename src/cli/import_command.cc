@@ -1,12 +1,12 @@
 // pace import
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "cli/commands.h"
 #include "convert/import_gguf.h"
 #include "convert/import_llama2c.h"
+#include "core/file.h"
 #include "inference/model_dtype.h"
 #include "terminal/progress.h"
 #include "text/tokenizer/tokenizer.h"
@@ -18,10 +18,8 @@ namespace {
 constexpr int64_t kMaxF32Parameters = 1'000'000'000;
 
 bool IsGguf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  char magic[4] = {};
-  file.read(magic, sizeof(magic));
-  return file && std::string_view(magic, sizeof(magic)) == "GGUF";
+  const Result<MappedFile> file = MappedFile::Open(path);
+  return file.ok() && file->text().starts_with("GGUF");
 }
 
 // A folder with tokenizer.json, or that file.

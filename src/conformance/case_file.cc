@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/file.h"
 #include "text/python_text.h"
-#include "text/read_file.h"
 
 namespace pace {
 namespace {

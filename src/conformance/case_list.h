@@ -6,9 +6,9 @@
 #include <string>
 
 #include "conformance/case_file.h"
+#include "core/file.h"
 #include "core/status.h"
 #include "text/python_text.h"
-#include "text/read_file.h"
 
 namespace pace {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/atomic_file.h"
+#include "core/atomic_file.h"
 #include "formats/llama2c.h"
 #include "formats/rope_rows.h"
 #include "model/weight_set.h"

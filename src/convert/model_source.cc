@@ -6,11 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "formats/atomic_file.h"
-#include "formats/atomic_folder.h"
+#include "core/atomic_file.h"
+#include "core/file.h"
 #include "formats/tensor_spool.h"
 #include "model/weight_set.h"
-#include "text/read_file.h"
 
 namespace pace {
 namespace {
@@ -62,8 +61,8 @@ Status WriteModelFolder(const std::string& target, const ModelSource& source,
   for (const FolderText& text : source.texts) {
     const bool is_config = text.name == kConfigName;
     PACE_RETURN_IF_ERROR(
-        WriteWholeFile((folder.path() / text.name).string(),
-                       is_config ? WithStoredDtype(text.text, options.dtype) : text.text));
+        WriteFileAtomically((folder.path() / text.name).string(),
+                            is_config ? WithStoredDtype(text.text, options.dtype) : text.text));
   }
   return folder.Commit();
 }

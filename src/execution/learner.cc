@@ -6,11 +6,11 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "core/crc32c.h"
 #include "execution/learner_options.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
 #include "model/cuda/capture_gate.h"
-#include "record/crc32c.h"
 
 namespace pace {
 namespace {

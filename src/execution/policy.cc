@@ -4,13 +4,13 @@
 #include <memory>
 #include <utility>
 
+#include "core/atomic_file.h"
+#include "core/file.h"
 #include "execution/tiny_model.h"
-#include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "model/finite_weights.h"
 #include "task/character_tokenizer.h"
 #include "task/tool_tokenizer.h"
-#include "text/read_file.h"
 
 namespace pace {
 namespace {
@@ -165,7 +165,7 @@ Status SavePolicy(const std::string& folder, const Policy& policy, const WeightS
   for (const auto& [name, text] : policy.texts) {
     const bool is_config = name == kConfigName;
     PACE_RETURN_IF_ERROR(
-        WriteWholeFile(folder + "/" + name, is_config ? WithStoredDtype(text, dtype) : text));
+        WriteFileAtomically(folder + "/" + name, is_config ? WithStoredDtype(text, dtype) : text));
   }
   return Status::Ok();
 }

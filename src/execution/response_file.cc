@@ -1,16 +1,11 @@
 #include "execution/response_file.h"
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "formats/atomic_file.h"
-#include "record/crc32c.h"
+#include "core/atomic_file.h"
 
 namespace pace {
 namespace {
@@ -63,8 +58,7 @@ class RecordWriter {
   explicit RecordWriter(AtomicFile file) : file_(std::move(file)) {}
 
   Status WriteOut() {
-    sum_.crc32c = Crc32c(buffer_, sum_.crc32c);
-    sum_.num_bytes += static_cast<int64_t>(buffer_.size());
+    sum_.Add(buffer_);
     PACE_RETURN_IF_ERROR(file_.Append(buffer_));
     buffer_.clear();
     return Status::Ok();
@@ -79,20 +73,10 @@ class RecordWriter {
 class RecordReader {
  public:
   static Result<RecordReader> Open(const std::string& path, uint32_t kind) {
-    std::error_code error;
-    // Anything but a plain file might never end, or never begin.
-    if (!std::filesystem::is_regular_file(path, error)) {
-      return NotFound(path, ": is no plain file");
-    }
-    const auto size = std::filesystem::file_size(path, error);
-    std::FILE* const file = error ? nullptr : std::fopen(path.c_str(), "rbe");
-    if (file == nullptr) return Unavailable(path, ": cannot be read: ", std::strerror(errno));
-    RecordReader reader(path, file, size);
-    char magic[8] = {};
-    PACE_RETURN_IF_ERROR(reader.Fill(magic, sizeof(magic)));
-    if (std::string_view(magic, sizeof(magic)) != kMagic) {
-      return DataLoss(path, ": is no file of responses");
-    }
+    PACE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+    RecordReader reader(std::move(file));
+    PACE_ASSIGN_OR_RETURN(const std::string_view magic, reader.TakeBytes(kMagic.size()));
+    if (magic != kMagic) return DataLoss(path, ": is no file of responses");
     PACE_ASSIGN_OR_RETURN(const uint32_t format, reader.Take<uint32_t>());
     if (format != kFormat) {
       return DataLoss(path, ": format ", format, ": written by another version of pace");
@@ -102,69 +86,55 @@ class RecordReader {
     return reader;
   }
 
-  // The next record, valid until the next call; none behind the last.
+  // The next record, valid as long as the reader; none after the last.
   Result<std::optional<std::string_view>> Next() {
     PACE_ASSIGN_OR_RETURN(const uint64_t length, Take<uint64_t>());
     if (length == 0) {
       PACE_RETURN_IF_ERROR(ReadTrailer());
       return std::optional<std::string_view>();
     }
-    if (length > left_) return DataLoss(Place(), ": is cut off");
-    buffer_.resize(static_cast<size_t>(length));
-    PACE_RETURN_IF_ERROR(Fill(buffer_.data(), buffer_.size()));
+    PACE_ASSIGN_OR_RETURN(const std::string_view record, TakeBytes(length));
     ++num_records_;
-    return std::optional<std::string_view>(buffer_);
+    return std::optional<std::string_view>(record);
   }
 
-  std::string Place() const { return Concat(path_, ": record ", num_records_); }
+  std::string Place() const { return Concat(file_.path(), ": record ", num_records_); }
   const FileSum& sum() const { return sum_; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
+  explicit RecordReader(MappedFile file) : file_(std::move(file)), left_(file_.text()) {}
 
-  RecordReader(std::string path, std::FILE* file, uint64_t size)
-      : path_(std::move(path)), file_(file), left_(size) {
-    std::setvbuf(file, nullptr, _IOFBF, size_t{1} << 16);
-  }
-
-  Status Fill(void* to, size_t num_bytes) {
-    if (num_bytes > left_) return DataLoss(Place(), ": is cut off");
-    if (std::fread(to, 1, num_bytes, file_.get()) != num_bytes) {
-      return std::ferror(file_.get()) != 0
-                 ? Unavailable(path_, ": cannot be read: ", std::strerror(errno))
-                 : DataLoss(Place(), ": is cut off");
-    }
-    left_ -= num_bytes;
-    sum_.crc32c = Crc32c({static_cast<const char*>(to), num_bytes}, sum_.crc32c);
-    sum_.num_bytes += static_cast<int64_t>(num_bytes);
-    return Status::Ok();
+  Result<std::string_view> TakeBytes(uint64_t num_bytes) {
+    if (num_bytes > left_.size()) return DataLoss(Place(), ": is cut off");
+    const std::string_view taken = left_.substr(0, static_cast<size_t>(num_bytes));
+    left_.remove_prefix(taken.size());
+    sum_.Add(taken);
+    return taken;
   }
   template <typename T>
   Result<T> Take() {
+    PACE_ASSIGN_OR_RETURN(const std::string_view bytes, TakeBytes(sizeof(T)));
     T value{};
-    PACE_RETURN_IF_ERROR(Fill(&value, sizeof(value)));
+    std::memcpy(&value, bytes.data(), sizeof(value));
     return value;
   }
 
   Status ReadTrailer() {
+    const std::string& path = file_.path();
     PACE_ASSIGN_OR_RETURN(const uint64_t count, Take<uint64_t>());
     const uint32_t expected = sum_.crc32c;
     PACE_ASSIGN_OR_RETURN(const uint32_t written, Take<uint32_t>());
     if (count != num_records_) {
-      return DataLoss(path_, ": has ", num_records_, " records of ", count);
+      return DataLoss(path, ": has ", num_records_, " records of ", count);
     }
     if (written != expected) {
-      return DataLoss(path_, ": is damaged (its checksum is not the one written)");
+      return DataLoss(path, ": is damaged (its checksum is not the one written)");
     }
-    return left_ == 0 ? Status::Ok() : DataLoss(path_, ": ", left_, " bytes too many");
+    return left_.empty() ? Status::Ok() : DataLoss(path, ": ", left_.size(), " bytes too many");
   }
 
-  std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
-  uint64_t left_;
-  std::string buffer_;
+  MappedFile file_;
+  std::string_view left_;  // of the file's bytes
   FileSum sum_;
   uint64_t num_records_ = 0;
 };

@@ -18,18 +18,12 @@
 #include <string>
 #include <vector>
 
+#include "core/crc32c.h"
 #include "core/status.h"
 #include "execution/response_record.h"
 #include "execution/trajectory.h"
 
 namespace pace {
-
-// Length and CRC-32C of a whole file.
-struct FileSum {
-  int64_t num_bytes = 0;
-  uint32_t crc32c = 0;
-  friend bool operator==(const FileSum&, const FileSum&) = default;
-};
 
 Result<FileSum> WriteGroups(const std::string& path, std::span<const GroupTrajectories> groups);
 Result<FileSum> WriteInFlight(const std::string& path, std::span<const GroupInFlight> groups);

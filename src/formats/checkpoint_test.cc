@@ -1,7 +1,7 @@
 #include "formats/checkpoint.h"
 
+#include "core/test_files.h"
 #include "formats/safetensors_writer.h"
-#include "formats/test_files.h"
 
 namespace pace {
 namespace {

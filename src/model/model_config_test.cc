@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "core/test_data.h"
-#include "formats/test_files.h"
+#include "core/test_files.h"
 #include "model/tiny_configs.h"
 
 namespace pace {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <vector>
 
-#include "record/crc32c.h"
+#include "core/crc32c.h"
 
 namespace pace {
 namespace {

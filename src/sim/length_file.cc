@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <charconv>
-#include <sstream>
 
 #include "core/json_scanner.h"
+#include "core/line_reader.h"
 #include "sim/workload.h"
 
 namespace pace {
@@ -43,16 +43,14 @@ Result<int64_t> ParseLength(std::string_view text) {
 
 Result<std::vector<int64_t>> ParseLengths(std::string_view text, const std::string& name) {
   std::vector<int64_t> lengths;
-  std::istringstream lines{std::string(text)};
-  std::string line;
-  for (int64_t number = 1; std::getline(lines, line); ++number) {
+  PACE_RETURN_IF_ERROR(ForEachLine(text, [&](std::string_view line, int64_t number) {
     const size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string::npos) continue;
+    if (first == std::string_view::npos) return Status::Ok();
     const size_t last = line.find_last_not_of(" \t\r");
-    const auto length = ParseLength(std::string_view(line).substr(first, last - first + 1));
-    if (!length.ok()) return length.status().At(Concat(name, ":", number));
-    lengths.push_back(*length);
-  }
+    const auto length = ParseLength(line.substr(first, last - first + 1));
+    if (length.ok()) lengths.push_back(*length);
+    return length.status().At(Concat(name, ":", number));
+  }));
   if (lengths.empty()) return InvalidArgument(name, ": must hold at least one length");
   std::sort(lengths.begin(), lengths.end());
   return lengths;

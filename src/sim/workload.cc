@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "cluster/tool_pool.h"
 #include "core/exact_math.h"
+#include "core/file.h"
 
 namespace pace {
 namespace {
@@ -41,18 +40,9 @@ double LognormalFactor(double normal, double sigma) {
 }
 
 Result<std::vector<int64_t>> LoadLengths(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path, ": cannot be opened (workload.lengths_file)");
-  std::string text;
-  char buffer[65536];
-  while (file.read(buffer, sizeof(buffer)) || file.gcount() > 0) {
-    text.append(buffer, static_cast<size_t>(file.gcount()));
-    if (text.size() > kMaxFileBytes) {
-      return InvalidArgument(path, ": larger than ", kMaxFileBytes, " bytes");
-    }
-  }
-  if (file.bad()) return Unavailable(path, ": cannot be read");
-  return ParseLengths(text, path);
+  const Result<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) return text.status().At("workload.lengths_file");
+  return ParseLengths(*text, path);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // LineInput: the lines of a file or of stdin, as they come.
 //
-// Commands that answer line by line work on what is there and read on when they
-// have nothing to do: a program at the other end of a pipe may wait for the
-// answer before it sends the next line.
+// Commands that answer line by line work on the lines they have and read more only when
+// they are idle: a program at the other end of a pipe may wait for the answer before it
+// sends the next line.
 //
 //   Result<LineInput> input = LineInput::Open("");
 //   Result<LineInput::Read> read = input->Next(/*wait=*/idle, line);
@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/file_descriptor.h"
+#include "core/line_reader.h"
 #include "core/status.h"
 
 namespace pace {
@@ -22,16 +24,12 @@ class LineInput {
  public:
   enum class Read {
     kLine,    // `line` holds the next one, without its end
-    kNotYet,  // nothing is there yet; with `wait`: it was woken
+    kNotYet,  // no line has come yet; with `wait`: it was woken
     kEnd,
   };
 
   // A file; stdin for "" and "-".
   static Result<LineInput> Open(const std::string& path);
-  LineInput(LineInput&& other) noexcept;
-  LineInput& operator=(LineInput&&) = delete;
-  ~LineInput();
-
   // The last line may lack its end, the first may begin with a byte order mark. An error: it cannot
   // be read, or a line is longer than 64 MiB.
   Result<Read> Next(bool wait, std::string& line);
@@ -41,17 +39,16 @@ class LineInput {
   std::string where() const;
 
  private:
-  LineInput(std::string name, int descriptor) : name_(std::move(name)), descriptor_(descriptor) {}
+  LineInput(std::string name, FileDescriptor file)
+      : name_(std::move(name)), file_(std::move(file)) {}
   bool TakeLine(std::string& line);
   // Reads some bytes. False: none, at the end, or none yet.
   Result<bool> Fill(bool wait);
 
   std::string name_;
-  int descriptor_;  // -1 once moved from
-  int wake_ = -1;   // poll passes over -1
-  std::string buffer_;
-  size_t begin_ = 0;    // of what was not handed out
-  size_t scanned_ = 0;  // no line end before here
+  FileDescriptor file_;  // none = stdin
+  int wake_ = -1;        // poll passes over -1
+  LineBuffer buffer_;
   bool at_end_ = false;
   int64_t number_ = 0;
 };
