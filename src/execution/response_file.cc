@@ -1,6 +1,10 @@
 #include "execution/response_file.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -10,16 +14,284 @@
 namespace pace {
 namespace {
 
-constexpr std::string_view kMagic = "PACERESP";
-constexpr uint32_t kFormat = 1;
-constexpr uint32_t kGroups = 1;
-constexpr uint32_t kInFlight = 2;
-constexpr size_t kWriteBytes = size_t{1} << 20;
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+constexpr int64_t kLargest = int64_t{1} << 53;
+constexpr uint8_t kNone = 255;
+
+// --- values as bytes ---
 
 template <typename T>
 void Put(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
+
+// One array, from one value of each of many items.
+template <typename T, typename Items, typename Get>
+void PutAll(std::string& out, const Items& items, const Get& get) {
+  const size_t at = out.size();
+  out.resize(at + items.size() * sizeof(T));
+  char* to = out.data() + at;
+  for (const auto& item : items) {
+    const T value = get(item);
+    std::memcpy(to, &value, sizeof(value));
+    to += sizeof(value);
+  }
+}
+
+// Takes values off the front of a record. The first error sticks: later values are 0.
+class Bytes {
+ public:
+  explicit Bytes(std::string_view bytes) : left_(bytes) {}
+
+  template <typename T>
+  T Take() {
+    T value{};
+    if (!Has(sizeof(T))) return value;
+    std::memcpy(&value, left_.data(), sizeof(T));
+    left_.remove_prefix(sizeof(T));
+    return value;
+  }
+  int64_t TakeCount(std::string_view what) {
+    const auto value = Take<int64_t>();
+    if (value < 0 || value > kLargest) Fail(Concat(what, " = ", value, ": is out of range"));
+    return ok() ? value : 0;
+  }
+  bool TakeBool(std::string_view what) {
+    const auto value = Take<uint8_t>();
+    if (value > 1) Fail(Concat(what, ": must be 0 or 1"));
+    return value == 1;
+  }
+  double TakeReal(double minimum, std::string_view what) {
+    const auto value = Take<double>();
+    if (!std::isfinite(value) || value < minimum) Fail(Concat(what, ": is out of range"));
+    return value;
+  }
+  // How many items of this size follow; never more than there are bytes for.
+  size_t TakeSize(size_t item_bytes, std::string_view what) {
+    const auto size = Take<uint64_t>();
+    if (size > left_.size() / item_bytes) Fail(Concat(what, ": are cut off"));
+    return ok() ? static_cast<size_t>(size) : 0;
+  }
+  // An array in place.
+  std::string_view TakeArray(size_t num_bytes) {
+    if (!Has(num_bytes)) return {};
+    const std::string_view array = left_.substr(0, num_bytes);
+    left_.remove_prefix(num_bytes);
+    return array;
+  }
+
+  void Fail(std::string what) {
+    if (status_.ok()) status_ = DataLoss(std::move(what));
+    left_ = {};
+  }
+  bool ok() const { return status_.ok(); }
+  Status End() {
+    if (ok() && !left_.empty()) Fail(Concat(left_.size(), " bytes too many"));
+    return status_;
+  }
+
+ private:
+  bool Has(size_t num_bytes) {
+    if (ok() && left_.size() < num_bytes) Fail("is cut off");
+    return ok();
+  }
+
+  std::string_view left_;
+  Status status_;
+};
+
+template <typename T>
+T At(std::string_view array, size_t index) {
+  T value{};
+  std::memcpy(&value, array.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+// --- one response ---
+
+void PutRuns(std::string& out, const std::vector<TokenRecord>& tokens) {
+  const size_t at = out.size();
+  Put<uint64_t>(out, 0);
+  uint64_t num_runs = 0;
+  for (size_t i = 0; i < tokens.size(); ++num_runs) {
+    size_t end = i + 1;
+    while (end < tokens.size() && tokens[end].version == tokens[i].version &&
+           tokens[end].given == tokens[i].given) {
+      ++end;
+    }
+    Put<int64_t>(out, tokens[i].version.step());
+    Put<uint8_t>(out, tokens[i].given ? 1 : 0);
+    Put<uint64_t>(out, end - i);
+    i = end;
+  }
+  std::memcpy(out.data() + at, &num_runs, sizeof(num_runs));
+}
+
+void PutResponse(std::string& out, const PartialResponse& response) {
+  const std::vector<TokenRecord>& tokens = response.tokens;
+  Put<uint64_t>(out, tokens.size());
+  PutAll<int32_t>(out, tokens, [](const TokenRecord& token) { return token.id; });
+  PutRuns(out, tokens);
+  const bool same = std::all_of(tokens.begin(), tokens.end(), [](const TokenRecord& token) {
+    return std::bit_cast<uint32_t>(token.logprob) == std::bit_cast<uint32_t>(token.sampled_logprob);
+  });
+  Put<uint8_t>(out, same ? 1 : 0);
+  PutAll<float>(out, tokens, [](const TokenRecord& token) { return token.logprob; });
+  if (!same) PutAll<float>(out, tokens, [](const TokenRecord& t) { return t.sampled_logprob; });
+  Put<uint8_t>(out, response.prefix_score.has_value() ? 1 : 0);
+  Put<double>(out, response.prefix_score.value_or(0));
+  Put<uint8_t>(out, response.awaits_score ? 1 : 0);
+  Put<int64_t>(out, response.num_interrupts);
+  Put<uint8_t>(out, response.rests.has_value() ? static_cast<uint8_t>(*response.rests) : kNone);
+}
+
+FinishReason TakeReason(uint8_t value, Bytes& in) {
+  if (value > static_cast<uint8_t>(FinishReason::kMaxTokens)) in.Fail("reason: is out of range");
+  return static_cast<FinishReason>(value);
+}
+
+// Versions and whether a token was given, over `tokens`.
+void TakeRuns(Bytes& in, std::vector<TokenRecord>& tokens) {
+  const size_t num_runs = in.TakeSize(sizeof(int64_t) + 1 + sizeof(uint64_t), "runs of versions");
+  size_t at = 0;
+  for (size_t run = 0; run < num_runs && in.ok(); ++run) {
+    const PolicyVersion version(in.TakeCount("version"));
+    const bool given = in.TakeBool("given");
+    const auto count = in.Take<uint64_t>();
+    if (count == 0 || count > tokens.size() - at) return in.Fail("runs of versions: do not fit");
+    for (const size_t end = at + static_cast<size_t>(count); at < end; ++at) {
+      tokens[at].version = version;
+      tokens[at].given = given;
+    }
+  }
+  if (at != tokens.size()) in.Fail("runs of versions: do not fit");
+}
+
+void TakeResponse(Bytes& in, PartialResponse& response) {
+  const size_t size = in.TakeSize(sizeof(int32_t), "tokens");
+  const std::string_view ids = in.TakeArray(size * sizeof(int32_t));
+  if (!in.ok()) return;
+  std::vector<TokenRecord>& tokens = response.tokens;
+  tokens.resize(size);
+  for (size_t i = 0; i < size; ++i) {
+    tokens[i].id = At<int32_t>(ids, i);
+    if (tokens[i].id < 0) return in.Fail(Concat("token ", i, ": id = ", tokens[i].id));
+  }
+  TakeRuns(in, tokens);
+  const bool same = in.TakeBool("same log-probabilities");
+  const std::string_view logprobs = in.TakeArray(size * sizeof(float));
+  const std::string_view sampled = same ? logprobs : in.TakeArray(size * sizeof(float));
+  if (!in.ok()) return;
+  for (size_t i = 0; i < size; ++i) {
+    tokens[i].logprob = At<float>(logprobs, i);
+    tokens[i].sampled_logprob = At<float>(sampled, i);
+  }
+  const bool scored = in.TakeBool("scored");
+  const double score = in.TakeReal(0, "prefix score");
+  if (scored) response.prefix_score = score;
+  response.awaits_score = in.TakeBool("awaits_score");
+  response.num_interrupts = in.TakeCount("num_interrupts");
+  const auto rests = in.Take<uint8_t>();
+  if (rests == kNone || !in.ok()) return;
+  response.rests = TakeReason(rests, in);
+  if (*response.rests == FinishReason::kMaxTokens) in.Fail("rests: the longest response ends");
+}
+
+FinishedTrajectory TakeMember(Bytes& in) {
+  Trajectory member;
+  member.reason = TakeReason(in.Take<uint8_t>(), in);
+  member.correct = in.TakeBool("correct");
+  member.reward = in.TakeReal(-std::numeric_limits<double>::max(), "reward");
+  member.completed = PolicyVersion(in.TakeCount("completed"));
+  TakeResponse(in, member.response);
+  return member;
+}
+
+}  // namespace
+
+void AppendRecord(std::string& out, const GroupTrajectories& group) {
+  Put<int64_t>(out, group.group.value());
+  Put<int64_t>(out, group.prompt.value());
+  Put<int64_t>(out, group.worker.value());
+  Put<uint8_t>(out, group.greedy_last ? 1 : 0);
+  Put<uint64_t>(out, group.prompt_tokens.size());
+  PutAll<int32_t>(out, group.prompt_tokens, [](TokenId id) { return id; });
+  Put<uint64_t>(out, group.members.size());
+  for (const FinishedTrajectory& member : group.members) {
+    Put<uint8_t>(out, member.has_value() ? 1 : 0);
+    if (!member.has_value()) continue;
+    Put<uint8_t>(out, static_cast<uint8_t>(member->reason));
+    Put<uint8_t>(out, member->correct ? 1 : 0);
+    Put<double>(out, member->reward);
+    Put<int64_t>(out, member->completed.step());
+    PutResponse(out, member->response);
+  }
+  Put<uint64_t>(out, group.tools.size());
+  for (const ToolRecord& tools : group.tools) {
+    Put<int64_t>(out, tools.num_calls);
+    Put<int64_t>(out, tools.num_failures);
+    Put<double>(out, tools.time.count());
+  }
+}
+
+Status ReadRecord(std::string_view bytes, GroupTrajectories& group) {
+  Bytes in(bytes);
+  group.group = GroupId(in.TakeCount("group"));
+  group.prompt = PromptIndex(in.TakeCount("prompt"));
+  group.worker = WorkerId(in.TakeCount("worker"));
+  group.greedy_last = in.TakeBool("greedy_last");
+  const size_t num_prompt = in.TakeSize(sizeof(int32_t), "prompt tokens");
+  const std::string_view prompt = in.TakeArray(num_prompt * sizeof(int32_t));
+  for (size_t i = 0; i < num_prompt && in.ok(); ++i) {
+    group.prompt_tokens.push_back(At<int32_t>(prompt, i));
+    if (group.prompt_tokens.back() < 0) in.Fail("prompt tokens: must be >= 0");
+  }
+  const size_t num_members = in.TakeSize(1, "members");
+  for (size_t i = 0; i < num_members && in.ok(); ++i) {
+    group.members.push_back(in.TakeBool("finished") ? TakeMember(in) : FinishedTrajectory());
+  }
+  const size_t num_tools = in.TakeSize(sizeof(int64_t) * 3, "tools");
+  for (size_t i = 0; i < num_tools && in.ok(); ++i) {
+    ToolRecord& tools = group.tools.emplace_back();
+    tools.num_calls = in.TakeCount("tool calls");
+    tools.num_failures = in.TakeCount("failed tool calls");
+    tools.time = Seconds(in.TakeReal(0, "tool time"));
+    if (tools.num_failures > tools.num_calls) in.Fail("more tool calls failed than were made");
+  }
+  PACE_RETURN_IF_ERROR(in.End());
+  return CheckShape(group);
+}
+
+void AppendRecord(std::string& out, const GroupInFlight& group) {
+  Put<int64_t>(out, group.group.value());
+  Put<uint64_t>(out, group.members.size());
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    Put<int64_t>(out, group.members[i]);
+    PutResponse(out, group.responses[i]);
+  }
+}
+
+Status ReadRecord(std::string_view bytes, GroupInFlight& group) {
+  Bytes in(bytes);
+  group.group = GroupId(in.TakeCount("group"));
+  const size_t num_members = in.TakeSize(sizeof(int64_t), "members");
+  for (size_t i = 0; i < num_members && in.ok(); ++i) {
+    group.members.push_back(in.TakeCount("member"));
+    TakeResponse(in, group.responses.emplace_back());
+  }
+  return in.End();
+}
+
+namespace {
+
+// --- the file ---
+
+constexpr std::string_view kMagic = "PACERESP";
+constexpr uint32_t kFormat = 1;
+constexpr uint32_t kGroups = 1;
+constexpr uint32_t kInFlight = 2;
+constexpr size_t kWriteBytes = size_t{1} << 20;
 
 // Writes a file of records, and sums it up on the way.
 class RecordWriter {
