@@ -15,6 +15,7 @@
 #include "execution/checkpoint.h"
 #include "execution/small_run.h"
 #include "lab/lab.h"
+#include "record/run_files.h"
 #include "record/run_writer.h"
 
 namespace pace {

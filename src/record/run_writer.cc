@@ -25,9 +25,11 @@ Status WriteUnflushed(const std::string& path, std::string_view text) {
   const std::string partial = path + ".partial";
   PACE_ASSIGN_OR_RETURN(const auto file,
                         Files::Default().OpenToWrite(partial, WriteMode::kReplace, path));
-  PACE_RETURN_IF_ERROR(file->Append(text));
-  PACE_RETURN_IF_ERROR(file->Close());
-  return Files::Default().Rename(partial, path);
+  Status status = file->Append(text);
+  if (status.ok()) status = file->Close();
+  if (status.ok()) status = Files::Default().Rename(partial, path);
+  if (!status.ok()) (void)Files::Default().Remove(partial);
+  return status;
 }
 
 Status PrepareDirectory(const std::string& directory) {
