@@ -7,14 +7,18 @@ PACE_JOBS ?= $(shell nproc)
 PACE_FUZZ_SECONDS ?= 10
 # Which builds `make test` tests; a subset is for quick rounds.
 STAGES ?= release asan tsan cross
+# Where `make install` installs the libraries.
+PREFIX ?= /usr/local
 export PACE_JOBS PACE_FUZZ_SECONDS
 
-.PHONY: help demo build test test-cross check lint format clean
+.PHONY: help demo build install test test-cross check lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo     build pace and run the demonstration; ends with the path of its report'
 	@echo 'make build    build build/pace'
+	@echo 'make install  install the controller and the simulator as C++ libraries, for find_package(pace)'
+	@echo '              (PREFIX=$(PREFIX)); needs no LibTorch'
 	@echo 'make test     all tests, then the torch-free ones under sanitizers, then short fuzzing,'
 	@echo '              then those that promise bits for the other processor, emulated'
 	@echo '              (STAGES="$(STAGES)" PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) PACE_JOBS=$(PACE_JOBS))'
@@ -31,6 +35,13 @@ build:
 	@scripts/setup build
 	@cmake --preset release > /dev/null
 	@cmake --build build --target pace -j $(PACE_JOBS)
+
+install:
+	@scripts/setup library
+	@cmake --preset library > /dev/null
+	@cmake --build build-library -j $(PACE_JOBS)
+	@cmake --install build-library --prefix $(PREFIX) > /dev/null
+	@echo 'pace::controller and pace::sim are in $(PREFIX)'
 
 test:
 	@scripts/setup test
@@ -53,4 +64,4 @@ format:
 	@find src tests -regex '.*\.\(cc\|h\|cu\|cuh\)' -print0 | xargs -0 clang-format-19 -i
 
 clean:
-	rm -rf build build-asan build-core build-cross build-cuda build-dev build-tsan .deps
+	rm -rf build build-asan build-core build-cross build-cuda build-dev build-library build-tsan .deps

@@ -11,7 +11,7 @@ import source_tree
 _TABLE = pathlib.Path(__file__).resolve().parent / "layers.json"
 _QUOTED = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 _TORCH = re.compile(r"^\s*#\s*include\s*[<\"](torch|ATen|c10|caffe2)/")
-_TOP = ("bench", "conformance", "python", "cli")
+_TOP = ("bench", "conformance", "cli")
 
 
 def load_table(text):
@@ -75,7 +75,8 @@ def problem_of_include(folder, line, allowed, torch):
 
 
 def problems_of_sources(tree, allowed, torch):
-    problems = []
+    problems = [f"src/{folder}: has a row in tests/layers.json, but does not exist"
+                for folder in sorted(allowed) if not (tree / "src" / folder).is_dir()]
     for path in source_tree.files(tree):
         if path.parts[0] != "src" or len(path.parts) < 3:
             continue
@@ -115,6 +116,8 @@ class LayersCheckCanFailTest(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.tree = pathlib.Path(scratch.name)
+        for folder in self.allowed:
+            (self.tree / "src" / folder).mkdir(parents=True)
 
     def problems(self, path, text):
         source_tree.write(self.tree, path, text)
@@ -156,6 +159,10 @@ class LayersCheckCanFailTest(unittest.TestCase):
 
     def test_a_folder_without_a_row_is_found(self):
         self.assertEqual(len(self.problems("src/extra/x.cc", "")), 1)
+
+    def test_a_row_without_a_folder_is_found(self):
+        self.allowed["extra"] = set()
+        self.assertEqual(len(self.problems("src/pool/x.cc", "")), 1)
 
     def test_linking_upwards_is_found(self):
         problems = self.problems("src/control/CMakeLists.txt", "pace_library(c DEPS pace::pool)")

@@ -23,8 +23,8 @@ _FOREIGN_NAMES = {"PromptGroupSampler"}
 _FOREIGN_FLAGS = {"--buffer-filter-path", "--over-sampling-batch-size", "--preset", "--privileged"}
 # Tables in the code, how a row names its entry, and the page that lists the entries.
 _TABLES = (
-    ("src/train/loss/losses.cc", r'\{"(\w+)", Make', "docs/losses.md"),
-    ("src/train/advantage/advantages.cc", r'\{"(\w+)", Make', "docs/losses.md"),
+    ("src/config/loss_options.cc", r'\{"(\w+)", (?:FieldsOf|No)', "docs/losses.md"),
+    ("src/config/advantage_options.cc", r'\{"(\w+)", (?:FieldsOf|No)', "docs/losses.md"),
     ("src/reward/verifier.cc", r'\{VerifierMode::\w+, "([\w-]+)"\}', "docs/rewards.md"),
 )
 _POLICIES = ("admission.policy", "supply.policy")
@@ -97,9 +97,11 @@ class Sources:
                         r"Field::(\w+)\(\s*\"(\w+)\",\s*[\w.]+,\s*(\w*)", body):
                     fields.setdefault(owner, {})[key] = (
                         lists.get(array) if kind == "Enum" else None)
+                for key in re.findall(r"\b(?:\w+Of|Estimator)\(\s*\"(\w+)\"", body):
+                    fields.setdefault(owner, {})[key] = None
         found = {"device": ["cpu", "cuda"], "admission.variant": None}
         header = code.get("src/config/settings.h", "")
-        sections = re.findall(r"\{\"(\w+)\", \"[^\"]*\",\s*(\w+)\.Fields\(\)\}",
+        sections = re.findall(r"\{\"(\w+)\", \"[^\"]*\",\s*FieldsOf<&Settings::(\w+)>\}",
                               code.get("src/config/settings.cc", ""))
         for section, variable in sections:
             owner = re.search(rf"\b(\w+) {variable};", header)[1]
@@ -311,7 +313,7 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
             "src/pool/CMakeLists.txt": "pace_test(pool_state_test SRCS pool_state_test.cc)\n",
             "src/cli/main.cc": 'app.add_option("-n,--num", n, "");\n',
             "src/config/settings.h": "struct Settings {\n  RunOptions run;\n};\n",
-            "src/config/settings.cc": '  return {{"run", "The run.", run.Fields()}};\n',
+            "src/config/settings.cc": '    {"run", "The run.", FieldsOf<&Settings::run>},\n',
             "src/config/run_options.cc":
                 'constexpr auto kKinds = {"a", "b"};\n'
                 "std::vector<Field> RunOptions::Fields() {\n"
@@ -380,8 +382,8 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
 
     def test_an_incomplete_list_is_found(self):
         files = {
-            "src/train/loss/losses.cc": '{"ppo", MakePpo}, {"dis", MakeDis}',
-            "src/train/advantage/advantages.cc": '{"grpo", MakeGrpo}',
+            "src/config/loss_options.cc": '{"ppo", FieldsOf<&LossOptions::ppo>}, {"dis", NoFields}',
+            "src/config/advantage_options.cc": '{"grpo", FieldsOf<&AdvantageOptions::grpo>}',
             "src/reward/verifier.cc": '{VerifierMode::kDapo, "dapo-int"}',
             "docs/losses.md": "| `ppo` | as `dis` |\n| `grpo` (default) | |\n",
             "docs/rewards.md": "| `dapo-int` | |\n",
@@ -390,7 +392,7 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
         for path, text in files.items():
             source_tree.write(self.tree, path, text)
         self.assertEqual(list(problems_of_lists(Sources(self.tree))), [
-            "docs/losses.md: dis of src/train/loss/losses.cc is in no table",
+            "docs/losses.md: dis of src/config/loss_options.cc is in no table",
             "admission.policy: no names are found in it",
             "supply.policy: no names are found in it",
             "README.md: 2 and 3, but there are 2 and 1"])

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/printable.h"
+#include "model/model_config_json.h"
 
 namespace pace {
 namespace {
@@ -13,6 +14,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kSeed = 20261115;
+
+double MlpFlops(const ModelConfig& config, int64_t layer) {
+  const auto hidden = static_cast<double>(config.hidden_size);
+  if (!config.IsSparse(layer)) {
+    return 6 * hidden * static_cast<double>(config.intermediate_size);
+  }
+  const MoeConfig& moe = *config.moe;
+  const double experts =
+      static_cast<double>(moe.num_experts_per_token) * static_cast<double>(moe.intermediate_size);
+  return 6 * hidden * experts + 2 * hidden * static_cast<double>(moe.num_experts);
+}
 
 }  // namespace
 
@@ -51,11 +63,6 @@ Result<ModelConfig> NamedShape(const std::string& name) {
   return config;
 }
 
-Status CheckShapes(const std::vector<std::string>& names) {
-  for (const std::string& name : names) PACE_RETURN_IF_ERROR(NamedShape(name).status());
-  return Status::Ok();
-}
-
 void WritePeerConfig(const ModelConfig& config, JsonWriter& json) {
   json.BeginObject();
   json.Put("vocab_size", config.vocab_size);
@@ -68,6 +75,21 @@ void WritePeerConfig(const ModelConfig& config, JsonWriter& json) {
   json.Put("max_position_embeddings", config.max_positions);
   json.Put("tie_word_embeddings", config.tied);
   json.EndObject();
+}
+
+double LayerFlops(const ModelConfig& config, double context) {
+  const auto hidden = static_cast<double>(config.hidden_size);
+  const auto query = static_cast<double>(config.query_size());
+  const auto kv = static_cast<double>(config.kv_size());
+  double flops = 0;
+  for (int64_t layer = 0; layer < config.num_layers; ++layer) {
+    flops += 2 * hidden * (2 * query + 2 * kv) + 4 * query * context + MlpFlops(config, layer);
+  }
+  return flops;
+}
+
+double HeadFlops(const ModelConfig& config) {
+  return 2 * static_cast<double>(config.hidden_size) * static_cast<double>(config.vocab_size);
 }
 
 Result<std::unique_ptr<BenchModel>> BenchModel::Load(const std::string& folder) {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/json_writer.h"
 #include "core/status.h"
@@ -21,12 +20,16 @@ ModelConfig BenchShape();
 
 // qwen3-4b, qwen3-0.6b, or tiny, which is BenchShape().
 Result<ModelConfig> NamedShape(const std::string& name);
-// Whether all have such names.
-Status CheckShapes(const std::vector<std::string>& names);
 // The same as the arguments of transformers' Qwen3Config.
 void WritePeerConfig(const ModelConfig& config, JsonWriter& json);
 
-// Owns the folder where it made one: that goes when it goes.
+// Floating-point operations, a multiply-add counted as two.
+// One token through the layers with `context` tokens before it; without the head.
+double LayerFlops(const ModelConfig& config, double context);
+// Logits of one row.
+double HeadFlops(const ModelConfig& config);
+
+// Removes the folder at its end, if it made one.
 struct BenchModel {
   ModelConfig config;
   WeightSet weights;

@@ -1,5 +1,6 @@
-#include "bench/checkpoint_bench.h"
-
+// `pace bench checkpoint`: how fast the responses of a checkpoint are written and read,
+// beside writing and reading the same bytes plainly in the same rounds, and how much memory
+// that takes beyond the responses themselves.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,25 +11,24 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
-#include <optional>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "bench/bench_report.h"
-#include "bench/measurement.h"
-#include "bench/peak_memory.h"
+#include "bench/benches.h"
+#include "bench/machine.h"
 #include "core/clock.h"
 #include "execution/response_file.h"
 
 namespace pace {
 namespace {
 
+constexpr int64_t kGroupSize = 16;
 constexpr double kRequiredRate = 200;  // MB/s
 constexpr double kMemoryFactor = 1.2;  // of the responses in memory
 constexpr size_t kBlock = size_t{1} << 20;
 
-std::vector<GroupTrajectories> MakeGroups(const CheckpointBenchOptions& options) {
+std::vector<GroupTrajectories> MakeGroups(const BenchOptions& options) {
   std::vector<GroupTrajectories> groups;
   uint32_t state = 1;
   const auto next = [&state] { return state = state * 1664525 + 1013904223; };
@@ -36,7 +36,7 @@ std::vector<GroupTrajectories> MakeGroups(const CheckpointBenchOptions& options)
     GroupTrajectories& group = groups.emplace_back();
     group.group = GroupId(static_cast<int64_t>(groups.size()));
     group.prompt_tokens.assign(64, 7);
-    for (int64_t i = 0; i < options.group_size && done < options.num_responses; ++i, ++done) {
+    for (int64_t i = 0; i < kGroupSize && done < options.num_responses; ++i, ++done) {
       Trajectory member;
       member.response.tokens.resize(static_cast<size_t>(options.num_tokens));
       int64_t at = 0;
@@ -54,7 +54,7 @@ std::vector<GroupTrajectories> MakeGroups(const CheckpointBenchOptions& options)
 }
 
 // Bytes of the tokens in memory.
-double DataBytes(const CheckpointBenchOptions& options) {
+double DataBytes(const BenchOptions& options) {
   return static_cast<double>(options.num_responses) * static_cast<double>(options.num_tokens) *
          static_cast<double>(sizeof(TokenRecord));
 }
@@ -118,21 +118,17 @@ class ScratchFolder {
   std::string path_;
 };
 
-Measurement Rate(std::string name, std::optional<double> limit) {
-  return {.name = std::move(name), .unit = "MB/s", .limit = limit, .limit_kind = Limit::kAtLeast};
-}
-
 struct Results {
-  Measurement write = Rate("write", kRequiredRate);
-  Measurement read = Rate("read", kRequiredRate);
-  Measurement plain_write = Rate("plain_write", std::nullopt);
-  Measurement plain_read = Rate("plain_read", std::nullopt);
+  Measurement write = Rate("write", "MB/s", kRequiredRate);
+  Measurement read = Rate("read", "MB/s", kRequiredRate);
+  Measurement plain_write = Rate("plain_write", "MB/s");
+  Measurement plain_read = Rate("plain_read", "MB/s");
   Measurement write_memory{.name = "write_peak_over_data", .unit = "x", .limit = kMemoryFactor};
   Measurement read_memory{.name = "read_peak_over_data", .unit = "x", .limit = kMemoryFactor};
   double bytes_per_token = 0;
 };
 
-Status RunOnce(const CheckpointBenchOptions& options, const std::string& folder, Results& out) {
+Status RunOnce(const BenchOptions& options, const std::string& folder, Results& out) {
   const std::string ours = folder + "/groups.bin";
   const std::string plain = folder + "/plain.bin";
   const double data = DataBytes(options);
@@ -142,7 +138,7 @@ Status RunOnce(const CheckpointBenchOptions& options, const std::string& folder,
     const double cpu = CpuSeconds();
     PACE_RETURN_IF_ERROR(work());
     const double seconds = clock.Now().count();
-    rate.repetitions.push_back(static_cast<double>(file.num_bytes) / 1e6 / seconds);
+    rate.Add(static_cast<double>(file.num_bytes) / 1e6 / seconds);
     rate.cpu_shares.push_back(std::min(1.0, (CpuSeconds() - cpu) / seconds));
     return Status::Ok();
   };
@@ -157,7 +153,7 @@ Status RunOnce(const CheckpointBenchOptions& options, const std::string& folder,
     };
     PACE_RETURN_IF_ERROR(time(write, sum, out.write));
     if (const auto bytes = peak.Bytes()) {
-      out.write_memory.repetitions.push_back(static_cast<double>(*bytes) / data);
+      out.write_memory.Add(static_cast<double>(*bytes) / data);
     }
   }
   out.bytes_per_token =
@@ -169,46 +165,37 @@ Status RunOnce(const CheckpointBenchOptions& options, const std::string& folder,
   std::vector<GroupTrajectories> groups;
   PACE_RETURN_IF_ERROR(time([&] { return ReadGroups(ours, groups).status(); }, sum, out.read));
   if (const auto bytes = peak.Bytes()) {
-    out.read_memory.repetitions.push_back(static_cast<double>(*bytes) / data);
+    out.read_memory.Add(static_cast<double>(*bytes) / data);
   }
   return Status::Ok();
 }
 
 }  // namespace
 
-Result<std::string> RunCheckpointBench(const CheckpointBenchOptions& options) {
-  if (options.repetitions < 1 || options.num_responses < 1 || options.num_tokens < 1 ||
-      options.group_size < 1) {
-    return InvalidArgument("repetitions, responses, tokens and group size must be positive");
-  }
+Status RunCheckpointBench(const BenchOptions& options, BenchReport& report) {
+  PACE_RETURN_IF_ERROR(options.Validate());
   const ScratchFolder folder(options.folder);
   if (folder.path().empty()) return Unavailable("a temporary folder cannot be made");
   Results results;
   for (int64_t round = 0; round < options.repetitions; ++round) {
     PACE_RETURN_IF_ERROR(RunOnce(options, folder.path(), results));
   }
-  std::vector<Measurement> all = {results.write, results.plain_write, results.read,
-                                  results.plain_read};
-  for (const auto& [a, b, name] :
-       {std::tuple(results.write, results.plain_write, "write_over_plain"),
-        std::tuple(results.read, results.plain_read, "read_over_plain")}) {
-    all.push_back(RatioOf(a, b, name, 0));
-    all.back().limit.reset();
-  }
+  report.measurements = {results.write,
+                         results.plain_write,
+                         results.read,
+                         results.plain_read,
+                         RatioOf(results.write, results.plain_write, "write_over_plain"),
+                         RatioOf(results.read, results.plain_read, "read_over_plain")};
   for (const Measurement& memory : {results.write_memory, results.read_memory}) {
-    if (!memory.repetitions.empty()) all.push_back(memory);
+    if (!memory.repetitions.empty()) report.measurements.push_back(memory);
   }
-  return BenchReport(
-      "checkpoint", all,
-      [&](JsonWriter& json) {
-        json.BeginObject();
-        json.Put("repetitions", options.repetitions);
-        json.Put("responses", options.num_responses);
-        json.Put("tokens", options.num_tokens);
-        json.Put("group_size", options.group_size);
-        json.EndObject();
-      },
-      [&](JsonWriter& json) { json.Put("bytes_per_token", results.bytes_per_token); });
+  JsonWriter& settings = report.settings();
+  settings.Put("repetitions", options.repetitions);
+  settings.Put("responses", options.num_responses);
+  settings.Put("tokens", options.num_tokens);
+  settings.Put("group_size", kGroupSize);
+  report.more().Put("bytes_per_token", results.bytes_per_token);
+  return Status::Ok();
 }
 
 }  // namespace pace

@@ -1,19 +1,20 @@
-#include "bench/checkpoint_bench.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "bench/benches.h"
+
 namespace pace {
 namespace {
 
 TEST(CheckpointBenchTest, ReportsRatesMemoryAndBytes) {
-  const Result<std::string> text =
-      RunCheckpointBench({.repetitions = 2, .num_responses = 40, .num_tokens = 100});
-  ASSERT_TRUE(text.ok()) << text.status().message();
-  const nlohmann::json report = nlohmann::json::parse(*text);
+  BenchReport measured;
+  const Status status =
+      RunCheckpointBench({.repetitions = 2, .num_responses = 40, .num_tokens = 100}, measured);
+  ASSERT_TRUE(status.ok()) << status.message();
+  const nlohmann::json report = nlohmann::json::parse(measured.Json("checkpoint"));
   std::map<std::string, nlohmann::json> limits;
   for (const nlohmann::json& row : report["measurements"]) {
     limits[row["name"]] = row["limit"];
@@ -27,8 +28,9 @@ TEST(CheckpointBenchTest, ReportsRatesMemoryAndBytes) {
 }
 
 TEST(CheckpointBenchTest, RefusesSettingsThatMeasureNothing) {
-  EXPECT_FALSE(RunCheckpointBench({.num_tokens = 0}).ok());
-  EXPECT_FALSE(RunCheckpointBench({.num_responses = 1, .folder = "/nowhere"}).ok());
+  BenchReport report;
+  EXPECT_FALSE(RunCheckpointBench({.num_tokens = 0}, report).ok());
+  EXPECT_FALSE(RunCheckpointBench({.num_responses = 1, .folder = "/nowhere"}, report).ok());
 }
 
 }  // namespace

@@ -1,29 +1,39 @@
-#include "bench/controller_bench.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "bench/coordinator_loop.h"
-#include "bench/group_mix.h"
+#include "bench/benches.h"
+#include "bench/controller_loops.h"
 
 namespace pace {
 namespace {
 
 BenchOptions Brief() {
   return {.repetitions = 2,
-          .seconds_per_measurement = 1e-4,
           .python = false,
+          .seconds_per_measurement = 1e-4,
           .small_pool = 200,
           .large_pool = 1000};
 }
 
+// The report, as JSON; null where there is an error.
+nlohmann::json Report(const BenchOptions& options) {
+  BenchReport report;
+  const Status status = RunControllerBench(options, report);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return status.ok() ? nlohmann::json::parse(report.Json("controller")) : nlohmann::json();
+}
+
+Status StatusOf(const BenchOptions& options) {
+  BenchReport report;
+  return RunControllerBench(options, report);
+}
+
 TEST(ControllerBenchTest, ReportsEveryMeasurementWithItsLimit) {
-  const Result<std::string> text = RunControllerBench(Brief());
-  ASSERT_TRUE(text.ok()) << text.status().message();
-  const nlohmann::json report = nlohmann::json::parse(*text);
+  const nlohmann::json report = Report(Brief());
+  ASSERT_TRUE(report.is_object());
   std::map<std::string, nlohmann::json> limits;
   for (const nlohmann::json& row : report["measurements"]) {
     limits[row["name"]] = row["limit"];
@@ -44,9 +54,7 @@ TEST(ControllerBenchTest, ReportsEveryMeasurementWithItsLimit) {
 TEST(ControllerBenchTest, MeasuresThePeerInTheSameRounds) {
   BenchOptions options = Brief();
   options.python = true;
-  const Result<std::string> text = RunControllerBench(options);
-  ASSERT_TRUE(text.ok()) << text.status().message();
-  const nlohmann::json peer = nlohmann::json::parse(*text)["peer"];
+  const nlohmann::json peer = Report(options)["peer"];
   ASSERT_EQ(peer["measured"], true) << peer;
   ASSERT_EQ(peer["measurements"].size(), 5U);
   for (const nlohmann::json& row : peer["measurements"]) {
@@ -58,14 +66,13 @@ TEST(ControllerBenchTest, MeasuresThePeerInTheSameRounds) {
 TEST(ControllerBenchTest, RefusesSettingsThatMeasureNothing) {
   BenchOptions options = Brief();
   options.repetitions = 0;
-  EXPECT_EQ(RunControllerBench(options).status().message(),
-            "repetitions = 0: must be in [1, 1000]");
+  EXPECT_EQ(StatusOf(options).message(), "repetitions = 0: must be in [1, 1000]");
   options = Brief();
   options.seconds_per_measurement = 0;
-  EXPECT_FALSE(RunControllerBench(options).ok());
+  EXPECT_FALSE(StatusOf(options).ok());
   options = Brief();
   options.large_pool = options.small_pool;
-  EXPECT_FALSE(RunControllerBench(options).ok());
+  EXPECT_FALSE(StatusOf(options).ok());
 }
 
 TEST(CoordinatorLoopTest, RunsStepsWithRejectionsAndKeepsTheInvariants) {

@@ -1,12 +1,19 @@
-#include "bench/gpu_method_bench.h"
-
+// `pace bench methods --device cuda`: what a method costs in time where rollouts and
+// training share one GPU.
+//
+// Two tasks: the default one, and a network of Qwen3-0.6B's shape whose responses have
+// prescribed lengths (generation.mean_tokens) with an exponential tail up to a budget of
+// 2,048 tokens, the same for every method. End-to-end runs, methods interleaved: PACE's step
+// over Async's, how much faster Async is than Sync, and how much of PACE's rescoring the
+// trainer waits for.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "bench/bench_model.h"
-#include "bench/bench_report.h"
+#include "bench/benches.h"
 #include "bench/machine.h"
 #include "bench/method_runs.h"
 #include "core/printable.h"
@@ -19,6 +26,7 @@ namespace {
 
 // The limit that this project sets itself.
 constexpr double kMaxOverAsync = 1.02;
+constexpr int64_t kNumSteps = 25;  // of a run
 constexpr uint64_t kSeed = 11;
 constexpr double kDeviation = 0.02;  // of random weights
 // Of the second task, where Sync waits for the longest response of every step.
@@ -40,7 +48,7 @@ const std::vector<std::string> kLarge = {
     "train.learning_rate=1e-6"};
 
 Result<Policy> LargePolicy() {
-  // For its tokenizer: the network is another.
+  // For its tokenizer only.
   PACE_ASSIGN_OR_RETURN(Policy policy, LoadPolicy({.model = "tiny"}));
   PACE_ASSIGN_OR_RETURN(ModelConfig config, NamedShape("qwen3-0.6b"));
   config.eos = {0};  // ends nothing: lengths are prescribed
@@ -57,11 +65,10 @@ struct Task {
   int64_t sync_steps = 0;  // TimingPlan's
 };
 
-Result<Task> MakeTask(const std::string& name, int64_t num_steps) {
+Result<Task> MakeTask(const std::string& name) {
   std::vector<std::string> overrides = kEverywhere;
   const bool is_tiny = name == "tiny";
-  overrides.push_back(
-      Concat("run.num_steps=", is_tiny ? num_steps : std::min(num_steps, kLargeSteps)));
+  overrides.push_back(Concat("run.num_steps=", is_tiny ? kNumSteps : kLargeSteps));
   if (!is_tiny) overrides.insert(overrides.end(), kLarge.begin(), kLarge.end());
   PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings("tiny", overrides));
   PACE_ASSIGN_OR_RETURN(Policy policy, is_tiny ? LoadPolicy(settings.policy) : LargePolicy());
@@ -73,8 +80,7 @@ void AddMeasurements(const std::string& task, MethodTimings timings,
   Measurement over_async = RatioOf(timings.steps["effective"], timings.steps["async"],
                                    task + "_effective_over_async", kMaxOverAsync);
   Measurement speedup =
-      RatioOf(timings.steps["sync"], timings.steps["async"], task + "_sync_over_async", 0);
-  speedup.limit = std::nullopt;
+      RatioOf(timings.steps["sync"], timings.steps["async"], task + "_sync_over_async");
   for (const char* method : kTimedMethods) {
     Measurement step = timings.steps[method];
     step.name = Concat(task, "_step_", method);
@@ -87,34 +93,25 @@ void AddMeasurements(const std::string& task, MethodTimings timings,
     std::ranges::replace(plain, '/', '_');
     all.push_back({.name = Concat(task, "_", plain),
                    .unit = name.find("/time/") == std::string::npos ? "groups" : "s",
-                   .limit = std::nullopt,
                    .repetitions = values});
   }
 }
 
 }  // namespace
 
-Status GpuMethodBenchOptions::Validate() const {
-  if (repetitions < 1) return InvalidArgument("repetitions = ", repetitions, ": must be >= 1");
-  if (num_steps <= kWarmUpSteps) {
-    return InvalidArgument("steps = ", num_steps, ": must be above ", kWarmUpSteps);
+Status RunGpuMethodBench(const BenchOptions& options, BenchReport& report) {
+  std::vector<std::string> names = options.shapes;
+  if (names.empty()) names = {"tiny", "qwen3-0.6b"};
+  for (const std::string& name : names) {
+    if (name == "tiny" || name == "qwen3-0.6b") continue;
+    return InvalidArgument("shape = ", Printable(name), ": must be tiny or qwen3-0.6b");
   }
-  for (const std::string& task : tasks) {
-    if (task == "tiny" || task == "qwen3-0.6b") continue;
-    return InvalidArgument("shape = ", Printable(task), ": must be tiny or qwen3-0.6b");
-  }
-  return Status::Ok();
-}
-
-Result<std::string> RunGpuMethodBench(const GpuMethodBenchOptions& options) {
-  PACE_RETURN_IF_ERROR(options.Validate());
   PACE_ASSIGN_OR_RETURN(const CudaDevice device, FindCudaDevice());
-  std::vector<Measurement> all;
   std::map<std::string, Task> tasks;
   std::string command =
       Concat("pace bench methods --device cuda --repetitions ", options.repetitions, " --shape");
-  for (const std::string& name : options.tasks) {
-    PACE_ASSIGN_OR_RETURN(Task task, MakeTask(name, options.num_steps));
+  for (const std::string& name : names) {
+    PACE_ASSIGN_OR_RETURN(Task task, MakeTask(name));
     PACE_ASSIGN_OR_RETURN(
         MethodTimings timings,
         TimeMethods(task.settings, task.policy,
@@ -122,37 +119,28 @@ Result<std::string> RunGpuMethodBench(const GpuMethodBenchOptions& options) {
                     [&](const std::string& run) {
                       if (options.listener) options.listener(Concat(name, ", ", run));
                     }));
-    AddMeasurements(name, std::move(timings), all);
+    AddMeasurements(name, std::move(timings), report.measurements);
     tasks.emplace(name, std::move(task));
     command += " " + name;
   }
-  return BenchReport(
-      "methods", all,
-      [&](JsonWriter& json) {
-        json.BeginObject();
-        json.Put("device", "cuda");
-        json.Put("warm_up_steps", kWarmUpSteps);
-        json.Put("sync_warm_up_steps", kSyncWarmUpSteps);
-        json.Put("runs_of_each", options.repetitions);
-        for (const auto& [name, task] : tasks) {
-          json.Put(name + "_steps", task.settings.run.num_steps);
-          if (task.sync_steps > 0) json.Put(name + "_sync_steps", task.sync_steps);
-        }
-        json.EndObject();
-      },
-      [&](JsonWriter& json) {
-        json.Put("command", command);
-        WriteGpu(device, {}, json);
-        for (const Measurement& measured : all) {
-          if (!measured.name.ends_with("_effective_over_async")) continue;
-          const auto [low, high] = MedianIntervalOf(measured.repetitions);
-          json.Key(measured.name + "_95");
-          json.BeginArray();
-          json.Value(low);
-          json.Value(high);
-          json.EndArray();
-        }
-      });
+  JsonWriter& settings = report.settings();
+  settings.Put("device", "cuda");
+  settings.Put("warm_up_steps", kWarmUpSteps);
+  settings.Put("sync_warm_up_steps", kSyncWarmUpSteps);
+  settings.Put("runs_of_each", options.repetitions);
+  for (const auto& [name, task] : tasks) {
+    settings.Put(name + "_steps", task.settings.run.num_steps);
+    if (task.sync_steps > 0) settings.Put(name + "_sync_steps", task.sync_steps);
+  }
+  JsonWriter& json = report.more();
+  json.Put("command", command);
+  WriteGpu(device, {}, json);
+  for (const Measurement& measured : report.measurements) {
+    if (!measured.name.ends_with("_effective_over_async")) continue;
+    const auto [low, high] = MedianIntervalOf(measured.repetitions);
+    PutArray(json, measured.name + "_95", std::array{low, high});
+  }
+  return Status::Ok();
 }
 
 }  // namespace pace

@@ -1,27 +1,236 @@
-#include "bench/gpu_train_bench.h"
+// `pace bench train --device cuda`: training speed on a GPU, beside `transformers` and the
+// GPU's own limits.
+//
+// Random weights of a shape, float32 masters and moments, bf16 computation, layers
+// recomputed in the backward pass; whole steps of a Trainer on sequences of one length. The
+// weights and cache of a rollout engine share the device, as in a run, and receive the new
+// weights after each step: the sync. Then the parts of a step one by one, each against its
+// limit.
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/bench_model.h"
 #include "bench/bench_report.h"
-#include "bench/gpu_train_parts.h"
+#include "bench/benches.h"
 #include "bench/machine.h"
-#include "bench/measurement.h"
-#include "bench/peer_process.h"
-#include "bench/scripts.h"
-#include "bench/step_profile.h"
-#include "bench/train_batch.h"
+#include "bench/peer.h"
 #include "bench/train_loop.h"
-#include "core/json_scanner.h"
 #include "model/cuda/decode/cuda_decoder.h"
 #include "model/cuda/train/training_functions.h"
+#include "model/model_config.h"
+#include "model/torch/row_functions.h"
+#include "train/adamw.h"
+#include "train/token_logprobs.h"
 
 namespace pace {
 namespace {
 
-constexpr Seconds kPeerTimeout(300);
+constexpr int64_t kNumSequences = 8;
+constexpr int64_t kLength = 2048;        // of each
+constexpr int64_t kTokenBudget = 16384;  // of one forward pass
+constexpr int64_t kKvGib = 20;           // KV cache of the engine on the same device
+constexpr double kNumTokens = kNumSequences * kLength;
+// Of one part of a step.
+constexpr int kRounds = 5;
+constexpr int kRuns = 4;
+constexpr int kBusyProducts = 5;  // some milliseconds
+constexpr int64_t kGemmSize = 8192;
+
+at::Tensor Random(at::IntArrayRef sizes, at::ScalarType dtype = at::kBFloat16) {
+  return at::randn(sizes, at::TensorOptions(at::kCUDA).dtype(dtype));
+}
+
+// The device's time of one run, the median. Work before it keeps the device busy while
+// the host queues, so that waits for the host do not count.
+double SecondsOf(const std::function<void()>& body) {
+  body();
+  const at::Tensor busy = Random({kGemmSize, kGemmSize});
+  CudaStopwatch watch;
+  std::vector<double> all;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < kBusyProducts; ++i) at::mm(busy, busy);
+    watch.Start();
+    for (int i = 0; i < kRuns; ++i) body();
+    all.push_back(watch.Stop() / kRuns);
+  }
+  std::ranges::sort(all);
+  return all[all.size() / 2];
+}
+
+struct GpuLimits {
+  double flops = 0;  // per second, of bf16 products
+  double bytes = 0;  // per second, of copies
+};
+
+// The parts of a training step, each alone: one forward pass over the batch with layers
+// recomputed, and one update. How long each takes, and what the GPU's limits would allow.
+class PartsOfAStep {
+ public:
+  PartsOfAStep(const ModelConfig& config, const GpuLimits& limits)
+      : config_(config), limits_(limits) {}
+
+  std::vector<StepProfile::Part> Measure() {
+    MeasureProducts();
+    MeasureAttention();
+    MeasureRows();
+    MeasureLogits();
+    MeasureUpdate();
+    return std::move(parts_);
+  }
+
+ private:
+  // A product of m x k and k x n takes 2 m k n operations.
+  static double Flops(int64_t m, int64_t k, int64_t n) {
+    return 2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n);
+  }
+  void Add(const std::string& name, double times, double seconds, double limit) {
+    for (StepProfile::Part& part : parts_) {
+      if (part.name != name) continue;
+      part.seconds += times * seconds;
+      part.limit += times * limit;
+      return;
+    }
+    parts_.push_back({name, times * seconds, times * limit});
+  }
+  double layers() const { return static_cast<double>(config_.num_layers); }
+
+  // Forward twice, then both gradients, of each matrix of a layer.
+  void MeasureProducts() {
+    const int64_t h = config_.hidden_size;
+    const int64_t heads = config_.num_heads * config_.head_dim;
+    const int64_t kv = config_.num_kv_heads * config_.head_dim;
+    const int64_t f = config_.intermediate_size;
+    struct Shape {
+      int64_t inputs, outputs;
+    };
+    for (const auto& [inputs, outputs] :
+         {Shape{h, heads + 2 * kv}, Shape{heads, h}, Shape{h, 2 * f}, Shape{f, h}}) {
+      const at::Tensor x = Random({rows_, inputs});
+      const at::Tensor w = Random({outputs, inputs});
+      const at::Tensor g = Random({rows_, outputs});
+      const at::Tensor master = Random({outputs, inputs}, at::kFloat);
+      const double limit = Flops(rows_, inputs, outputs) / limits_.flops;
+      Add("products, forward (twice)", 2 * layers(), SecondsOf([&] { at::mm(x, w.t()); }), limit);
+      Add("products, to activations", layers(), SecondsOf([&] { at::mm(g, w); }), limit);
+      Add("products, to weights", layers(), SecondsOf([&] { at::mm(g.t(), x, at::kFloat); }),
+          limit);
+      const double bytes = 6.0 * static_cast<double>(inputs * outputs);
+      Add("weights rounded (twice)", 2 * layers(), SecondsOf([&] { master.to(at::kBFloat16); }),
+          bytes / limits_.bytes);
+    }
+  }
+
+  void MeasureAttention() {
+    const int64_t width = (config_.num_heads + 2 * config_.num_kv_heads) * config_.head_dim;
+    const std::vector<int64_t> lengths(static_cast<size_t>(kNumSequences), kLength);
+    const at::Tensor angles = Random({rows_, 1, config_.head_dim / 2}, at::kFloat);
+    const auto sequences =
+        c10::make_intrusive<CudaSequences>(config_, lengths, at::cos(angles), at::sin(angles));
+    const at::Tensor norm = at::ones({config_.head_dim}, angles.options());
+    const at::Tensor query_norm = config_.qk_norm ? norm : at::Tensor();
+    const at::Tensor key_norm = config_.qk_norm ? norm.clone() : at::Tensor();
+    const at::Tensor qkv = Random({rows_, width});
+    const at::Tensor g = Random({rows_, config_.num_heads * config_.head_dim});
+    // Half of all pairs; scores and values.
+    const double pairs = 0.5 * static_cast<double>(rows_ * kLength);
+    const double flops = 4.0 * pairs * static_cast<double>(config_.num_heads * config_.head_dim);
+    const double forward = SecondsOf([&] { CudaAttend(qkv, query_norm, key_norm, sequences); });
+    const double both = SecondsOf([&] {
+      const at::Tensor x = qkv.detach().set_requires_grad(true);
+      torch::autograd::backward({CudaAttend(x, query_norm, key_norm, sequences)}, {g});
+    });
+    Add("attention and rotary, forward (twice)", 2 * layers(), forward, flops / limits_.flops);
+    Add("attention and rotary, backward", layers(), both - forward, 2.5 * flops / limits_.flops);
+  }
+
+  void MeasureRows() {
+    const int64_t h = config_.hidden_size;
+    const int64_t f = config_.intermediate_size;
+    const at::Tensor x = Random({rows_, h});
+    const at::Tensor weight = at::ones({h}, x.options().dtype(at::kFloat));
+    const at::Tensor g = Random({rows_, h});
+    const at::Tensor gate_up = Random({rows_, 2 * f});
+    const at::Tensor gated = Random({rows_, f});
+    const double row_bytes = 2.0 * static_cast<double>(rows_);
+    const auto measure = [&](const std::string& name, double times, const auto& forward,
+                             const at::Tensor& input, const at::Tensor& gradient, double read,
+                             double written) {
+      const double one = SecondsOf([&] { forward(input); });
+      const double both = SecondsOf([&] {
+        const at::Tensor leaf = input.detach().set_requires_grad(true);
+        torch::autograd::backward({forward(leaf)}, {gradient});
+      });
+      Add(name + ", forward (twice)", 2 * times, one, row_bytes * (read + written) / limits_.bytes);
+      Add(name + ", backward", times, both - one, row_bytes * (2 * read + written) / limits_.bytes);
+    };
+    const auto width = static_cast<double>(h);
+    const auto ffn = static_cast<double>(f);
+    measure(
+        "norms", 2 * layers(), [&](const at::Tensor& in) { return RmsNormRows(in, weight, 1e-6); },
+        x, g, width, width);
+    measure(
+        "gates", layers(), [&](const at::Tensor& in) { return GatedRows(in); }, gate_up, gated,
+        2 * ffn, ffn);
+  }
+
+  void MeasureLogits() {
+    const int64_t h = config_.hidden_size;
+    const at::Tensor hidden = Random({rows_, h}).set_requires_grad(true);
+    const at::Tensor head =
+        (Random({config_.vocab_size, h}, at::kFloat) * 0.02).set_requires_grad(true);
+    const at::Tensor targets =
+        at::randint(config_.vocab_size, {rows_}, at::TensorOptions(at::kCUDA).dtype(at::kLong));
+    const at::Tensor g = Random({rows_}, at::kFloat);
+    const double seconds = SecondsOf([&] {
+      const TokenLogProbsResult out = TokenLogProbs(hidden, head, targets, 1.0);
+      torch::autograd::backward({out.logprobs_N}, {g});
+      hidden.mutable_grad() = at::Tensor();
+      head.mutable_grad() = at::Tensor();
+    });
+    // Logits twice, and both gradients.
+    Add("log-probs and their gradients", 1, seconds,
+        4 * Flops(rows_, h, config_.vocab_size) / limits_.flops);
+  }
+
+  // Adds gradients up, clips and applies them.
+  void MeasureUpdate() {
+    const int64_t count = std::min<int64_t>(config_.num_parameters(), int64_t{1} << 28);
+    const double times = static_cast<double>(config_.num_parameters()) / static_cast<double>(count);
+    at::Tensor parameter = Random({count}, at::kFloat).set_requires_grad(true);
+    parameter.mutable_grad() = Random({count}, at::kFloat);
+    AdamW optimizer({{"parameter", parameter}}, {});
+    const double seconds = SecondsOf([&] {
+      ClipGradients({{"parameter", parameter}}, 1.0);
+      optimizer.Step(1e-6);
+    });
+    // Clipping reads twice and writes once; then four are read, three written.
+    Add("clipping and AdamW", times, seconds, 40.0 * static_cast<double>(count) / limits_.bytes);
+  }
+
+  const ModelConfig& config_;
+  const GpuLimits limits_;
+  const int64_t rows_ = kNumSequences * kLength;
+  std::vector<StepProfile::Part> parts_;
+};
+
+// Of large products, as fast as LibTorch makes them.
+double MeasureGpuFlops() {
+  const at::NoGradGuard no_grad;
+  const at::Tensor a = Random({kGemmSize, kGemmSize});
+  const at::Tensor b = Random({kGemmSize, kGemmSize});
+  const double size = kGemmSize;
+  return 2.0 * size * size * size / SecondsOf([&] { at::mm(a, b.t()); });
+}
+
 constexpr double kGibibyte = 1024.0 * 1024 * 1024;
 constexpr double kDeviation = 0.02;  // of random weights
 constexpr uint64_t kSeed = 7;
@@ -38,14 +247,13 @@ std::optional<double> RequiredSpeed(const std::string& shape) {
 }
 
 // Groups of whole sequences; nearly every token is the policy's.
-std::vector<TrainSequence> MakeSequences(const ModelConfig& config,
-                                         const GpuTrainBenchOptions& options) {
+std::vector<TrainSequence> MakeSequences(const ModelConfig& config) {
   // The forward pass reads all but the last token.
   TrainBatchOptions batch;
-  batch.num_groups = options.num_sequences / 2;
+  batch.num_groups = kNumSequences / 2;
   batch.group_size = 2;
   std::vector<TrainSequence> sequences = MakeTrainBatch(config, batch);
-  const auto total = static_cast<size_t>(options.length) + 1;
+  const auto total = static_cast<size_t>(kLength) + 1;
   for (TrainSequence& sequence : sequences) {
     sequence.num_prompt_tokens = 16;
     const std::vector<TokenId> some = sequence.tokens;
@@ -59,63 +267,25 @@ std::vector<TrainSequence> MakeSequences(const ModelConfig& config,
   return sequences;
 }
 
-class TrainingPeer {
- public:
-  static Result<std::unique_ptr<TrainingPeer>> Start(const ModelConfig& config,
-                                                     const GpuTrainBenchOptions& options) {
-    PACE_ASSIGN_OR_RETURN(PeerProcess process,
-                          PeerProcess::Start(PeerPython(), GpuTrainPeerSource(), {}, ""));
-    std::unique_ptr<TrainingPeer> peer(new TrainingPeer(std::move(process)));
-    peer->micro_batch_ = options.num_sequences;
-    std::string request;
-    JsonWriter json(request);
-    json.BeginObject();
-    json.Put("sequences", options.num_sequences);
-    json.Put("length", options.length);
-    json.Key("config");
-    WritePeerConfig(config, json);
-    json.EndObject();
-    PACE_RETURN_IF_ERROR(peer->process_.Send(request));
-    PACE_ASSIGN_OR_RETURN(const std::string line, peer->process_.ReadLine(kPeerTimeout));
-    JsonScanner scan(line);
-    scan.EnterObject();
-    while (scan.NextKey()) scan.Text(peer->version_);
-    if (!scan.ok()) return scan.status();
-    return peer;
-  }
-
-  Result<double> Step() {
-    PACE_RETURN_IF_ERROR(process_.Send(Concat("{\"micro_batch\": ", micro_batch_, "}")));
-    PACE_ASSIGN_OR_RETURN(const std::string line, process_.ReadLine(kPeerTimeout));
-    double seconds = 0;
-    JsonScanner scan(line);
-    scan.EnterObject();
-    while (scan.NextKey()) {
-      if (scan.key() == "seconds") {
-        scan.Real(0, 1e6, "", seconds);
-      } else {
-        scan.Integer(1, 1'000'000, "", micro_batch_);
-      }
-    }
-    if (!scan.ok()) return scan.status();
-    return seconds;
-  }
-  const std::string& version() const { return version_; }
-
- private:
-  explicit TrainingPeer(PeerProcess process) : process_(std::move(process)) {}
-  PeerProcess process_;
-  std::string version_;
-  int64_t micro_batch_ = 1;
-};
-
-Measurement Begin(std::string name, std::string unit, std::optional<double> limit, Limit kind) {
-  return {.name = std::move(name), .unit = std::move(unit), .limit = limit, .limit_kind = kind};
+Result<Peer> StartPeer(const ModelConfig& config) {
+  PACE_ASSIGN_OR_RETURN(Peer peer, Peer::Start("gpu_train_peer.py"));
+  std::string request;
+  JsonWriter json(request);
+  json.BeginObject();
+  json.Put("sequences", kNumSequences);
+  json.Put("length", kLength);
+  json.Key("config");
+  WritePeerConfig(config, json);
+  json.EndObject();
+  PACE_RETURN_IF_ERROR(peer.Ask(request).status());
+  return peer;
 }
 
 class GpuTrainBench {
  public:
-  explicit GpuTrainBench(const GpuTrainBenchOptions& options) : options_(options) {}
+  explicit GpuTrainBench(const BenchOptions& options) : options_(options) {
+    if (options_.shapes.empty()) options_.shapes = {"qwen3-4b", "qwen3-0.6b"};
+  }
 
   Status Run() {
     PACE_ASSIGN_OR_RETURN(device_, FindCudaDevice());
@@ -125,35 +295,32 @@ class GpuTrainBench {
       PACE_ASSIGN_OR_RETURN(const ModelConfig config, NamedShape(shape));
       PACE_RETURN_IF_ERROR(MeasureOurs(shape, config));
       ReleaseTrainingMemory();
-      profiles_.push_back(
-          {shape, step_seconds_,
-           MeasureStepParts(config, {options_.num_sequences, options_.length}, limits_)});
+      profiles_.push_back({shape, step_seconds_, PartsOfAStep(config, limits_).Measure()});
       ReleaseTrainingMemory();
-      // A peer that cannot be measured is not there.
       if (options_.python) MeasurePeer(shape, config);
     }
     return Status::Ok();
   }
 
-  std::string Report() const {
-    return BenchReport(
-        "train", measurements_, [&](JsonWriter& json) { WriteSettings(json); },
-        [&](JsonWriter& json) {
-          json.Put("command", Command());
-          json.Put("peer", peer_);
-          WriteGpu(*device_,
-                   {{"bandwidth_bytes_per_s", limits_.bytes}, {"gemm_flops_per_s", limits_.flops}},
-                   json);
-          WriteProfiles(profiles_, json);
-        });
+  void Report(BenchReport& report) const {
+    report.measurements = measurements_;
+    JsonWriter& settings = report.settings();
+    settings.Put("device", "cuda");
+    settings.Put("repetitions", options_.repetitions);
+    settings.Put("num_sequences", kNumSequences);
+    settings.Put("length", kLength);
+    settings.Put("token_budget", kTokenBudget);
+    settings.Put("kv_gib", kKvGib);
+    report.more().Put("command", Command());
+    report.more().Put("peer", peer_);
+    WriteGpu(*device_,
+             {{"bandwidth_bytes_per_s", limits_.bytes}, {"gemm_flops_per_s", limits_.flops}},
+             report.more());
+    report.PutProfiles(profiles_);
   }
 
  private:
-  double num_tokens() const {
-    return static_cast<double>(options_.num_sequences * options_.length);
-  }
-
-  // The trainer, and the engine beside it.
+  // The trainer, and the engine on the same device.
   struct Pair {
     std::unique_ptr<Trainer> trainer;
     std::unique_ptr<Decoder> decoder;
@@ -164,18 +331,18 @@ class GpuTrainBench {
         TrainingNetwork::CreateRandom(
             config, kSeed, kDeviation,
             {.device = at::kCUDA, .compute_in_bf16 = true, .recompute_layers = true}));
-    TrainerOptions options = BenchTrainerOptions(1, options_.token_budget);
+    TrainerOptions options = BenchTrainerOptions(1, kTokenBudget);
     options.learning_rate = 1e-6;
     PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                           Trainer::Create(std::move(network), options));
-    const double num_blocks = static_cast<double>(options_.kv_gib) * kGibibyte /
+    const double num_blocks = static_cast<double>(kKvGib) * kGibibyte /
                               static_cast<double>(BlockBytes(config, Dtype::kBF16));
-    // As beside PACE, which scores prefixes.
+    // As with PACE, which scores prefixes.
     PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
                           CreateCudaDecoder(config, {.dtype = Dtype::kBF16,
                                                      .num_blocks = static_cast<int64_t>(num_blocks),
                                                      .num_threads = 1,
-                                                     .keep_states = true}));
+                                                     .cache_states = true}));
     return Pair{std::move(trainer), std::move(decoder)};
   }
 
@@ -184,8 +351,8 @@ class GpuTrainBench {
     double copied = 0;     // the trainer's copy for the engine
     double installed = 0;  // the engine's pause
   };
-  // A step, and the weights' way as in a run: a copy for the engine, which takes it at
-  // a boundary.
+  // A step and its weight sync, as in a run: a copy for the engine, which installs it
+  // between two forward passes.
   static Result<Round> RunRound(Pair& pair, int64_t step,
                                 const std::vector<TrainSequence>& sequences) {
     const WallClock clock;
@@ -204,38 +371,36 @@ class GpuTrainBench {
 
   Status MeasureOurs(const std::string& shape, const ModelConfig& config) {
     PACE_ASSIGN_OR_RETURN(Pair pair, MakePair(config));
-    const std::vector<TrainSequence> sequences = MakeSequences(config, options_);
-    Measurement speed = Begin(shape + "_train", "tokens/s", RequiredSpeed(shape), Limit::kAtLeast);
-    Measurement share =
-        Begin(shape + "_share_of_gemm_limit", "ratio", std::nullopt, Limit::kAtLeast);
-    Measurement sync = Begin(shape + "_sync", "ms", kMaxSyncMs, Limit::kAtMost);
-    Measurement pause = Begin(shape + "_sync_pause", "ms", kMaxSyncMs, Limit::kAtMost);
+    const std::vector<TrainSequence> sequences = MakeSequences(config);
+    Measurement speed = Rate(shape + "_train", "tokens/s", RequiredSpeed(shape));
+    Measurement share = Rate(shape + "_share_of_gemm_limit", "ratio");
+    Measurement sync{.name = shape + "_sync", .unit = "ms", .limit = kMaxSyncMs};
+    Measurement pause{.name = shape + "_sync_pause", .unit = "ms", .limit = kMaxSyncMs};
     std::vector<double> seconds;
     for (int64_t i = 0; i <= options_.repetitions; ++i) {
       PACE_ASSIGN_OR_RETURN(const Round round, RunRound(pair, i, sequences));
       if (i == 0) continue;  // fills the optimizer and the allocator
       seconds.push_back(round.trained);
-      speed.repetitions.push_back(num_tokens() / round.trained);
-      share.repetitions.push_back(speed.repetitions.back() * FlopsPerToken(config) / limits_.flops);
-      sync.repetitions.push_back(1e3 * (round.copied + round.installed));
-      pause.repetitions.push_back(1e3 * round.installed);
+      speed.Add(kNumTokens / round.trained);
+      share.Add(speed.repetitions.back() * FlopsPerToken(config) / limits_.flops);
+      sync.Add(1e3 * (round.copied + round.installed));
+      pause.Add(1e3 * round.installed);
     }
     step_seconds_ = MedianOf(seconds);
-    Measurement memory =
-        Begin(shape + "_memory", "GiB",
-              shape == "qwen3-4b" ? std::optional<double>(kMaxGib) : std::nullopt, Limit::kAtMost);
-    memory.repetitions = {UsedGib()};
+    const bool is_large = shape == "qwen3-4b";
+    Measurement memory = Known(shape + "_memory", "GiB", UsedGib(),
+                               is_large ? std::optional<double>(kMaxGib) : std::nullopt);
     for (Measurement* measured : {&speed, &share, &sync, &pause, &memory}) {
       measurements_.push_back(std::move(*measured));
     }
     return Status::Ok();
   }
 
-  // What the step must compute, layers once more included.
+  // What the step must compute, recomputed layers included.
   double FlopsPerToken(const ModelConfig& config) const {
     const double matrices = static_cast<double>(config.num_parameters());
-    const double attention = 2.0 * static_cast<double>(options_.length * config.num_heads *
-                                                       config.head_dim * config.num_layers);
+    const double attention =
+        2.0 * static_cast<double>(kLength * config.num_heads * config.head_dim * config.num_layers);
     return 8 * matrices + 4.5 * attention;
   }
 
@@ -246,30 +411,25 @@ class GpuTrainBench {
   }
 
   void MeasurePeer(const std::string& shape, const ModelConfig& config) {
-    const Result<std::unique_ptr<TrainingPeer>> peer = TrainingPeer::Start(config, options_);
-    if (!peer.ok()) {
-      peer_ = peer.status().message();
-      return;
-    }
-    peer_ = (*peer)->version();
-    Measurement speed =
-        Begin(shape + "_train_transformers", "tokens/s", std::nullopt, Limit::kAtLeast);
+    Result<Peer> peer = StartPeer(config);
+    peer_ = DescriptionOf(peer);
+    if (!peer.ok()) return;
+    Measurement speed = Rate(shape + "_train_transformers", "tokens/s");
+    double micro_batch = kNumSequences;
     for (int64_t round = 0; round <= options_.repetitions; ++round) {
-      const Result<double> seconds = (*peer)->Step();
-      if (!seconds.ok()) {
-        peer_ += ": " + seconds.status().message();
+      const Result<PeerAnswer> answer =
+          peer->Ask(Concat("{\"micro_batch\": ", static_cast<int64_t>(micro_batch), "}"),
+                    {"seconds", "micro_batch"});
+      if (!answer.ok()) {
+        peer_ += ": " + answer.status().message();
         return;
       }
-      if (round > 0) speed.repetitions.push_back(num_tokens() / *seconds);
+      micro_batch = answer->numbers.at("micro_batch");
+      if (round > 0) speed.Add(kNumTokens / answer->numbers.at("seconds"));
     }
-    for (const Measurement& ours : measurements_) {
-      if (ours.name != shape + "_train") continue;
-      Measurement ratio = RatioOf(ours, speed, shape + "_train_times_transformers", 0);
-      ratio.limit = kTimesTransformers;
-      ratio.limit_kind = Limit::kAtLeast;
-      measurements_.push_back(std::move(ratio));
-      break;
-    }
+    const auto ours = std::ranges::find(measurements_, shape + "_train", &Measurement::name);
+    measurements_.push_back(RatioOf(*ours, speed, shape + "_train_times_transformers",
+                                    kTimesTransformers, Limit::kAtLeast));
     measurements_.push_back(std::move(speed));
   }
 
@@ -280,18 +440,7 @@ class GpuTrainBench {
     return options_.python ? command : command + " --no-python";
   }
 
-  void WriteSettings(JsonWriter& json) const {
-    json.BeginObject();
-    json.Put("device", "cuda");
-    json.Put("repetitions", options_.repetitions);
-    json.Put("num_sequences", options_.num_sequences);
-    json.Put("length", options_.length);
-    json.Put("token_budget", options_.token_budget);
-    json.Put("kv_gib", options_.kv_gib);
-    json.EndObject();
-  }
-
-  const GpuTrainBenchOptions options_;
+  BenchOptions options_;
   std::optional<CudaDevice> device_;
   GpuLimits limits_;
   double step_seconds_ = 0;
@@ -302,18 +451,11 @@ class GpuTrainBench {
 
 }  // namespace
 
-Status GpuTrainBenchOptions::Validate() const {
-  if (repetitions < 1 || num_sequences < 2 || num_sequences % 2 != 0 || length < 64) {
-    return InvalidArgument("repetitions must be at least 1, sequences even, their length 64");
-  }
-  return CheckShapes(shapes);
-}
-
-Result<std::string> RunGpuTrainBench(const GpuTrainBenchOptions& options) {
-  PACE_RETURN_IF_ERROR(options.Validate());
+Status RunGpuTrainBench(const BenchOptions& options, BenchReport& report) {
   GpuTrainBench bench(options);
   PACE_RETURN_IF_ERROR(bench.Run());
-  return bench.Report();
+  bench.Report(report);
+  return Status::Ok();
 }
 
 }  // namespace pace

@@ -1,5 +1,4 @@
-// What this machine charges for decoding, as settings under which the lab
-// predicts it.
+// What decoding costs on this machine, as settings with which the lab predicts it.
 //
 // A pass of a rollout engine takes a fixed time, a time per row that continues a
 // response, a time per token of their contexts and a time per prefilled row. The
@@ -7,7 +6,7 @@
 // repetitions, so that other work on the machine counts little.
 //
 //   Result<RolloutCosts> costs = MeasureRolloutCosts(settings, policy);
-//   PACE_RETURN_IF_ERROR(ApplyCosts(*costs, table_path, settings));
+//   PACE_RETURN_IF_ERROR(ApplyCosts(*costs, policy, table_path, settings));
 //
 // Thread-safety: pure functions; pin the calling thread to measure one core.
 #ifndef PACE_BENCH_MACHINE_COSTS_H_

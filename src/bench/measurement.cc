@@ -27,13 +27,6 @@ Seconds CpuTime() {
   return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
 }
 
-void WriteArray(JsonWriter& json, std::string_view key, const std::vector<double>& values) {
-  json.Key(key);
-  json.BeginArray();
-  for (const double value : values) json.Value(value);
-  json.EndArray();
-}
-
 }  // namespace
 
 double MedianOf(std::vector<double> values) {
@@ -82,8 +75,8 @@ void Measurement::Write(JsonWriter& json) const {
   json.Put("ok", WithinLimit());
   json.Put("median", Median());
   json.Put("interquartile_range", InterquartileRange());
-  WriteArray(json, "repetitions", repetitions);
-  if (!cpu_shares.empty()) WriteArray(json, "cpu_shares", cpu_shares);
+  PutArray(json, "repetitions", repetitions);
+  if (!cpu_shares.empty()) PutArray(json, "cpu_shares", cpu_shares);
   json.EndObject();
 }
 
@@ -97,12 +90,24 @@ void RunRound(std::vector<MeasuredLoop>& benchmarks, double seconds) {
   }
 }
 
-Measurement RatioOf(const Measurement& a, const Measurement& b, std::string name, double limit) {
+Measurement Rate(std::string name, std::string unit, std::optional<double> at_least) {
+  return {.name = std::move(name),
+          .unit = std::move(unit),
+          .limit = at_least,
+          .limit_kind = Limit::kAtLeast};
+}
+
+Measurement Known(std::string name, std::string unit, double value, std::optional<double> at_most) {
+  return {
+      .name = std::move(name), .unit = std::move(unit), .limit = at_most, .repetitions = {value}};
+}
+
+Measurement RatioOf(const Measurement& a, const Measurement& b, std::string name,
+                    std::optional<double> limit, Limit limit_kind) {
   PACE_CHECK(a.repetitions.size() == b.repetitions.size(), "repetitions come in pairs");
-  Measurement ratio{.name = std::move(name), .unit = "ratio", .limit = limit};
-  for (size_t i = 0; i < a.repetitions.size(); ++i) {
-    ratio.repetitions.push_back(a.repetitions[i] / b.repetitions[i]);
-  }
+  Measurement ratio{
+      .name = std::move(name), .unit = "ratio", .limit = limit, .limit_kind = limit_kind};
+  for (size_t i = 0; i < a.repetitions.size(); ++i) ratio.Add(a.repetitions[i] / b.repetitions[i]);
   return ratio;
 }
 

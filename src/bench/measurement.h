@@ -1,9 +1,9 @@
 // A Measurement is one number, taken several times.
 //
-// Other programs share the machine, so repetitions go round-robin over all
-// measurements (a busy second then spoils one repetition of each, not all of
-// one) and the median stands for them. Time is the wall clock's; the share of
-// it that the thread had a core says how far other work got in between.
+// Other programs share the machine, so repetitions go round-robin over all measurements (a
+// busy second then spoils one repetition of each, not all of one) and the median stands for
+// them. Time is wall-clock time; the share of it that the thread had a core shows how much
+// other work interfered.
 #ifndef PACE_BENCH_MEASUREMENT_H_
 #define PACE_BENCH_MEASUREMENT_H_
 
@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,11 +31,12 @@ enum class Limit { kAtMost, kAtLeast };
 struct Measurement {
   std::string name;
   std::string unit;
-  std::optional<double> limit;  // none: reported only
+  std::optional<double> limit = {};  // none: reported only
   Limit limit_kind = Limit::kAtMost;
   std::vector<double> repetitions{};
   std::vector<double> cpu_shares{};  // one per repetition, where it is known
 
+  void Add(double value) { repetitions.push_back(value); }
   // REQUIRES: repetitions is not empty.
   double Median() const;
   // Third quartile less first.
@@ -44,7 +46,13 @@ struct Measurement {
   void Write(JsonWriter& json) const;
 };
 
-// What to measure: `run` works for at least that many seconds.
+// Speeds, and whatever else is better the larger it is.
+Measurement Rate(std::string name, std::string unit, std::optional<double> at_least = {});
+// One that is known already.
+Measurement Known(std::string name, std::string unit, double value,
+                  std::optional<double> at_most = {});
+
+// What to measure: `run` works for at least `seconds`.
 struct MeasuredLoop {
   Measurement measurement;
   std::function<double(double seconds)> run;
@@ -55,7 +63,16 @@ struct MeasuredLoop {
 void RunRound(std::vector<MeasuredLoop>& benchmarks, double seconds);
 
 // a / b, repetition by repetition.
-Measurement RatioOf(const Measurement& a, const Measurement& b, std::string name, double limit);
+Measurement RatioOf(const Measurement& a, const Measurement& b, std::string name,
+                    std::optional<double> limit = {}, Limit limit_kind = Limit::kAtMost);
+
+// Writes a key and an array of numbers.
+void PutArray(JsonWriter& json, std::string_view key, const auto& values) {
+  json.Key(key);
+  json.BeginArray();
+  for (const auto value : values) json.Value(value);
+  json.EndArray();
+}
 
 // The compiler must assume that `value` is read here.
 template <typename T>

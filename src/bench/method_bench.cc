@@ -1,17 +1,22 @@
-#include "bench/method_bench.h"
-
+// `pace bench methods`: what a method costs in time, on this machine and in the lab.
+//
+// End-to-end runs of the default task with one core for rollouts and one for training,
+// methods interleaved: what PACE adds to Async's step, with the interval of its median, and
+// how much faster Async is than Sync. Beside them the same in the lab, whose costs were
+// fitted to this machine: decoding to a generation, training to the Sync runs. On a GPU:
+// gpu_method_bench.cc.
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <thread>
 #include <vector>
 
-#include "bench/bench_report.h"
+#include "bench/benches.h"
 #include "bench/machine_costs.h"
-#include "bench/measurement.h"
 #include "bench/method_runs.h"
 #include "config/methods.h"
 #include "lab/lab.h"
@@ -20,12 +25,14 @@
 namespace pace {
 namespace {
 
+constexpr int64_t kNumSteps = 25;        // of a run
+constexpr int64_t kMinRepetitions = 10;  // runs of each method
 // The limits that this project sets itself.
 constexpr double kMaxOverAsync = 1.03;
 constexpr double kMaxOverAsyncInLab = 1.02;
 constexpr double kMaxPredictionError = 0.15;
 
-// A file that is gone with it.
+// A file that is removed at its end.
 class ScratchFile {
  public:
   ScratchFile()
@@ -47,23 +54,21 @@ Result<double> LabSeconds(const Settings& settings, const Policy& policy, const 
                           std::string_view part) {
   PACE_ASSIGN_OR_RETURN(const Settings bundled, ApplyMethod(settings, method));
   PACE_ASSIGN_OR_RETURN(const LabResult run, RunLab(bundled, policy, {.num_threads = 2}));
-  return MeanBehind(run.rows, part);
-}
-
-Measurement One(std::string name, std::string unit, double value,
-                std::optional<double> limit = std::nullopt) {
-  return {.name = std::move(name), .unit = std::move(unit), .limit = limit, .repetitions = {value}};
+  return MeanAfterWarmUp(run.rows, part);
 }
 
 }  // namespace
 
-Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
+Status RunMethodBench(const BenchOptions& options, BenchReport& report) {
+  PACE_RETURN_IF_ERROR(options.Validate());
+  if (options.device == DeviceKind::kCuda) return RunGpuMethodBench(options, report);
+  const int64_t repetitions = std::max(options.repetitions, kMinRepetitions);
   if (std::thread::hardware_concurrency() < 2) {
     return Unavailable("bench methods: needs two cores, one for rollouts and one for training");
   }
   PACE_ASSIGN_OR_RETURN(
       Settings settings,
-      LoadSettings("tiny", {Concat("run.num_steps=", options.num_steps), "run.evaluate_every=0",
+      LoadSettings("tiny", {Concat("run.num_steps=", kNumSteps), "run.evaluate_every=0",
                             "run.checkpoint_every=0", "runtime.pin_threads=true"}));
   PACE_ASSIGN_OR_RETURN(const Policy policy, LoadPolicy(settings.policy));
 
@@ -72,7 +77,7 @@ Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
     return MeasureRolloutCosts(settings, policy);
   }());
   PACE_ASSIGN_OR_RETURN(MethodTimings timings,
-                        TimeMethods(settings, policy, {.repetitions = options.repetitions}));
+                        TimeMethods(settings, policy, {.repetitions = repetitions}));
 
   // In the lab, Sync computes the same updates to the bit: its training time at
   // full efficiency over the measured one is the efficiency.
@@ -94,47 +99,37 @@ Result<std::string> RunMethodBench(const MethodBenchOptions& options) {
   const Measurement over_async = RatioOf(timings.steps["effective"], timings.steps["async"],
                                          "effective_over_async", kMaxOverAsync);
   const auto [low, high] = MedianIntervalOf(over_async.repetitions);
-  Measurement speedup =
-      RatioOf(timings.steps["sync"], timings.steps["async"], "sync_over_async", 0);
-  speedup.limit = std::nullopt;
+  const Measurement speedup =
+      RatioOf(timings.steps["sync"], timings.steps["async"], "sync_over_async");
   const double lab_speedup = predicted["sync"] / predicted["async"];
-  std::vector<Measurement> all;
+  std::vector<Measurement>& all = report.measurements;
   for (const char* method : kTimedMethods) all.push_back(timings.steps[method]);
   all.push_back(over_async);
   all.push_back(speedup);
   for (const char* method : kTimedMethods) {
-    all.push_back(One(Concat("lab_step_", method), "s", predicted[method]));
+    all.push_back(Known(Concat("lab_step_", method), "s", predicted[method]));
   }
-  all.push_back(One("lab_effective_over_async", "ratio",
-                    predicted["effective"] / predicted["async"], kMaxOverAsyncInLab));
-  all.push_back(One("lab_sync_over_async", "ratio", lab_speedup));
-  all.push_back(One("lab_prediction_error", "share", std::abs(lab_speedup / speedup.Median() - 1),
-                    kMaxPredictionError));
-  return BenchReport(
-      "methods", all,
-      [&](JsonWriter& json) {
-        json.BeginObject();
-        json.Put("task", "tiny");
-        json.Put("steps", options.num_steps);
-        json.Put("warm_up_steps", kWarmUpSteps);
-        json.Put("runs_of_each", options.repetitions);
-        json.EndObject();
-      },
-      [&, low_end = low, high_end = high](JsonWriter& json) {
-        json.Key("effective_over_async_95");
-        json.BeginArray();
-        json.Value(low_end);
-        json.Value(high_end);
-        json.EndArray();
-        json.Key("rollout_costs");
-        json.BeginObject();
-        json.Put("pass_s", costs.pass);
-        json.Put("row_s", costs.row);
-        json.Put("context_token_s", costs.context_token);
-        json.Put("prefill_row_s", costs.prefill_row);
-        json.Put("fit_residual", costs.residual);
-        json.EndObject();
-      });
+  all.push_back(Known("lab_effective_over_async", "ratio",
+                      predicted["effective"] / predicted["async"], kMaxOverAsyncInLab));
+  all.push_back(Known("lab_sync_over_async", "ratio", lab_speedup));
+  all.push_back(Known("lab_prediction_error", "share", std::abs(lab_speedup / speedup.Median() - 1),
+                      kMaxPredictionError));
+  JsonWriter& settings_json = report.settings();
+  settings_json.Put("task", "tiny");
+  settings_json.Put("steps", kNumSteps);
+  settings_json.Put("warm_up_steps", kWarmUpSteps);
+  settings_json.Put("runs_of_each", repetitions);
+  JsonWriter& json = report.more();
+  PutArray(json, "effective_over_async_95", std::array{low, high});
+  json.Key("rollout_costs");
+  json.BeginObject();
+  json.Put("pass_s", costs.pass);
+  json.Put("row_s", costs.row);
+  json.Put("context_token_s", costs.context_token);
+  json.Put("prefill_row_s", costs.prefill_row);
+  json.Put("fit_residual", costs.residual);
+  json.EndObject();
+  return Status::Ok();
 }
 
 }  // namespace pace

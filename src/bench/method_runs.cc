@@ -13,8 +13,8 @@ constexpr std::array<const char*, 8> kParts = {
 
 }  // namespace
 
-double MeanBehind(const std::vector<MetricsRow>& rows, std::string_view name,
-                  int64_t warm_up_steps) {
+double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view name,
+                       int64_t warm_up_steps) {
   PACE_CHECK(std::ssize(rows) > warm_up_steps, rows.size(), " steps");
   double sum = 0;
   for (auto row = rows.begin() + warm_up_steps; row != rows.end(); ++row) {
@@ -27,7 +27,7 @@ Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy
                                   const TimingPlan& plan, const RunListener& listener) {
   MethodTimings out;
   for (const char* method : kTimedMethods) {
-    out.steps[method] = {.name = Concat("step_", method), .unit = "s", .limit = std::nullopt};
+    out.steps[method] = {.name = Concat("step_", method), .unit = "s"};
   }
   for (int64_t round = 0; round < plan.repetitions; ++round) {
     for (size_t i = 0; i < kTimedMethods.size(); ++i) {
@@ -40,9 +40,9 @@ Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy
       if (is_short) bundled.run.num_steps = plan.sync_steps;
       PACE_ASSIGN_OR_RETURN(const TrainingResult run, RunTraining(bundled, policy, {}));
       const auto mean = [&](const char* name) {
-        return MeanBehind(run.rows, name, is_short ? kSyncWarmUpSteps : kWarmUpSteps);
+        return MeanAfterWarmUp(run.rows, name, is_short ? kSyncWarmUpSteps : kWarmUpSteps);
       };
-      out.steps[method].repetitions.push_back(mean("time/step"));
+      out.steps[method].Add(mean("time/step"));
       for (const char* part : kParts) out.parts[Concat(method, "/", part)].push_back(mean(part));
       if (listener) {
         listener(Concat(method, ", round ", round + 1, " of ", plan.repetitions, ": ",

@@ -1,5 +1,4 @@
-// Whole runs of methods, one after the other and again and again: the time of a
-// step and of its parts.
+// End-to-end runs of methods, interleaved: the time of a step and of its parts.
 #ifndef PACE_BENCH_METHOD_RUNS_H_
 #define PACE_BENCH_METHOD_RUNS_H_
 
@@ -23,9 +22,9 @@ inline constexpr std::array<const char*, 3> kTimedMethods = {"sync", "async", "e
 // Of a run, while the pool fills.
 inline constexpr int64_t kWarmUpSteps = 5;
 
-// The mean of a metric over the steps behind the first ones.
-double MeanBehind(const std::vector<MetricsRow>& rows, std::string_view name,
-                  int64_t warm_up_steps = kWarmUpSteps);
+// The mean of a metric over the steps after warm-up.
+double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view name,
+                       int64_t warm_up_steps = kWarmUpSteps);
 
 struct TimingPlan {
   int64_t repetitions = 5;  // runs of each method
@@ -45,8 +44,8 @@ struct MethodTimings {
 // Told after each run: "async, round 2 of 5: 0.52 s a step".
 using RunListener = std::function<void(const std::string&)>;
 
-// `settings` are those of all methods, but that none scores prefixes for its records
-// alone. Each method stands in each place in turn; rounds differ in their seed.
+// All methods run with `settings`, except that none scores prefixes only to record them.
+// The order of methods rotates from round to round; rounds differ in their seed.
 // REQUIRES: more steps than warm up
 Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy,
                                   const TimingPlan& plan, const RunListener& listener = {});

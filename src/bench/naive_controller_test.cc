@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/python_peer.h"
+#include "bench/peer.h"
 #include "control/pace_admission.h"
 #include "control/test_groups.h"
 #include "core/test_data.h"
@@ -27,6 +27,13 @@ std::vector<Json> ParseLines(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
   return lines;
+}
+
+Result<std::string> RunNaiveController(const std::vector<std::string>& arguments,
+                                       const std::string& input_path, Seconds timeout) {
+  std::vector<std::string> words = {"python3", "-I", "-c", PeerScript("naive_controller.py")};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return RunProgram(words, input_path, timeout);
 }
 
 std::vector<Json> PeerVerdicts(const fs::path& config, const fs::path& trace) {

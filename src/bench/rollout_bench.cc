@@ -1,24 +1,174 @@
-#include "bench/rollout_bench.h"
-
+// `pace bench rollout`: generation speed beside `transformers` generate() on the same
+// weights, prompts and threads, in the same rounds.
+//
+// Also what a weight sync costs in mid-response, with and without prefix scores, and the
+// speed against the machine's limit for matrix products.
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "bench/bench_model.h"
-#include "bench/bench_report.h"
-#include "bench/flops.h"
-#include "bench/measurement.h"
-#include "bench/rollout_loop.h"
-#include "bench/transformers_peer.h"
+#include "bench/benches.h"
+#include "bench/peer.h"
+#include "core/check.h"
+#include "core/clock.h"
 #include "core/random.h"
+#include "core/status.h"
+#include "core/token_id.h"
+#include "model/cpu/cpu_decoder.h"
 #include "model/cpu/kernels/isa.h"
+#include "model/decoder.h"
+#include "model/model_config.h"
+#include "model/weight_set.h"
+#include "rollout/engine_core.h"
 
 namespace pace {
 namespace {
 
+// Prefill and re-prefill in large passes: nothing else waits here.
+constexpr int64_t kPassTokens = 2048;
+// What a response may generate while all others are re-prefilled.
+constexpr int64_t kTokensPerSync = 16;
+
+using TokenRows = std::vector<std::vector<TokenId>>;
+
+struct Generation {
+  double seconds = 0;
+  TokenRows ids;  // the new ones
+};
+
+struct RolloutLoopOptions {
+  Dtype dtype = Dtype::kF32;
+  int64_t num_threads = 1;
+  int64_t max_tokens = 0;  // room for all sequences together
+  bool score_prefixes = false;
+};
+
+// What a sync cost, from the swap until every response had sampled again.
+struct SyncCost {
+  double seconds = 0;
+  int64_t num_reprefill_rows = 0;
+  int64_t num_scored_rows = 0;
+};
+
+// An engine that generates whole responses, or holds them in mid-response for weight syncs.
+class RolloutLoop {
+ public:
+  static Result<std::unique_ptr<RolloutLoop>> Create(const ModelConfig& config,
+                                                     const WeightSet& weights,
+                                                     const RolloutLoopOptions& options) {
+    DecoderOptions decoder_options;
+    decoder_options.dtype = options.dtype;
+    decoder_options.num_threads = options.num_threads;
+    // Ample: a sequence leaves part of its last block unused.
+    decoder_options.num_blocks = 2 * options.max_tokens / kBlockTokens + 256;
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
+                          CreateCpuDecoder(config, decoder_options));
+    PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> prepared,
+                          decoder->Prepare(weights));
+    RolloutOptions engine_options;
+    engine_options.score_prefixes = options.score_prefixes;
+    engine_options.max_pass_tokens = kPassTokens;
+    auto loop = std::unique_ptr<RolloutLoop>(new RolloutLoop(std::move(decoder), engine_options));
+    loop->weights_ = prepared;
+    PACE_RETURN_IF_ERROR(loop->engine_.Sync(loop->version_, loop->weights_));
+    return loop;
+  }
+
+  // Greedy continuations, timed from the first request to the last token.
+  Result<Generation> Generate(const TokenRows& prompts, int64_t new_tokens) {
+    const int64_t first = next_group_;
+    Generation generation{.seconds = 0, .ids = TokenRows(prompts.size())};
+    const WallClock clock;
+    PACE_RETURN_IF_ERROR(Submit(prompts, new_tokens));
+    while (engine_.busy()) {
+      PACE_ASSIGN_OR_RETURN(StepReport step, engine_.Step());
+      for (const FinishedResponse& done : step.finished) {
+        std::vector<TokenId>& ids =
+            generation.ids[static_cast<size_t>(done.id.group.value() - first)];
+        for (const TokenRecord& token : done.response.tokens) ids.push_back(token.id);
+      }
+    }
+    generation.seconds = clock.Now().count();
+    return generation;
+  }
+
+  // Generates until every response has `new_tokens` and room for `num_syncs` more.
+  Status Hold(const TokenRows& prompts, int64_t new_tokens, int64_t num_syncs) {
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      held_.push_back({GroupId(next_group_ + static_cast<int64_t>(i)), 0});
+    }
+    // While the last one catches up the others continue, a token per pass; none may
+    // end before the last sync.
+    PACE_RETURN_IF_ERROR(Submit(prompts, new_tokens + num_syncs * kTokensPerSync));
+    for (size_t i = 0; i < held_.size();) {
+      const PartialResponse* response = engine_.Peek(held_[i]);
+      PACE_CHECK(response != nullptr, "a response ended before the sync");
+      if (static_cast<int64_t>(response->tokens.size()) >= new_tokens) {
+        ++i;
+        continue;
+      }
+      PACE_RETURN_IF_ERROR(engine_.Step().status());
+    }
+    return Status::Ok();
+  }
+
+  // Syncs under the responses held; each generates one token.
+  Result<SyncCost> Sync() {
+    SyncCost cost;
+    std::set<MemberId> waiting(held_.begin(), held_.end());
+    version_ = version_.Next();
+    const WallClock clock;
+    PACE_RETURN_IF_ERROR(engine_.Sync(version_, weights_));
+    while (!waiting.empty()) {
+      PACE_CHECK(engine_.busy(), "a response ended before the sync");
+      PACE_ASSIGN_OR_RETURN(const StepReport step, engine_.Step());
+      for (const MemberId& id : step.sampled) waiting.erase(id);
+      cost.num_reprefill_rows += step.num_reprefill_rows;
+      cost.num_scored_rows += step.num_scored_rows;
+    }
+    cost.seconds = clock.Now().count();
+    return cost;
+  }
+
+  void Drop() {
+    for (const MemberId& id : held_) (void)engine_.Cancel(id.group);
+    held_.clear();
+  }
+
+ private:
+  RolloutLoop(std::unique_ptr<Decoder> decoder, const RolloutOptions& options)
+      : engine_(std::move(decoder), std::nullopt, options) {}
+  Status Submit(const TokenRows& prompts, int64_t max_tokens) {
+    for (const std::vector<TokenId>& prompt : prompts) {
+      GroupRequest request;
+      request.group = GroupId(next_group_++);
+      request.prompt_tokens = prompt;
+      request.sampling.temperature = 0;
+      request.stop.max_tokens = max_tokens;
+      PACE_RETURN_IF_ERROR(engine_.Submit(std::move(request)));
+    }
+    return Status::Ok();
+  }
+
+  EngineCore engine_;
+  std::shared_ptr<const DecoderWeights> weights_;
+  PolicyVersion version_;
+  int64_t next_group_ = 0;
+  std::vector<MemberId> held_;
+};
+
 constexpr uint64_t kSeed = 20261115;
+constexpr int64_t kPromptTokens = 32;
+constexpr int64_t kNewTokens = 128;
+constexpr int64_t kBatches[] = {1, 8, 64};
+constexpr int64_t kLargestBatch = 64;
+constexpr int64_t kGemmSize = 2048;  // the matrices of the machine's limit
 constexpr int64_t kSyncsPerRound = 3;
 constexpr double kMaxSyncFactor = 1.3;  // sync with scores <= 1 + this * f without
 
@@ -32,7 +182,7 @@ std::optional<double> RequiredSpeedup(int64_t batch, Dtype dtype) {
   return batch <= 8 ? 3 : 2;
 }
 
-// What the peer computes in beside ours in `dtype`.
+// The dtype of the peer when ours is `dtype`.
 Dtype PeerDtype(Dtype dtype) {
   return TorchHasBf16Products() ? dtype : Dtype::kF32;
 }
@@ -40,12 +190,15 @@ Dtype PeerDtype(Dtype dtype) {
 std::string_view Label(Dtype dtype) {
   return dtype == Dtype::kBF16 ? "bf16" : "float32";
 }
+std::string_view TorchName(Dtype dtype) {
+  return dtype == Dtype::kBF16 ? "bfloat16" : "float32";
+}
 
-TokenRows Prompts(const ModelConfig& config, int64_t batch, int64_t num_tokens) {
+TokenRows Prompts(const ModelConfig& config, int64_t batch) {
   const CounterRandom random(kSeed, 0);
   TokenRows prompts(static_cast<size_t>(batch));
   for (size_t row = 0; row < prompts.size(); ++row) {
-    for (int64_t token = 0; token < num_tokens; ++token) {
+    for (int64_t token = 0; token < kPromptTokens; ++token) {
       const double u = random.Uniform(row, static_cast<uint64_t>(token));
       prompts[row].push_back(static_cast<TokenId>(u * static_cast<double>(config.vocab_size)));
     }
@@ -74,28 +227,57 @@ double EqualShare(const TokenRows& a, const TokenRows& b) {
   return total == 0 ? 0 : static_cast<double>(equal) / static_cast<double>(total);
 }
 
+// `transformers` with the model in F32 and BF16.
+Result<Peer> StartPeer(const std::string& folder, int64_t num_threads) {
+  PACE_ASSIGN_OR_RETURN(Peer peer, Peer::Start("transformers_peer.py"));
+  for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
+    std::string request;
+    JsonWriter json(request);
+    json.BeginObject();
+    json.Put("load", folder);
+    json.Put("dtype", TorchName(dtype));
+    json.Put("threads", num_threads);
+    json.EndObject();
+    PACE_RETURN_IF_ERROR(peer.Ask(request).status());
+  }
+  return peer;
+}
+
+Result<Generation> GenerateByPeer(Peer& peer, const TokenRows& prompts, Dtype dtype) {
+  std::string request;
+  JsonWriter json(request);
+  json.BeginObject();
+  json.Key("generate");
+  json.BeginArray();
+  for (const std::vector<TokenId>& row : prompts) {
+    json.BeginArray();
+    for (const TokenId id : row) json.Value(id);
+    json.EndArray();
+  }
+  json.EndArray();
+  json.Put("new_tokens", kNewTokens);
+  json.Put("dtype", TorchName(dtype));
+  json.EndObject();
+  PACE_ASSIGN_OR_RETURN(const PeerAnswer answer, peer.Ask(request, {"seconds"}));
+  Generation generation{.seconds = answer.numbers.at("seconds"), .ids = {}};
+  for (const std::vector<double>& row : answer.rows) {
+    std::vector<TokenId>& ids = generation.ids.emplace_back();
+    for (const double id : row) ids.push_back(static_cast<TokenId>(id));
+  }
+  return generation;
+}
+
 class RolloutBench {
  public:
-  RolloutBench(const RolloutBenchOptions& options, std::unique_ptr<BenchModel> model)
+  RolloutBench(const BenchOptions& options, std::unique_ptr<BenchModel> model)
       : options_(options), model_(std::move(model)) {
-    const auto add = [&](int64_t batch, Dtype dtype) {
-      const std::string name = Concat("generate_", Label(dtype), "_batch_", batch);
-      const auto speed = [&](const std::string& suffix) {
-        return Measurement{.name = name + suffix,
-                           .unit = "tokens/s",
-                           .limit = std::nullopt,
-                           .limit_kind = Limit::kAtLeast};
-      };
-      rows_.push_back(
-          {.batch = batch, .dtype = dtype, .ours = speed(""), .theirs = speed("_transformers")});
-    };
-    for (const int64_t batch : options.batches) add(batch, Dtype::kF32);
-    add(LargestBatch(), Dtype::kBF16);
+    for (const int64_t batch : kBatches) AddRow(batch, Dtype::kF32);
+    AddRow(kLargestBatch, Dtype::kBF16);
   }
 
   Status Run() {
     PACE_RETURN_IF_ERROR(MakeLoops());
-    if (options_.python) peer_ = TransformersPeer::Start(model_->folder, options_.num_threads);
+    if (options_.python) peer_ = StartPeer(model_->folder, options_.num_threads);
     for (int64_t round = 0; round <= options_.repetitions; ++round) {
       // The first round warms both sides up and is not counted.
       PACE_RETURN_IF_ERROR(RunRound(round > 0));
@@ -103,27 +285,38 @@ class RolloutBench {
     return Status::Ok();
   }
 
-  std::string Report() const {
-    return BenchReport(
-        "rollout", Measurements(), [&](JsonWriter& json) { WriteSettings(json); },
-        [&](JsonWriter& json) {
-          json.Put("peer", peer_.ok() ? (*peer_)->version() : peer_.status().message());
-          json.Put("isa", IsaName(BestIsa()));
-          json.Put("peer_of_bf16", Label(PeerDtype(Dtype::kBF16)));
-          json.Key("greedy_tokens_equal_to_the_peer");
-          json.BeginObject();
-          for (const Row& row : rows_) json.Put(row.ours.name, row.equal_share);
-          json.EndObject();
-        });
+  void Report(BenchReport& report) const {
+    report.measurements = Measurements();
+    JsonWriter& settings = report.settings();
+    settings.Put("model", options_.model.empty() ? std::string("qwen3 shape, random weights")
+                                                 : options_.model);
+    settings.Put("num_parameters", model_->config.num_parameters());
+    settings.Put("repetitions", options_.repetitions);
+    settings.Put("threads", options_.num_threads);
+    settings.Put("prompt_tokens", kPromptTokens);
+    settings.Put("new_tokens", kNewTokens);
+    settings.Put("sync_head_over_rebuild_flops", head_share_);
+    JsonWriter& json = report.more();
+    json.Put("peer", DescriptionOf(peer_));
+    json.Put("isa", IsaName(BestIsa()));
+    json.Put("peer_of_bf16", Label(PeerDtype(Dtype::kBF16)));
+    json.Key("greedy_tokens_equal_to_the_peer");
+    json.BeginObject();
+    for (const Row& row : rows_) json.Put(row.ours.name, row.equal_share);
+    json.EndObject();
   }
 
  private:
-  int64_t LargestBatch() const {
-    return *std::max_element(options_.batches.begin(), options_.batches.end());
+  void AddRow(int64_t batch, Dtype dtype) {
+    const std::string name = Concat("generate_", Label(dtype), "_batch_", batch);
+    rows_.push_back({.batch = batch,
+                     .dtype = dtype,
+                     .ours = Rate(name, "tokens/s"),
+                     .theirs = Rate(name + "_transformers", "tokens/s")});
   }
 
   Status MakeLoops() {
-    const int64_t tokens = LargestBatch() * (options_.prompt_tokens + options_.new_tokens);
+    const int64_t tokens = kLargestBatch * (kPromptTokens + kNewTokens);
     const auto make = [&](Dtype dtype, bool score) {
       return RolloutLoop::Create(model_->config, model_->weights,
                                  {.dtype = dtype,
@@ -140,17 +333,16 @@ class RolloutBench {
 
   Status RunRound(bool count) {
     for (Row& row : rows_) {
-      const TokenRows prompts = Prompts(model_->config, row.batch, options_.prompt_tokens);
+      const TokenRows prompts = Prompts(model_->config, row.batch);
       const auto rate = [&](const Generation& generation) {
-        return static_cast<double>(row.batch * options_.new_tokens) / generation.seconds;
+        return static_cast<double>(row.batch * kNewTokens) / generation.seconds;
       };
-      PACE_ASSIGN_OR_RETURN(Generation ours,
-                            loops_[row.dtype]->Generate(prompts, options_.new_tokens));
-      if (count) row.ours.repetitions.push_back(rate(ours));
+      PACE_ASSIGN_OR_RETURN(Generation ours, loops_[row.dtype]->Generate(prompts, kNewTokens));
+      if (count) row.ours.Add(rate(ours));
       if (!peer_.ok()) continue;
       PACE_ASSIGN_OR_RETURN(Generation theirs,
-                            (*peer_)->Generate(prompts, options_.new_tokens, PeerDtype(row.dtype)));
-      if (count) row.theirs.repetitions.push_back(rate(theirs));
+                            GenerateByPeer(*peer_, prompts, PeerDtype(row.dtype)));
+      if (count) row.theirs.Add(rate(theirs));
       row.equal_share = EqualShare(ours.ids, theirs.ids);
     }
     PACE_RETURN_IF_ERROR(RunSync(count));
@@ -161,8 +353,8 @@ class RolloutBench {
   Status RunSync(bool count) {
     RolloutLoop& plain = *loops_[Dtype::kF32];
     RolloutLoop& scoring = *scoring_loop_;
-    const TokenRows prompts = Prompts(model_->config, LargestBatch(), options_.prompt_tokens);
-    const int64_t tokens = options_.new_tokens - 2;
+    const TokenRows prompts = Prompts(model_->config, kLargestBatch);
+    const int64_t tokens = kNewTokens - 2;
     PACE_RETURN_IF_ERROR(plain.Hold(prompts, tokens, kSyncsPerRound));
     PACE_RETURN_IF_ERROR(scoring.Hold(prompts, tokens, kSyncsPerRound));
     for (int64_t i = 0; i < kSyncsPerRound; ++i) {
@@ -176,19 +368,23 @@ class RolloutBench {
   }
 
   void CountSync(const SyncCost& without, const SyncCost& with) {
-    sync_.repetitions.push_back(1e3 * without.seconds);
-    scored_sync_.repetitions.push_back(1e3 * with.seconds);
-    const double context = 0.5 * static_cast<double>(options_.prompt_tokens + options_.new_tokens);
+    sync_.Add(1e3 * without.seconds);
+    scored_sync_.Add(1e3 * with.seconds);
+    const double context = 0.5 * static_cast<double>(kPromptTokens + kNewTokens);
     head_share_ =
         static_cast<double>(with.num_scored_rows) * HeadFlops(model_->config) /
-        (static_cast<double>(with.num_rebuilt_rows) * LayerFlops(model_->config, context));
+        (static_cast<double>(with.num_reprefill_rows) * LayerFlops(model_->config, context));
   }
 
   Status MeasureLimit() {
     if (!peer_.ok()) return Status::Ok();
     for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
-      PACE_ASSIGN_OR_RETURN(const double limit, (*peer_)->GemmGigaflops(PeerDtype(dtype)));
-      gemm_[dtype].repetitions.push_back(limit);
+      PACE_ASSIGN_OR_RETURN(
+          const PeerAnswer answer,
+          peer_->Ask(Concat("{\"gemm\": [", kGemmSize, ", ", kGemmSize, ", ", kGemmSize,
+                            "], \"dtype\": \"", TorchName(PeerDtype(dtype)), "\"}"),
+                     {"gflops"}));
+      gemm_[dtype].Add(answer.numbers.at("gflops"));
     }
     return Status::Ok();
   }
@@ -199,9 +395,8 @@ class RolloutBench {
       all.push_back(row.ours);
       if (!peer_.ok()) continue;
       all.push_back(row.theirs);
-      all.push_back(RatioOf(row.ours, row.theirs, row.ours.name + "_times_transformers", 0));
-      all.back().limit_kind = Limit::kAtLeast;
-      all.back().limit = RequiredSpeedup(row.batch, row.dtype);
+      all.push_back(RatioOf(row.ours, row.theirs, row.ours.name + "_times_transformers",
+                            RequiredSpeedup(row.batch, row.dtype), Limit::kAtLeast));
       all.push_back(ShareOfLimit(row));
     }
     all.push_back(sync_);
@@ -219,65 +414,42 @@ class RolloutBench {
 
   // Floating-point operations of the generation per second, of the limit.
   Measurement ShareOfLimit(const Row& row) const {
-    const auto prompt = static_cast<double>(options_.prompt_tokens);
-    const auto generated = static_cast<double>(options_.new_tokens);
+    const auto prompt = static_cast<double>(kPromptTokens);
+    const auto generated = static_cast<double>(kNewTokens);
     const double tokens = prompt + generated;
     const double per_token = 1e-9 *
                              (tokens * LayerFlops(model_->config, 0.5 * tokens) +
                               generated * HeadFlops(model_->config)) /
                              generated;
-    Measurement share{
-        .name = row.ours.name + "_share_of_gemm_limit", .unit = "ratio", .limit = std::nullopt};
+    Measurement share{.name = row.ours.name + "_share_of_gemm_limit", .unit = "ratio"};
     const std::vector<double>& limits = gemm_.at(row.dtype).repetitions;
     for (size_t i = 0; i < row.ours.repetitions.size(); ++i) {
-      share.repetitions.push_back(row.ours.repetitions[i] * per_token / limits[i]);
+      share.Add(row.ours.repetitions[i] * per_token / limits[i]);
     }
     return share;
   }
 
-  void WriteSettings(JsonWriter& json) const {
-    json.BeginObject();
-    json.Put("model",
-             options_.model.empty() ? std::string("qwen3 shape, random weights") : options_.model);
-    json.Put("num_parameters", model_->config.num_parameters());
-    json.Put("repetitions", options_.repetitions);
-    json.Put("threads", options_.num_threads);
-    json.Put("prompt_tokens", options_.prompt_tokens);
-    json.Put("new_tokens", options_.new_tokens);
-    json.Put("sync_head_over_rebuild_flops", head_share_);
-    json.EndObject();
-  }
-
-  RolloutBenchOptions options_;
+  BenchOptions options_;
   std::unique_ptr<BenchModel> model_;
   std::vector<Row> rows_;
   std::map<Dtype, std::unique_ptr<RolloutLoop>> loops_;
   std::unique_ptr<RolloutLoop> scoring_loop_;
-  Result<std::unique_ptr<TransformersPeer>> peer_ = Unavailable("not asked for");
-  Measurement sync_{.name = "sync", .unit = "ms", .limit = std::nullopt};
-  Measurement scored_sync_{.name = "sync_with_scores", .unit = "ms", .limit = std::nullopt};
+  Result<Peer> peer_ = Unavailable("not asked for");
+  Measurement sync_{.name = "sync", .unit = "ms"};
+  Measurement scored_sync_{.name = "sync_with_scores", .unit = "ms"};
   double head_share_ = 0;
   std::map<Dtype, Measurement> gemm_;
 };
 
 }  // namespace
 
-Status RolloutBenchOptions::Validate() const {
-  if (repetitions < 1 || repetitions > 1000) {
-    return InvalidArgument("repetitions = ", repetitions, ": must be in [1, 1000]");
-  }
-  if (num_threads < 1 || prompt_tokens < 1 || new_tokens < 4 || batches.empty()) {
-    return InvalidArgument("threads and prompt tokens must be at least 1, new tokens at least 4");
-  }
-  return Status::Ok();
-}
-
-Result<std::string> RunRolloutBench(const RolloutBenchOptions& options) {
+Status RunRolloutBench(const BenchOptions& options, BenchReport& report) {
   PACE_RETURN_IF_ERROR(options.Validate());
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<BenchModel> model, BenchModel::Load(options.model));
   RolloutBench bench(options, std::move(model));
   PACE_RETURN_IF_ERROR(bench.Run());
-  return bench.Report();
+  bench.Report(report);
+  return Status::Ok();
 }
 
 }  // namespace pace

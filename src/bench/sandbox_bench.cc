@@ -1,32 +1,29 @@
-#include "bench/sandbox_bench.h"
-
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// `pace bench sandbox`: how fast isolated programs run, beside starting a bare python3 for
+// each, with as many callers, in the same rounds. Where sympy is missing its measurements
+// are left out, and `skipped` says so.
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "bench/bench_report.h"
-#include "bench/measurement.h"
+#include "bench/benches.h"
+#include "bench/peer.h"
 #include "core/clock.h"
-#include "core/file_descriptor.h"
 #include "core/mutex.h"
 #include "sandbox/python_installation.h"
 #include "sandbox/sandbox.h"
 
-extern char** environ;  // NOLINT: POSIX declares it nowhere
-
 namespace pace {
 namespace {
 
+constexpr const char* kPython = "python3";
+constexpr int64_t kNumCallers = 16;
+constexpr double kSecondsPerMeasurement = 2;
+// More than any program takes.
+constexpr Seconds kProgramTimeout(600);
 // At least as fast as an interpreter without isolation; imports are where warm
 // interpreters pay.
 constexpr double kPrintFactor = 1;
@@ -43,37 +40,6 @@ constexpr Workload kWorkloads[] = {
     {"sympy", "import sympy\nx = sympy.symbols('x')\nprint(sympy.factor(x**2 - 1))",
      "(x - 1)*(x + 1)\n", kSympyFactor},
 };
-
-// Starts the interpreter, reads all it prints, waits for its end.
-Result<std::string> RunBare(const std::string& python, const char* code) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus("pipe");
-  const FileDescriptor reading(ends[0]);
-  FileDescriptor writing(ends[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, writing.get(), 1);
-  std::string words[] = {python, "-c", code};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  pid_t child = -1;
-  const int error = ::posix_spawn(&child, python.c_str(), &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return ErrnoStatus(python, error);
-  writing.Close();
-  std::string out;
-  char buffer[4096];
-  while (true) {
-    const ssize_t count = ::read(reading.get(), buffer, sizeof(buffer));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    out.append(buffer, static_cast<size_t>(count));
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return out;
-}
 
 // One side of one workload.
 struct Side {
@@ -95,15 +61,14 @@ double P99(std::vector<double>& latencies) {
 }
 
 // Many callers, each with the next program as soon as its last one ended.
-Status MeasureSide(Side& side, const char* expected, const SandboxBenchOptions& options,
-                   bool count) {
+Status MeasureSide(Side& side, const char* expected, bool count) {
   Mutex mutex;
   std::vector<double> latencies;
   Status failure;
   const WallClock clock;
-  const Seconds until{options.seconds_per_measurement};
+  const Seconds until(kSecondsPerMeasurement);
   std::vector<std::thread> callers;
-  for (int64_t caller = 0; caller < options.num_callers; ++caller) {
+  for (int64_t caller = 0; caller < kNumCallers; ++caller) {
     callers.emplace_back([&] {
       while (clock.Now() < until) {
         const Seconds begun = clock.Now();
@@ -120,14 +85,14 @@ Status MeasureSide(Side& side, const char* expected, const SandboxBenchOptions& 
   for (std::thread& caller : callers) caller.join();
   PACE_RETURN_IF_ERROR(failure);
   if (!count) return Status::Ok();
-  side.rate.repetitions.push_back(static_cast<double>(latencies.size()) / clock.Now().count());
-  side.p99.repetitions.push_back(P99(latencies));
+  side.rate.Add(static_cast<double>(latencies.size()) / clock.Now().count());
+  side.p99.Add(P99(latencies));
   return Status::Ok();
 }
 
 Side MakeSide(const std::string& name, std::function<Result<std::string>()> run) {
-  return {.rate = {.name = name + "_programs", .unit = "1/s", .limit = std::nullopt},
-          .p99 = {.name = name + "_p99_latency", .unit = "ms", .limit = std::nullopt},
+  return {.rate = {.name = name + "_programs", .unit = "1/s"},
+          .p99 = {.name = name + "_p99_latency", .unit = "ms"},
           .run = std::move(run)};
 }
 
@@ -139,7 +104,9 @@ std::vector<Row> MakeRows(Sandbox& sandbox, const std::string& python, bool with
       PACE_ASSIGN_OR_RETURN(ProgramResult result, sandbox.Run({.code = workload.code}, {}));
       return std::move(result.out);
     };
-    const auto bare = [python, &workload] { return RunBare(python, workload.code); };
+    const auto bare = [python, &workload] {
+      return RunProgram({python, "-c", workload.code}, "/dev/null", kProgramTimeout);
+    };
     rows.push_back({.workload = &workload,
                     .ours = MakeSide(workload.name, isolated),
                     .bare = MakeSide(Concat("bare_", workload.name), bare)});
@@ -147,55 +114,44 @@ std::vector<Row> MakeRows(Sandbox& sandbox, const std::string& python, bool with
   return rows;
 }
 
-std::vector<Measurement> Measurements(const std::vector<Row>& rows) {
-  std::vector<Measurement> all;
-  for (const Row& row : rows) {
-    all.insert(all.end(), {row.ours.rate, row.ours.p99, row.bare.rate, row.bare.p99});
-    all.push_back(RatioOf(row.ours.rate, row.bare.rate,
-                          Concat(row.workload->name, "_times_bare_python"),
-                          row.workload->required_factor));
-    all.back().limit_kind = Limit::kAtLeast;
-  }
-  return all;
-}
-
 }  // namespace
 
-Result<std::string> RunSandboxBench(const SandboxBenchOptions& options) {
-  if (options.repetitions < 1 || options.num_callers < 1 ||
-      !(options.seconds_per_measurement > 0)) {
-    return InvalidArgument("repetitions, callers and seconds must be positive");
-  }
+Status RunSandboxBench(const BenchOptions& options, BenchReport& report) {
+  PACE_RETURN_IF_ERROR(options.Validate());
   // The interpreter itself: what PATH finds may be a script that looks for it.
-  PACE_ASSIGN_OR_RETURN(const PythonInstallation python, FindPython(options.python));
+  PACE_ASSIGN_OR_RETURN(const PythonInstallation python, FindPython(kPython));
   SandboxOptions sandbox_options;
   sandbox_options.python = python.executable;
-  sandbox_options.max_programs = options.num_callers;
-  PACE_ASSIGN_OR_RETURN(std::unique_ptr<Sandbox> sandbox, Sandbox::Start(sandbox_options));
+  sandbox_options.max_programs = kNumCallers;
+  PACE_ASSIGN_OR_RETURN(const std::unique_ptr<Sandbox> sandbox, Sandbox::Start(sandbox_options));
   const std::vector<std::string>& modules = sandbox->warm_modules();
-  const bool with_sympy = std::find(modules.begin(), modules.end(), "sympy") != modules.end();
+  const bool with_sympy = std::ranges::find(modules, "sympy") != modules.end();
   std::vector<Row> rows = MakeRows(*sandbox, python.executable, with_sympy);
-  for (int64_t round = -1; round < options.repetitions; ++round) {
+  // The first round warms up and is not counted.
+  for (int64_t round = 0; round <= options.repetitions; ++round) {
     for (Row& row : rows) {
       for (Side* side : {&row.ours, &row.bare}) {
-        PACE_RETURN_IF_ERROR(MeasureSide(*side, row.workload->output, options, round >= 0));
+        PACE_RETURN_IF_ERROR(MeasureSide(*side, row.workload->output, round > 0));
       }
     }
   }
-  return BenchReport(
-      "sandbox", Measurements(rows),
-      [&](JsonWriter& json) {
-        json.BeginObject();
-        json.Put("repetitions", options.repetitions);
-        json.Put("seconds_per_measurement", options.seconds_per_measurement);
-        json.Put("callers", options.num_callers);
-        json.Put("python", options.python);
-        json.Put("isolation", sandbox->Description());
-        json.EndObject();
-      },
-      [&](JsonWriter& json) {
-        if (!with_sympy) json.Put("skipped", "sympy: this Python has no such module");
-      });
+  for (const Row& row : rows) {
+    for (const Side* side : {&row.ours, &row.bare}) {
+      report.measurements.push_back(side->rate);
+      report.measurements.push_back(side->p99);
+    }
+    report.measurements.push_back(RatioOf(row.ours.rate, row.bare.rate,
+                                          Concat(row.workload->name, "_times_bare_python"),
+                                          row.workload->required_factor, Limit::kAtLeast));
+  }
+  JsonWriter& settings = report.settings();
+  settings.Put("repetitions", options.repetitions);
+  settings.Put("seconds_per_measurement", kSecondsPerMeasurement);
+  settings.Put("callers", kNumCallers);
+  settings.Put("python", kPython);
+  settings.Put("isolation", sandbox->Description());
+  if (!with_sympy) report.more().Put("skipped", "sympy: this Python has no such module");
+  return Status::Ok();
 }
 
 }  // namespace pace

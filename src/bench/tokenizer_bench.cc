@@ -1,20 +1,15 @@
-#include "bench/tokenizer_bench.h"
-
+// `pace bench tokenizer`: encoding speed beside the `tokenizers` package, on one thread
+// each, over the same texts in the same run.
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <limits>
-#include <memory>
-#include <optional>
-#include <utility>
+#include <string>
 #include <vector>
 
-#include "bench/bench_report.h"
-#include "bench/measurement.h"
-#include "bench/peer_process.h"
-#include "bench/scripts.h"
+#include "bench/benches.h"
+#include "bench/peer.h"
 #include "core/clock.h"
 #include "core/json_scanner.h"
 #include "text/tokenizer/tokenizer.h"
@@ -23,8 +18,6 @@ namespace pace {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr Seconds kPeerTimeout(600);
 
 // The strings of one line's object, nested ones left out.
 Status AddTexts(const std::string& line, std::vector<std::string>& texts) {
@@ -65,69 +58,39 @@ Result<std::vector<std::string>> ReadTexts(const std::string& path) {
   return texts;
 }
 
-// The package, with the texts in a file that goes when it goes.
-class TokenizersPeer {
+// The texts, a JSON string per line, in a file that is removed at its end.
+class TextFile {
  public:
-  static Result<std::unique_ptr<TokenizersPeer>> Start(const std::string& tokenizer,
-                                                       const std::vector<std::string>& texts) {
-    auto peer = std::unique_ptr<TokenizersPeer>(new TokenizersPeer);
-    std::ofstream out(peer->texts_);
+  explicit TextFile(const std::vector<std::string>& texts) {
+    std::ofstream out(path_);
     for (const std::string& text : texts) {
       std::string line;
       AppendJsonText(line, text);
       out << line << '\n';
     }
-    if (!out.flush()) return Unavailable(peer->texts_.string(), ": cannot be written");
-    PACE_ASSIGN_OR_RETURN(
-        PeerProcess process,
-        PeerProcess::Start(PeerPython(), TokenizersPeerSource(),
-                           {tokenizer + "/tokenizer.json", peer->texts_.string()}, ""));
-    peer->process_.emplace(std::move(process));
-    PACE_ASSIGN_OR_RETURN(const Answer ready, peer->Read());
-    peer->version_ = ready.version;
-    return peer;
+    if (!out.flush()) status_ = Unavailable(path_.string(), ": cannot be written");
   }
-  ~TokenizersPeer() {
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+  ~TextFile() {
     std::error_code ignored;
-    fs::remove(texts_, ignored);
+    fs::remove(path_, ignored);
   }
-
-  struct Answer {
-    double seconds = 0;
-    int64_t num_ids = 0;
-    std::string version;
-  };
-  Result<Answer> Measure() {
-    PACE_RETURN_IF_ERROR(process_->Send("again"));
-    return Read();
-  }
-  const std::string& version() const { return version_; }
+  std::string path() const { return path_.string(); }
+  const Status& status() const { return status_; }
 
  private:
-  TokenizersPeer() = default;
-
-  Result<Answer> Read() {
-    PACE_ASSIGN_OR_RETURN(const std::string line, process_->ReadLine(kPeerTimeout));
-    Answer answer;
-    JsonScanner scan(line);
-    scan.EnterObject();
-    while (scan.NextKey()) {
-      if (scan.key() == "seconds") {
-        scan.Real(0, 1e9, "", answer.seconds);
-      } else if (scan.key() == "num_ids") {
-        scan.Integer(0, std::numeric_limits<int64_t>::max(), "", answer.num_ids);
-      } else {
-        scan.Text(answer.version);
-      }
-    }
-    if (!scan.ok()) return scan.status().At("tokenizers_peer.py");
-    return answer;
-  }
-
-  const fs::path texts_ = fs::temp_directory_path() / Concat("pace-texts-", getpid(), ".jsonl");
-  std::optional<PeerProcess> process_;
-  std::string version_;
+  const fs::path path_ = fs::temp_directory_path() / Concat("pace-texts-", getpid(), ".jsonl");
+  Status status_;
 };
+
+Result<Peer> StartPeer(const std::string& tokenizer, const TextFile& texts) {
+  PACE_RETURN_IF_ERROR(texts.status());
+  PACE_ASSIGN_OR_RETURN(
+      Peer peer, Peer::Start("tokenizers_peer.py", {tokenizer + "/tokenizer.json", texts.path()}));
+  PACE_RETURN_IF_ERROR(peer.Ask("version").status());
+  return peer;
+}
 
 Result<int64_t> EncodeAll(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   int64_t num_ids = 0;
@@ -138,61 +101,52 @@ Result<int64_t> EncodeAll(const Tokenizer& tokenizer, const std::vector<std::str
   return num_ids;
 }
 
-Measurement Speed(std::string name) {
-  return {.name = std::move(name),
-          .unit = "MB/s",
-          .limit = std::nullopt,
-          .limit_kind = Limit::kAtLeast};
-}
-
 }  // namespace
 
-Result<std::string> RunTokenizerBench(const TokenizerBenchOptions& options) {
+Status RunTokenizerBench(const BenchOptions& options, BenchReport& report) {
+  if (options.tokenizer.empty() || options.texts.empty()) {
+    return InvalidArgument("bench tokenizer: --tokenizer DIR and --texts PATH must be given");
+  }
+  PACE_RETURN_IF_ERROR(options.Validate());
   PACE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Load(options.tokenizer));
   PACE_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(options.texts));
-  if (options.repetitions < 1) return InvalidArgument("repetitions: must be at least 1");
   double megabytes = 0;
   for (const std::string& text : texts) megabytes += 1e-6 * static_cast<double>(text.size());
 
-  Result<std::unique_ptr<TokenizersPeer>> peer = Unavailable("not asked for");
-  if (options.python) peer = TokenizersPeer::Start(options.tokenizer, texts);
+  const TextFile file(texts);
+  Result<Peer> peer = Unavailable("not asked for");
+  if (options.python) peer = StartPeer(options.tokenizer, file);
 
-  Measurement ours = Speed("encode");
-  Measurement theirs = Speed("encode_tokenizers_package");
+  Measurement ours = Rate("encode", "MB/s");
+  Measurement theirs = Rate("encode_tokenizers_package", "MB/s");
   int64_t num_ids = 0;
   for (int64_t round = 0; round < options.repetitions; ++round) {
     const WallClock clock;
-    PACE_ASSIGN_OR_RETURN(const int64_t encoded, EncodeAll(tokenizer, texts));
-    num_ids = encoded;
-    ours.repetitions.push_back(megabytes / clock.Now().count());
+    PACE_ASSIGN_OR_RETURN(num_ids, EncodeAll(tokenizer, texts));
+    ours.Add(megabytes / clock.Now().count());
     if (!peer.ok()) continue;
-    PACE_ASSIGN_OR_RETURN(const TokenizersPeer::Answer answer, (*peer)->Measure());
-    theirs.repetitions.push_back(megabytes / answer.seconds);
-    if (answer.num_ids != num_ids) {
-      return DataLoss(options.tokenizer, ": ", num_ids, " ids here, ", answer.num_ids,
+    PACE_ASSIGN_OR_RETURN(const PeerAnswer answer, peer->Ask("encode", {"seconds", "num_ids"}));
+    theirs.Add(megabytes / answer.numbers.at("seconds"));
+    const auto peer_ids = static_cast<int64_t>(answer.numbers.at("num_ids"));
+    if (peer_ids != num_ids) {
+      return DataLoss(options.tokenizer, ": ", num_ids, " ids here, ", peer_ids,
                       " by the tokenizers package");
     }
   }
-  std::vector<Measurement> all = {ours};
+  report.measurements = {ours};
   if (peer.ok()) {
-    all.push_back(theirs);
-    all.push_back(RatioOf(ours, theirs, "times_the_tokenizers_package", 1.0));
-    all.back().limit_kind = Limit::kAtLeast;
+    report.measurements.push_back(theirs);
+    report.measurements.push_back(
+        RatioOf(ours, theirs, "times_the_tokenizers_package", 1.0, Limit::kAtLeast));
   }
-  return BenchReport(
-      "tokenizer", all,
-      [&](JsonWriter& json) {
-        json.BeginObject();
-        json.Put("repetitions", options.repetitions);
-        json.Put("threads", 1);
-        json.Put("num_texts", texts.size());
-        json.Put("megabytes", megabytes);
-        json.Put("num_ids", num_ids);
-        json.EndObject();
-      },
-      [&](JsonWriter& json) {
-        json.Put("peer", peer.ok() ? (*peer)->version() : peer.status().message());
-      });
+  JsonWriter& settings = report.settings();
+  settings.Put("repetitions", options.repetitions);
+  settings.Put("threads", 1);
+  settings.Put("num_texts", texts.size());
+  settings.Put("megabytes", megabytes);
+  settings.Put("num_ids", num_ids);
+  report.more().Put("peer", DescriptionOf(peer));
+  return Status::Ok();
 }
 
 }  // namespace pace

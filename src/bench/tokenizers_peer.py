@@ -1,8 +1,8 @@
 """The peer of `pace bench tokenizer`: the `tokenizers` package on one thread.
 
 Arguments: tokenizer.json and a file of texts, one JSON string per line. Each
-line of input is answered by the seconds that one pass over all texts took and
-the number of ids.
+line of input is answered: "version" by the package's version, any other by the
+seconds that one pass over all texts took and the number of ids.
 """
 
 import json
@@ -20,8 +20,10 @@ def main():
     tokenizer = tokenizers.Tokenizer.from_file(sys.argv[1])
     with open(sys.argv[2], encoding="utf-8") as file:
         texts = [json.loads(line) for line in file]
-    print(json.dumps({"version": f"tokenizers {tokenizers.__version__}"}), flush=True)
-    for _ in sys.stdin:
+    for line in sys.stdin:
+        if line.strip() == "version":
+            print(json.dumps({"version": f"tokenizers {tokenizers.__version__}"}), flush=True)
+            continue
         start = time.perf_counter()
         num_ids = sum(len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts)
         seconds = time.perf_counter() - start

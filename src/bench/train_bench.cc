@@ -1,24 +1,29 @@
-#include "bench/train_bench.h"
-
+// `pace bench train`: training speed beside a plain PyTorch and `transformers` loop on the
+// same weights, sequences and threads, in the same rounds.
+//
+// Also the memory of a step on both sides, the speed against the machine's limit for matrix
+// products, and whether both sides compute the same loss and gradient norm: if not, there
+// is an error instead of a report. On a GPU: gpu_train_bench.cc.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/bench_model.h"
-#include "bench/bench_report.h"
-#include "bench/flops.h"
-#include "bench/measurement.h"
-#include "bench/train_batch.h"
+#include "bench/benches.h"
+#include "bench/peer.h"
 #include "bench/train_loop.h"
-#include "bench/train_peer.h"
 #include "model/cpu/kernels/isa.h"
 
 namespace pace {
 namespace {
+
+constexpr int64_t kTokenBudget = 2048;  // tokens in flight, over all threads
 
 // The limits that this project sets itself, against the peer in float32.
 // bf16 has one where the machine has tiles for it.
@@ -36,21 +41,73 @@ std::string_view Label(Dtype dtype) {
   return dtype == Dtype::kBF16 ? "bf16" : "float32";
 }
 
+// How the peer takes sequences into padded micro-batches: as they came, by length, or one
+// by one. Each has weights of its own, from the same folder.
+enum PeerOrder : size_t { kPlain, kSorted, kSingle };
+constexpr PeerOrder kPeerOrders[] = {kPlain, kSorted, kSingle};
+constexpr const char* kOrderNames[] = {"plain", "sorted", "single"};
+
 std::string PeerLabel(PeerOrder order) {
-  return order == PeerOrder::kPlain ? "transformers" : Concat("transformers_", NameOf(order));
+  return order == kPlain ? "transformers" : Concat("transformers_", kOrderNames[order]);
+}
+
+void WriteSequence(JsonWriter& json, const TrainSequence& sequence) {
+  json.BeginObject();
+  PutArray(json, "tokens", sequence.tokens);
+  json.Put("num_prompt_tokens", sequence.num_prompt_tokens);
+  PutArray(json, "rollout_logprobs",
+           std::vector<double>(sequence.rollout_logprobs.begin(), sequence.rollout_logprobs.end()));
+  json.Put("group", sequence.group);
+  json.Put("reward", sequence.reward);
+  json.EndObject();
+}
+
+std::string LoadRequest(const std::string& folder, const std::vector<TrainSequence>& sequences,
+                        const TrainerOptions& options) {
+  std::string request;
+  JsonWriter json(request);
+  json.BeginObject();
+  json.Put("load", folder);
+  json.Put("threads", options.num_threads);
+  json.Put("token_budget", kTokenBudget);
+  json.Put("learning_rate", options.learning_rate);
+  PutArray(json, "betas", std::array{options.adamw.beta1, options.adamw.beta2});
+  json.Put("epsilon", options.adamw.epsilon);
+  json.Put("weight_decay", options.adamw.weight_decay);
+  json.Put("max_grad_norm", options.max_grad_norm);
+  json.Key("sequences");
+  json.BeginArray();
+  for (const TrainSequence& sequence : sequences) WriteSequence(json, sequence);
+  json.EndArray();
+  json.EndObject();
+  return request;
+}
+
+Result<TrainStep> StepOfPeer(Peer& peer, PeerOrder order, bool measure_memory) {
+  PACE_ASSIGN_OR_RETURN(
+      const PeerAnswer answer,
+      peer.Ask(Concat("{\"step\": \"", kOrderNames[order],
+                      "\", \"measure_memory\": ", measure_memory ? "true" : "false", "}"),
+               {"seconds", "loss", "grad_norm"}));
+  TrainStep step{.seconds = answer.numbers.at("seconds"),
+                 .loss = answer.numbers.at("loss"),
+                 .grad_norm = answer.numbers.at("grad_norm")};
+  const auto peak = answer.numbers.find("peak_bytes");
+  if (peak != answer.numbers.end()) step.peak_bytes = static_cast<int64_t>(peak->second);
+  return step;
 }
 
 // One way to train: ours in a dtype, or the peer's in an order.
 struct Side {
   std::string name = {};
-  Measurement speed = {.name = {}, .unit = "tokens/s", .limit = std::nullopt};
+  Measurement speed = {.name = {}, .unit = "tokens/s"};
   std::vector<TrainStep> steps = {};  // all of them, in order
   std::optional<double> megabytes = std::nullopt;
 
   void Add(const TrainStep& step, int64_t num_tokens, bool count) {
     steps.push_back(step);
     if (step.peak_bytes.has_value()) megabytes = 1e-6 * static_cast<double>(*step.peak_bytes);
-    if (count) speed.repetitions.push_back(static_cast<double>(num_tokens) / step.seconds);
+    if (count) speed.Add(static_cast<double>(num_tokens) / step.seconds);
   }
 };
 
@@ -71,10 +128,8 @@ double DifferenceOf(const Side& a, const Side& b) {
 // Everything that is measured with one number of threads.
 class Lane {
  public:
-  Lane(int64_t num_threads, int64_t token_budget)
-      : num_threads_(num_threads),
-        token_budget_(token_budget),
-        options_(BenchTrainerOptions(num_threads, token_budget)) {
+  explicit Lane(int64_t num_threads)
+      : num_threads_(num_threads), options_(BenchTrainerOptions(num_threads, kTokenBudget)) {
     for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
       ours_[dtype].name = Concat("train_", Label(dtype), "_threads_", num_threads);
     }
@@ -89,7 +144,7 @@ class Lane {
       PACE_ASSIGN_OR_RETURN(loops_[dtype],
                             TrainLoop::Create(model.config, model.weights, dtype, options_));
     }
-    if (python) peer_ = TrainPeer::Start(model.folder, sequences, options_, token_budget_);
+    if (python) peer_ = StartPeer(model.folder, sequences);
     return Status::Ok();
   }
 
@@ -100,12 +155,11 @@ class Lane {
       PACE_ASSIGN_OR_RETURN(const TrainStep step, loops_[dtype]->Step(sequences, measure_memory));
       side.Add(step, num_tokens, count);
       if (count)
-        gemm_[dtype].repetitions.push_back(
-            GemmGigaflops(TorchHasBf16Products() ? dtype : Dtype::kF32, num_threads_));
+        gemm_[dtype].Add(GemmGigaflops(TorchHasBf16Products() ? dtype : Dtype::kF32, num_threads_));
     }
     if (!peer_.ok()) return Status::Ok();
     for (auto& [order, side] : theirs_) {
-      PACE_ASSIGN_OR_RETURN(const TrainStep step, (*peer_)->Step(order, measure_memory));
+      PACE_ASSIGN_OR_RETURN(const TrainStep step, StepOfPeer(*peer_, order, measure_memory));
       side.Add(step, num_tokens, count);
     }
     return Status::Ok();
@@ -143,43 +197,46 @@ class Lane {
     json.Put("grad_norm", exact.steps[0].grad_norm);
     json.Put("bf16_difference", DifferenceOf(ours_.at(Dtype::kBF16), exact));
     if (peer_.ok()) {
-      json.Put("transformers_difference", DifferenceOf(exact, theirs_.at(PeerOrder::kPlain)));
-      for (const PeerOrder order : kPeerOrders) {
-        json.Put(PeerLabel(order) + "_padding_share", (*peer_)->padding_share(order));
+      json.Put("transformers_difference", DifferenceOf(exact, theirs_.at(kPlain)));
+      for (size_t i = 0; i < std::size(kPeerOrders); ++i) {
+        json.Put(PeerLabel(kPeerOrders[i]) + "_padding_share", padding_shares_[i]);
       }
     }
     json.EndObject();
   }
 
-  std::string PeerVersion() const {
-    return peer_.ok() ? (*peer_)->version() : peer_.status().message();
-  }
+  std::string PeerVersion() const { return DescriptionOf(peer_); }
 
  private:
+  Result<Peer> StartPeer(const std::string& folder, const std::vector<TrainSequence>& sequences) {
+    PACE_ASSIGN_OR_RETURN(Peer peer, Peer::Start("train_peer.py"));
+    PACE_ASSIGN_OR_RETURN(const PeerAnswer loaded,
+                          peer.Ask(LoadRequest(folder, sequences, options_)));
+    if (loaded.rows.size() != 1 || loaded.rows[0].size() != std::size(kPeerOrders)) {
+      return InvalidArgument("train_peer.py: must answer with a share of padding for each order");
+    }
+    padding_shares_ = loaded.rows[0];
+    return peer;
+  }
+
   static void AddSide(const Side& side, std::vector<Measurement>& all) {
     all.push_back(side.speed);
     all.back().name = side.name;
     if (!side.megabytes.has_value()) return;
-    all.push_back({.name = side.name + "_memory",
-                   .unit = "MB",
-                   .limit = std::nullopt,
-                   .repetitions = {*side.megabytes}});
+    all.push_back(Known(side.name + "_memory", "MB", *side.megabytes));
   }
 
   void AddComparison(Dtype dtype, std::vector<Measurement>& all) const {
     const Side& ours = ours_.at(dtype);
-    const Side& plain = theirs_.at(PeerOrder::kPlain);
+    const Side& plain = theirs_.at(kPlain);
     for (const auto& [order, theirs] : theirs_) {
       all.push_back(
-          RatioOf(ours.speed, theirs.speed, Concat(ours.name, "_times_", PeerLabel(order)), 0));
-      all.back().limit_kind = Limit::kAtLeast;
-      all.back().limit = order == PeerOrder::kPlain ? RequiredSpeedup(dtype) : std::nullopt;
+          RatioOf(ours.speed, theirs.speed, Concat(ours.name, "_times_", PeerLabel(order)),
+                  order == kPlain ? RequiredSpeedup(dtype) : std::nullopt, Limit::kAtLeast));
     }
     if (!ours.megabytes.has_value() || !plain.megabytes.has_value()) return;
-    all.push_back({.name = ours.name + "_memory_over_transformers",
-                   .unit = "ratio",
-                   .limit = kMaxMemory,
-                   .repetitions = {*ours.megabytes / *plain.megabytes}});
+    all.push_back(Known(ours.name + "_memory_over_transformers", "ratio",
+                        *ours.megabytes / *plain.megabytes, kMaxMemory));
   }
 
   void AddShareOfLimit(Dtype dtype, double flops_per_token, std::vector<Measurement>& all) const {
@@ -187,24 +244,22 @@ class Lane {
     Measurement limit = gemm_.at(dtype);
     limit.name = Concat("gemm_limit_", Label(dtype), "_threads_", num_threads_);
     limit.unit = "GFLOP/s";
-    Measurement share{
-        .name = ours.name + "_share_of_gemm_limit", .unit = "ratio", .limit = std::nullopt};
+    Measurement share{.name = ours.name + "_share_of_gemm_limit", .unit = "ratio"};
     for (size_t i = 0; i < limit.repetitions.size(); ++i) {
-      share.repetitions.push_back(1e-9 * flops_per_token * ours.speed.repetitions[i] /
-                                  limit.repetitions[i]);
+      share.Add(1e-9 * flops_per_token * ours.speed.repetitions[i] / limit.repetitions[i]);
     }
     all.push_back(std::move(limit));
     all.push_back(std::move(share));
   }
 
   const int64_t num_threads_;
-  const int64_t token_budget_;
   const TrainerOptions options_;
   std::map<Dtype, Side> ours_;
   std::map<PeerOrder, Side> theirs_;
   std::map<Dtype, std::unique_ptr<TrainLoop>> loops_;
   std::map<Dtype, Measurement> gemm_;
-  Result<std::unique_ptr<TrainPeer>> peer_ = Unavailable("not asked for");
+  Result<Peer> peer_ = Unavailable("not asked for");
+  std::vector<double> padding_shares_;  // of the peer's tokens, in the order of kPeerOrders
 };
 
 // Floating-point operations of training on the batch, per token of it: what a
@@ -221,28 +276,20 @@ double FlopsPerToken(const ModelConfig& config, const std::vector<TrainSequence>
 
 }  // namespace
 
-Status TrainBenchOptions::Validate() const {
-  if (repetitions < 1 || repetitions > 1000) {
-    return InvalidArgument("repetitions = ", repetitions, ": must be in [1, 1000]");
-  }
-  if (num_threads < 1 || token_budget < num_threads) {
-    return InvalidArgument("threads must be at least 1, and the token budget not below them");
-  }
-  return Status::Ok();
-}
-
-Result<std::string> RunTrainBench(const TrainBenchOptions& options) {
+Status RunTrainBench(const BenchOptions& options, BenchReport& report) {
   PACE_RETURN_IF_ERROR(options.Validate());
+  if (options.device == DeviceKind::kCuda) return RunGpuTrainBench(options, report);
+  if (options.num_threads > kTokenBudget) {
+    return InvalidArgument("threads = ", options.num_threads, ": must be <= ", kTokenBudget);
+  }
   PACE_ASSIGN_OR_RETURN(const std::unique_ptr<BenchModel> model, BenchModel::Load(options.model));
   const ModelConfig& config = model->config;
   std::vector<TrainSequence> sequences = MakeTrainBatch(config, {});
   PACE_RETURN_IF_ERROR(RecordLogProbs(config, model->weights, sequences));
 
   std::vector<std::unique_ptr<Lane>> lanes;
-  lanes.push_back(std::make_unique<Lane>(1, options.token_budget));
-  if (options.num_threads > 1) {
-    lanes.push_back(std::make_unique<Lane>(options.num_threads, options.token_budget));
-  }
+  lanes.push_back(std::make_unique<Lane>(1));
+  if (options.num_threads > 1) lanes.push_back(std::make_unique<Lane>(options.num_threads));
   for (const std::unique_ptr<Lane>& lane : lanes) {
     PACE_RETURN_IF_ERROR(lane->Start(*model, sequences, options.python));
   }
@@ -254,32 +301,26 @@ Result<std::string> RunTrainBench(const TrainBenchOptions& options) {
       PACE_RETURN_IF_ERROR(lane->CheckSameWork());
     }
   }
-  std::vector<Measurement> all;
   for (const std::unique_ptr<Lane>& lane : lanes) {
-    lane->AddMeasurements(FlopsPerToken(config, sequences), all);
+    lane->AddMeasurements(FlopsPerToken(config, sequences), report.measurements);
   }
-  return BenchReport(
-      "train", all,
-      [&](JsonWriter& json) {
-        json.BeginObject();
-        json.Put("model", options.model.empty() ? std::string("qwen3 shape, random weights")
-                                                : options.model);
-        json.Put("num_parameters", config.num_parameters());
-        json.Put("repetitions", options.repetitions);
-        json.Put("threads", options.num_threads);
-        json.Put("token_budget", options.token_budget);
-        json.Put("num_sequences", sequences.size());
-        json.Put("num_tokens", CountTokens(sequences));
-        json.EndObject();
-      },
-      [&](JsonWriter& json) {
-        json.Put("peer", lanes.back()->PeerVersion());
-        json.Put("isa", IsaName(BestIsa()));
-        json.Key("work");
-        json.BeginObject();
-        for (const std::unique_ptr<Lane>& lane : lanes) lane->WriteWork(json);
-        json.EndObject();
-      });
+  JsonWriter& settings = report.settings();
+  settings.Put("model",
+               options.model.empty() ? std::string("qwen3 shape, random weights") : options.model);
+  settings.Put("num_parameters", config.num_parameters());
+  settings.Put("repetitions", options.repetitions);
+  settings.Put("threads", options.num_threads);
+  settings.Put("token_budget", kTokenBudget);
+  settings.Put("num_sequences", sequences.size());
+  settings.Put("num_tokens", CountTokens(sequences));
+  JsonWriter& json = report.more();
+  json.Put("peer", lanes.back()->PeerVersion());
+  json.Put("isa", IsaName(BestIsa()));
+  json.Key("work");
+  json.BeginObject();
+  for (const std::unique_ptr<Lane>& lane : lanes) lane->WriteWork(json);
+  json.EndObject();
+  return Status::Ok();
 }
 
 }  // namespace pace

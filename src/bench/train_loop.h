@@ -1,4 +1,5 @@
-// What the trainer benchmark times on our side: steps of a Trainer.
+// What the trainer benchmark times on our side: steps of a Trainer, on groups of responses
+// as reinforcement learning produces them, most of them short and a few very long.
 #ifndef PACE_BENCH_TRAIN_LOOP_H_
 #define PACE_BENCH_TRAIN_LOOP_H_
 
@@ -11,9 +12,29 @@
 #include "formats/dtype.h"
 #include "model/model_config.h"
 #include "model/weight_set.h"
+#include "train/minibatch.h"
 #include "train/trainer.h"
 
 namespace pace {
+
+struct TrainBatchOptions {
+  int64_t num_groups = 4;
+  int64_t group_size = 8;
+  // Prompts are uniform in length, responses log-normal and cut off.
+  int64_t min_prompt_tokens = 24;
+  int64_t max_prompt_tokens = 64;
+  double median_response_tokens = 120;
+  double log_deviation = 0.8;
+  int64_t max_response_tokens = 768;
+};
+
+// Random tokens and rewards, the same in every run. Every group has two
+// different rewards at least; rollout log-probs are 0.
+std::vector<TrainSequence> MakeTrainBatch(const ModelConfig& config,
+                                          const TrainBatchOptions& options);
+
+// Tokens of prompts and responses.
+int64_t CountTokens(const std::vector<TrainSequence>& sequences);
 
 struct TrainStep {
   double seconds = 0;
@@ -42,12 +63,12 @@ class TrainLoop {
   PolicyVersion version_;
 };
 
-// Fills in the log-probs of these weights, off by a little: what a policy a
-// few steps older would have recorded.
+// Fills in the log-probs of these weights with a little noise: what a policy a few steps
+// older would have recorded.
 Status RecordLogProbs(const ModelConfig& config, const WeightSet& weights,
                       std::vector<TrainSequence>& sequences);
 
-// The machine's limit for matrix products, as far as LibTorch reaches it.
+// The machine's limit for matrix products, as LibTorch reaches it.
 double GemmGigaflops(Dtype dtype, int64_t num_threads);
 
 }  // namespace pace

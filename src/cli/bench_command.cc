@@ -1,103 +1,113 @@
 // pace bench
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 
-#include "bench/checkpoint_bench.h"
-#include "bench/controller_bench.h"
-#include "bench/decode_bench.h"
-#include "bench/gpu_method_bench.h"
-#include "bench/gpu_train_bench.h"
-#include "bench/method_bench.h"
-#include "bench/rollout_bench.h"
-#include "bench/sandbox_bench.h"
-#include "bench/tokenizer_bench.h"
-#include "bench/train_bench.h"
-#include "cli/bench_table.h"
-#include "cli/commands.h"
+#include "bench/benches.h"
+#include "cli/command.h"
 
 namespace pace {
 namespace {
 
-Result<std::string> RunDecode(const BenchArguments& arguments) {
-  PACE_ASSIGN_OR_RETURN(const DeviceKind device, ParseDevice(arguments.device));
-  DecodeBenchOptions options;
-  options.device = device;
-  options.repetitions = arguments.repetitions;
-  options.python = !arguments.no_python;
-  options.num_threads = arguments.num_threads;
-  options.context = arguments.context;
-  options.batches = arguments.batches;
-  if (device == DeviceKind::kCpu) options.shapes = {"tiny"};
-  if (!arguments.shapes.empty()) options.shapes = arguments.shapes;
-  return RunDecodeBench(options);
+struct BenchArguments {
+  const CLI::App* app = nullptr;
+  std::string what = "controller";
+  std::string device = "cpu";
+  bool no_python = false;
+  bool json = false;  // also on a terminal
+  BenchOptions options;
+};
+
+// "rollout, train: HELP", for the benchmarks that take the flag.
+std::string HelpOf(std::string_view flag, std::string_view help) {
+  std::string names;
+  for (const Bench& benchmark : Benches()) {
+    if (benchmark.Takes(flag)) names += Concat(names.empty() ? "" : ", ", benchmark.name);
+  }
+  return Concat(names, ": ", help);
 }
 
-Result<std::string> Run(const BenchArguments& arguments) {
-  const bool python = !arguments.no_python;
-  if (arguments.what == "decode") return RunDecode(arguments);
-  if (arguments.what == "methods" && arguments.device == "cuda") {
-    GpuMethodBenchOptions options{.repetitions = arguments.repetitions};
-    options.listener = [](const std::string& run) {
-      std::fprintf(stderr, "methods: %s\n", run.c_str());
-    };
-    if (!arguments.shapes.empty()) options.tasks = arguments.shapes;
-    return RunGpuMethodBench(options);
-  }
-  if (arguments.what == "methods") {
-    return RunMethodBench({.repetitions = std::max<int64_t>(arguments.repetitions, 10)});
-  }
-  if (arguments.what == "rollout") {
-    return RunRolloutBench({.model = arguments.model,
-                            .repetitions = arguments.repetitions,
-                            .python = python,
-                            .num_threads = arguments.num_threads});
-  }
-  if (arguments.what == "train" && arguments.device == "cuda") {
-    GpuTrainBenchOptions options{.repetitions = arguments.repetitions, .python = python};
-    if (!arguments.shapes.empty()) options.shapes = arguments.shapes;
-    return RunGpuTrainBench(options);
-  }
-  if (arguments.what == "train") {
-    return RunTrainBench({.model = arguments.model,
-                          .repetitions = arguments.repetitions,
-                          .python = python,
-                          .num_threads = arguments.num_threads});
-  }
-  if (arguments.what == "checkpoint") {
-    return RunCheckpointBench({.repetitions = arguments.repetitions,
-                               .num_responses = arguments.num_responses,
-                               .num_tokens = arguments.num_tokens});
-  }
-  if (arguments.what == "sandbox") {
-    return RunSandboxBench({.repetitions = arguments.repetitions});
-  }
-  if (arguments.what == "tokenizer") {
-    if (arguments.tokenizer.empty() || arguments.texts.empty()) {
-      return InvalidArgument("bench tokenizer: --tokenizer DIR and --texts PATH must be given");
+// Flags that the benchmark would not read are mistakes.
+Status CheckFlags(const CLI::App& app, const Bench& benchmark) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string flag = "--" + option->get_lnames().front();
+    if (benchmark.Takes(flag)) continue;
+    std::string taken;
+    for (const std::string_view known : benchmark.flags) {
+      if (!known.empty()) taken += Concat(known, ", ");
     }
-    return RunTokenizerBench({.tokenizer = arguments.tokenizer,
-                              .texts = arguments.texts,
-                              .repetitions = arguments.repetitions,
-                              .python = python});
+    return InvalidArgument("bench ", benchmark.name, ": takes no ", flag, " (but ", taken,
+                           "--repetitions and --json)");
   }
-  return RunControllerBench({.repetitions = arguments.repetitions, .python = python});
+  return Status::Ok();
+}
+
+Status RunBench(const BenchArguments& arguments) {
+  const Bench& benchmark = *FindBench(arguments.what);
+  PACE_RETURN_IF_ERROR(CheckFlags(*arguments.app, benchmark));
+  BenchOptions options = arguments.options;
+  PACE_ASSIGN_OR_RETURN(options.device, ParseDevice(arguments.device));
+  options.python = !arguments.no_python;
+  options.listener = [&](const std::string& progress) {
+    std::fprintf(stderr, "%s: %s\n", arguments.what.c_str(), progress.c_str());
+  };
+  BenchReport report;
+  PACE_RETURN_IF_ERROR(benchmark.run(options, report));
+  const bool as_json = arguments.json || isatty(STDOUT_FILENO) == 0;
+  std::fputs(as_json ? (report.Json(arguments.what) + "\n").c_str() : report.Table().c_str(),
+             stdout);
+  return Status::Ok();
+}
+
+void AddBenchFlags(CLI::App& app, BenchArguments& arguments) {
+  BenchOptions& options = arguments.options;
+  arguments.app = &app;
+  std::vector<std::string> names;
+  for (const Bench& benchmark : Benches()) names.emplace_back(benchmark.name);
+  app.add_option("what", arguments.what, "What to measure")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+  app.add_option("--repetitions", options.repetitions, "Rounds over all measurements")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_flag("--no-python", arguments.no_python,
+               HelpOf("--no-python", "leave out the Python peer"));
+  app.add_option("--threads", options.num_threads,
+                 HelpOf("--threads", "threads of both sides; train also measures one thread"))
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--model", options.model,
+                 HelpOf("--model", "a model's folder (default: a Qwen3 of 15 M random weights)"));
+  app.add_option("--tokenizer", options.tokenizer,
+                 HelpOf("--tokenizer", "folder of tokenizer.json"));
+  app.add_option("--texts", options.texts, HelpOf("--texts", "a .jsonl file, or a folder of them"));
+  app.add_option("--device", arguments.device, HelpOf("--device", "cpu or cuda"))
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--shape", options.shapes,
+                 HelpOf("--shape",
+                        "qwen3-4b, qwen3-0.6b or tiny; methods and train on cuda only (default: "
+                        "decode on cpu tiny, methods tiny and qwen3-0.6b, else the first two)"));
+  app.add_option("--batch", options.batches, HelpOf("--batch", "sequences at a time"))
+      ->capture_default_str();
+  app.add_option("--context", options.context, HelpOf("--context", "tokens before the first"))
+      ->capture_default_str();
+  app.add_option("--responses", options.num_responses, HelpOf("--responses", "responses saved"))
+      ->capture_default_str();
+  app.add_option("--tokens", options.num_tokens, HelpOf("--tokens", "tokens of a response"))
+      ->capture_default_str();
+  app.add_flag("--json", arguments.json,
+               "One JSON object, also on a terminal (elsewhere it is always one)");
 }
 
 }  // namespace
 
-int RunBenchCommand(const BenchArguments& arguments) {
-  const Result<std::string> json = Run(arguments);
-  if (!json.ok()) return Fail(json.status());
-  if (arguments.json || isatty(STDOUT_FILENO) == 0) {
-    std::printf("%s\n", json->c_str());
-    return 0;
-  }
-  const Result<std::string> table = BenchTable(*json);
-  if (!table.ok()) return Fail(table.status());
-  std::printf("%s", table->c_str());
-  return 0;
+void AddBench(const CommandLine& line) {
+  line.Add<BenchArguments>("bench", "Measure speed beside peers and limits",
+                           "pace bench rollout --threads 2 > bench.json\n"
+                           "  pace bench train --repetitions 5 > train.json",
+                           AddBenchFlags, RunBench);
 }
 
 }  // namespace pace

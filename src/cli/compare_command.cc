@@ -5,8 +5,7 @@
 #include <memory>
 #include <thread>
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/command.h"
 #include "compare/built_in_experiments.h"
 #include "compare/claims.h"
 #include "compare/comparison.h"
@@ -16,10 +15,28 @@
 #include "core/printable.h"
 #include "record/build_info.h"
 #include "report/report.h"
+#include "terminal/interrupt.h"
 #include "terminal/progress.h"
 
 namespace pace {
 namespace {
+
+struct CompareArguments {
+  std::string experiment;              // a file, or a name
+  bool list = false;                   // print the experiments instead
+  std::vector<std::string> overrides;  // key=value, for every arm
+  std::vector<std::string> cells;      // ARM.SEED; empty = all
+  int64_t num_seeds = 0;               // 0 = as the experiment says
+  int64_t num_jobs = 0;                // 0 = one per core
+  std::string out;                     // empty = runs/compare/NAME
+  bool again = false;
+  bool strict = false;
+};
+
+struct ResultsArguments {
+  std::string from = "experiments/results";  // a folder for each comparison
+  std::string out;                           // empty = stdout
+};
 
 // "effective.3"
 Result<CellId> ParseCellId(const std::string& text) {
@@ -137,14 +154,39 @@ Status RunResults(const ResultsArguments& arguments) {
 
 }  // namespace
 
-int RunResultsCommand(const ResultsArguments& arguments) {
-  const Status status = RunResults(arguments);
-  return status.ok() ? 0 : Fail(status);
-}
-
-int RunCompareCommand(const CompareArguments& arguments) {
-  const Status status = RunCompare(arguments);
-  return status.ok() ? 0 : Fail(status);
+void AddCompare(const CommandLine& line) {
+  line.Add<CompareArguments>(
+      "compare", "Compare methods over seeds, in the lab",
+      "pace compare main\n"
+      "  pace compare main --seeds 3 --jobs 2\n"
+      "  pace compare main --cell async.1 --again --out /tmp/one",
+      [](CLI::App& app, CompareArguments& arguments) {
+        app.add_option("experiment", arguments.experiment,
+                       "A file, or an experiment's name (--list)");
+        app.add_flag("--list", arguments.list, "List the experiments");
+        app.add_option("overrides", arguments.overrides, kOverridesHelp);
+        app.add_option("--seeds", arguments.num_seeds, "Seeds per arm (default: the experiment's)")
+            ->check(CLI::Range(1, 1000));
+        app.add_option("--jobs", arguments.num_jobs, "Runs at a time (default: one per core)")
+            ->check(CLI::Range(1, 1024));
+        app.add_option("--out", arguments.out,
+                       "Where results go; finished runs in it are reused (default: "
+                       "runs/compare/NAME)");
+        app.add_option("--cell", arguments.cells, "Only ARM.SEED; may be given several times")
+            ->allow_extra_args(false);
+        app.add_flag("--again", arguments.again, "Repeat finished runs, too");
+        app.add_flag("--strict", arguments.strict, "Exit 2 unless every claim holds");
+      },
+      RunCompare);
+  line.Add<ResultsArguments>(
+      "results", "Write a page of what comparisons found",
+      "pace results --from runs/compare > results.md\n"
+      "  pace results --out docs/results.md",
+      [](CLI::App& app, ResultsArguments& arguments) {
+        app.add_option("--from", arguments.from, "Folder of comparisons")->capture_default_str();
+        app.add_option("--out", arguments.out, "The page (default: stdout)");
+      },
+      RunResults);
 }
 
 }  // namespace pace

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/open_policy.h"
 #include "config/settings.h"
 #include "core/json_writer.h"
@@ -14,6 +14,13 @@
 
 namespace pace {
 namespace {
+
+struct DataArguments {
+  std::string settings;                // a preset, a YAML file, or a file of problems
+  std::vector<std::string> overrides;  // key=value
+  int64_t num_problems = 3;
+  bool json = false;
+};
 
 // Problems in the order of training, and how the model sees them.
 struct ShownData {
@@ -114,7 +121,7 @@ Status ShowOne(const ShownData& data, int64_t index, bool as_json) {
   return Status::Ok();
 }
 
-Status RunData(const DataArguments& arguments) {
+Status ShowData(const DataArguments& arguments) {
   PACE_ASSIGN_OR_RETURN(const Settings settings, SettingsFor(arguments));
   const bool with_model = NamesModel(arguments);
   PACE_ASSIGN_OR_RETURN(const ShownData data, OpenData(settings, with_model));
@@ -141,9 +148,25 @@ Status RunData(const DataArguments& arguments) {
 
 }  // namespace
 
-int RunDataCommand(const DataArguments& arguments) {
-  const Status status = RunData(arguments);
-  return status.ok() ? 0 : Fail(status);
+void AddData(const CommandLine& line) {
+  const CommandLine group = line.AddGroup("data", "Look at the problems that a run trains on",
+                                          "pace data show smollm2-words -n 1");
+  group.Add<DataArguments>(
+      "show", "Print prompts exactly as the model sees them",
+      "pace data show tiny -n 5\n"
+      "  pace data show train.jsonl policy.model=models/smollm2\n"
+      "  pace data show train.jsonl task.prompt_key=input task.answer_key=gold",
+      [](CLI::App& app, DataArguments& arguments) {
+        app.add_option("settings", arguments.settings,
+                       "A preset, a YAML file, or a .jsonl file of problems")
+            ->required();
+        app.add_option("overrides", arguments.overrides, kOverridesHelp);
+        app.add_option("-n,--num-problems", arguments.num_problems, "How many")
+            ->check(CLI::Range(1, 1000000))
+            ->capture_default_str();
+        app.add_flag("--json", arguments.json, "One JSON object a line");
+      },
+      ShowData);
 }
 
 }  // namespace pace

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "core/json_writer.h"
 #include "model/cpu/kernels/isa.h"
 #include "model/cuda/decode/cuda_decoder.h"
@@ -14,6 +14,10 @@
 
 namespace pace {
 namespace {
+
+struct DoctorArguments {
+  bool json = false;
+};
 
 // One thing that was looked at: what it is, and what is missing for it if anything.
 struct Finding {
@@ -108,20 +112,29 @@ std::string Json(const std::vector<Finding>& findings) {
   return out;
 }
 
-}  // namespace
-
-int RunDoctorCommand(const DoctorArguments& arguments) {
+Status RunDoctor(const DoctorArguments& arguments) {
   const std::vector<Finding> findings = {FindBuild(),       FindCpu(),      FindGpu(),
                                          FindDeterminism(), FindTraining(), FindSandbox()};
   if (arguments.json) {
     std::printf("%s\n", Json(findings).c_str());
-    return 0;
+    return Status::Ok();
   }
   for (const Finding& finding : findings) {
     std::printf("%-15s %s\n", finding.part.c_str(), finding.what.c_str());
     if (!finding.lacks.empty()) std::printf("%-15s   lacks: %s\n", "", finding.lacks.c_str());
   }
-  return 0;
+  return Status::Ok();
+}
+
+}  // namespace
+
+void AddDoctor(const CommandLine& line) {
+  line.Add<DoctorArguments>(
+      "doctor", "What this build and this machine have, and what they lack", "pace doctor",
+      [](CLI::App& app, DoctorArguments& arguments) {
+        app.add_flag("--json", arguments.json, "One JSON object");
+      },
+      RunDoctor);
 }
 
 }  // namespace pace

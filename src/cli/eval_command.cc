@@ -4,17 +4,24 @@
 #include <cstdio>
 #include <optional>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/open_policy.h"
 #include "config/settings.h"
 #include "core/atomic_file.h"
 #include "core/json_writer.h"
 #include "execution/evaluator.h"
 #include "terminal/progress.h"
-#include "terminal/text_table.h"
+#include "terminal/terminal_text.h"
 
 namespace pace {
 namespace {
+
+struct EvalArguments {
+  std::string settings;
+  std::vector<std::string> overrides;
+  std::string out;    // a folder for scores and responses; empty = none
+  bool json = false;  // also on a terminal
+};
 
 std::string ScoreLine(const BenchmarkScore& score) {
   std::string line;
@@ -125,9 +132,22 @@ Status RunEval(const EvalArguments& arguments) {
 
 }  // namespace
 
-int RunEvalCommand(const EvalArguments& arguments) {
-  const Status status = RunEval(arguments);
-  return status.ok() ? 0 : Fail(status);
+void AddEval(const CommandLine& line) {
+  line.Add<EvalArguments>(
+      "eval", "Measure a policy on benchmarks",
+      "pace eval tiny evaluation.num_responses=8\n"
+      "  pace eval tiny policy.model=runs/tiny/checkpoints/step-000080 "
+      "--out runs/eval",
+      [](CLI::App& app, EvalArguments& arguments) {
+        app.add_option("settings", arguments.settings, kSettingsHelp)->required();
+        app.add_option("overrides", arguments.overrides, kOverridesHelp);
+        app.add_option("--out", arguments.out,
+                       "A new folder for scores.jsonl and responses.jsonl: every response with its "
+                       "problem and verdict");
+        app.add_flag("--json", arguments.json,
+                     "JSON Lines, also on a terminal (elsewhere they always are)");
+      },
+      RunEval);
 }
 
 }  // namespace pace

@@ -2,16 +2,25 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "convert/export_gguf.h"
-#include "convert/export_llama2c.h"
+#include "convert/llama2c_model.h"
 #include "convert/model_source.h"
-#include "inference/model_dtype.h"
-#include "terminal/byte_size.h"
+#include "inference/inference_options.h"
 #include "terminal/progress.h"
+#include "terminal/terminal_text.h"
 
 namespace pace {
 namespace {
+
+struct ExportArguments {
+  std::string model;
+  std::string to;
+  std::string format = "hf";  // hf, gguf, llama2c
+  std::string dtype;          // empty = as stored
+  std::string max_shard_size = "5GB";
+  bool no_tokenizer = false;  // gguf
+};
 
 Status ExportFolder(const ExportArguments& arguments, const ModelSource& source,
                     Progress& progress) {
@@ -70,9 +79,25 @@ Status Export(const ExportArguments& arguments) {
 
 }  // namespace
 
-int RunExportCommand(const ExportArguments& arguments) {
-  const Status status = Export(arguments);
-  return status.ok() ? 0 : Fail(status);
+void AddExport(const CommandLine& line) {
+  line.Add<ExportArguments>(
+      "export", "Write a model folder in another format or dtype",
+      "pace export --model models/smollm2 --to smollm2.gguf --format gguf --dtype q8_0\n"
+      "  pace export --model models/smollm2 --to models/smollm2-bf16 --dtype bf16",
+      [](CLI::App& app, ExportArguments& arguments) {
+        app.add_option("--model", arguments.model, "Folder that holds config.json and the weights")
+            ->required();
+        app.add_option("--to", arguments.to, "The folder (hf) or file to write")->required();
+        app.add_option("--format", arguments.format, "hf, gguf or llama2c")
+            ->check(CLI::IsMember({"hf", "gguf", "llama2c"}))
+            ->capture_default_str();
+        app.add_option("--dtype", arguments.dtype,
+                       "f32, bf16, f16; gguf also q8_0 (default: as stored)");
+        app.add_option("--max-shard-size", arguments.max_shard_size, "hf: bytes of one file")
+            ->capture_default_str();
+        app.add_flag("--no-tokenizer", arguments.no_tokenizer, "gguf: the model alone");
+      },
+      Export);
 }
 
 }  // namespace pace

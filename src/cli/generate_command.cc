@@ -5,15 +5,25 @@
 #include <cstdio>
 #include <utility>
 
-#include "cli/chat.h"
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "config/task_options.h"
+#include "inference/chat.h"
 #include "inference/generate_lines.h"
 #include "inference/generation.h"
 #include "task/prompt_renderer.h"
 
 namespace pace {
 namespace {
+
+struct GenerateArguments {
+  InferenceArguments inference;
+  GenerationOptions generation;
+  std::string file;  // empty = stdin
+  bool chat = false;
+  std::string system;
+  std::string thinking = "auto";                // prompt.thinking
+  std::vector<std::string> template_variables;  // prompt.template_variables
+};
 
 // Sequences that share a pass; more would make each of them slow.
 constexpr int64_t kMaxRunning = 128;
@@ -73,9 +83,50 @@ Status Generate(const GenerateArguments& arguments) {
 
 }  // namespace
 
-int RunGenerateCommand(const GenerateArguments& arguments) {
-  const Status status = Generate(arguments);
-  return status.ok() ? 0 : Fail(status);
+void AddGenerate(const CommandLine& line) {
+  line.Add<GenerateArguments>(
+      "generate", "Generate text: a chat in the terminal, or JSON Lines in and out",
+      "pace generate --model models/smollm2\n"
+      "  echo '{\"text\": \"Once upon\"}' | pace generate --model models/stories --greedy",
+      [](CLI::App& app, GenerateArguments& arguments) {
+        GenerationOptions& options = arguments.generation;
+        AddInferenceFlags(app, arguments.inference);
+        app.add_option("file", arguments.file,
+                       "Lines of {\"ids\"}, {\"text\"} or {\"messages\"} (default: stdin; from a "
+                       "terminal: a chat)");
+        CLI::Option* greedy = app.add_flag_callback(
+            "--greedy", [&options] { options.sampling.temperature = 0; },
+            "Take the likeliest token");
+        app.add_option("--temperature", options.sampling.temperature, "0 = greedy")
+            ->excludes(greedy)
+            ->capture_default_str();
+        app.add_option("--top-k", options.sampling.top_k, "Keep the k likeliest tokens; 0 = all");
+        app.add_option("--top-p", options.sampling.top_p,
+                       "Keep the likeliest tokens that make up this share; 1 = all");
+        app.add_option("--min-p", options.sampling.min_p,
+                       "Keep tokens this likely, as a share of the likeliest; 0 = all");
+        app.add_option("--seed", options.seed, "Same seed, same text")->capture_default_str();
+        app.add_option("--num-responses", options.num_responses, "Responses to each prompt")
+            ->capture_default_str();
+        app.add_option("--max-tokens", options.max_tokens,
+                       "Tokens of a response at most (default: 512, less where the model's "
+                       "positions end)");
+        app.add_flag("--ignore-eos", options.ignore_eos,
+                     "Continue after the token that ends a text");
+        app.add_option("--stop", options.stop_strings,
+                       "A text that ends a response; give it again for more")
+            ->allow_extra_args(false);
+        app.add_flag("--chat", arguments.chat, "A chat, also where stdin is no terminal");
+        app.add_option("--system", arguments.system, "A system message for the chat");
+        app.add_option("--thinking", arguments.thinking,
+                       "The chat template's enable_thinking: on, off or auto (undefined)")
+            ->check(CLI::IsMember({"auto", "on", "off"}))
+            ->capture_default_str();
+        app.add_option("--template-variable", arguments.template_variables,
+                       "NAME=VALUE for the chat template (JSON, else text); give it again for more")
+            ->allow_extra_args(false);
+      },
+      Generate);
 }
 
 }  // namespace pace

@@ -3,16 +3,23 @@
 #include <filesystem>
 #include <iterator>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "convert/import_gguf.h"
-#include "convert/import_llama2c.h"
+#include "convert/llama2c_model.h"
 #include "core/file.h"
-#include "inference/model_dtype.h"
+#include "inference/inference_options.h"
 #include "terminal/progress.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 namespace {
+
+struct ImportArguments {
+  std::string file;       // GGUF or llama2.c
+  std::string to;         // the folder to make
+  std::string tokenizer;  // tokenizer.json or its folder; llama2.c's tok*.bin
+  std::string dtype;      // f32, bf16, f16; empty = f32, but for large models bf16
+};
 
 // Above this, float32 is more than most want on their disk.
 constexpr int64_t kMaxF32Parameters = 1'000'000'000;
@@ -82,9 +89,22 @@ Status Import(const ImportArguments& arguments) {
 
 }  // namespace
 
-int RunImportCommand(const ImportArguments& arguments) {
-  const Status status = Import(arguments);
-  return status.ok() ? 0 : Fail(status);
+void AddImport(const CommandLine& line) {
+  line.Add<ImportArguments>(
+      "import", "Make a Hugging Face folder of a GGUF or llama2.c file",
+      "pace import SmolLM2-135M-Instruct.Q4_1.gguf --to models/smollm2\n"
+      "  pace import stories260K.bin --tokenizer tok512.bin --to models/stories",
+      [](CLI::App& app, ImportArguments& arguments) {
+        app.add_option("file", arguments.file, "A GGUF file, or a model file of llama2.c")
+            ->required();
+        app.add_option("--to", arguments.to, "The folder to make; it must not exist, or be empty")
+            ->required();
+        app.add_option("--tokenizer", arguments.tokenizer,
+                       "llama2.c: its tokenizer file; GGUF: a tokenizer.json to use instead");
+        app.add_option("--dtype", arguments.dtype,
+                       "f32, bf16 or f16 (default: f32, above a billion parameters bf16)");
+      },
+      Import);
 }
 
 }  // namespace pace

@@ -1,37 +1,37 @@
 // The commands that train, in a build without LibTorch.
-#include "cli/commands.h"
+#include "cli/command.h"
 
 namespace pace {
 namespace {
 
-int FailWithoutTorch() {
-  return Fail(Unavailable("this build of pace has no LibTorch (build it without PACE_CORE_ONLY)"));
+struct NoArguments {};
+
+void AddAbsent(const CommandLine& line, const char* name, const char* what) {
+  line.Add<NoArguments>(
+      name, what, "pace doctor",
+      [](CLI::App& app, NoArguments& /*arguments*/) { app.prefix_command(); },
+      [](const NoArguments& /*arguments*/) -> Status {
+        return Unavailable("this build of pace has no LibTorch (build it without PACE_CORE_ONLY)");
+      });
 }
 
 }  // namespace
 
-int RunTrainCommand(const TrainArguments& /*arguments*/) {
-  return FailWithoutTorch();
+void AddTrain(const CommandLine& line) {
+  AddAbsent(line, "train", "Train a policy by asynchronous RL");
 }
-
-int RunCompareCommand(const CompareArguments& /*arguments*/) {
-  return FailWithoutTorch();
+void AddCompare(const CommandLine& line) {
+  AddAbsent(line, "compare", "Compare methods over seeds, in the lab");
+  AddAbsent(line, "results", "Write a page of what comparisons found");
 }
-
-int RunResultsCommand(const ResultsArguments& /*arguments*/) {
-  return FailWithoutTorch();
+void AddEval(const CommandLine& line) {
+  AddAbsent(line, "eval", "Measure a policy on benchmarks");
 }
-
-int RunEvalCommand(const EvalArguments& /*arguments*/) {
-  return FailWithoutTorch();
+void AddData(const CommandLine& line) {
+  AddAbsent(line, "data", "Look at the problems that a run trains on");
 }
-
-int RunDataCommand(const DataArguments& /*arguments*/) {
-  return FailWithoutTorch();
-}
-
-int RunSftCommand(const SftArguments& /*arguments*/) {
-  return FailWithoutTorch();
+void AddSft(const CommandLine& line) {
+  AddAbsent(line, "sft", "Train a model on examples");
 }
 
 }  // namespace pace

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "config/admission_json.h"
 #include "config/settings.h"
 #include "core/file.h"
@@ -12,6 +12,12 @@
 
 namespace pace {
 namespace {
+
+struct ReplayArguments {
+  std::string trace;
+  std::string config;  // empty = config.yaml beside the trace
+  std::string from;    // a snapshot to go on from; events only
+};
 
 // The options beside a trace are small; anything larger is another file.
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
@@ -45,42 +51,54 @@ std::optional<RecordedVerdicts> RecordBeside(const std::string& trace) {
   return std::move(recorded).value();
 }
 
-}  // namespace
-
-int RunReplayCommand(const ReplayArguments& arguments) {
+Status RunReplay(const ReplayArguments& arguments) {
   std::string config_path = arguments.config;
   if (config_path.empty()) {
     config_path = (std::filesystem::path(arguments.trace).parent_path() / "config.yaml").string();
     std::error_code ignored;
     if (!std::filesystem::exists(config_path, ignored)) {
-      return Fail(NotFound(config_path, ": not there (name the options with --config FILE)"));
+      return NotFound(config_path, ": not there (name the options with --config FILE)");
     }
   }
-  const Result<ReplayConfig> config = LoadConfig(config_path);
-  if (!config.ok()) return Fail(config.status());
-  const Result<bool> events = HoldsEvents(arguments.trace);
-  if (!events.ok()) return Fail(events.status());
-  if (*events && !config->whole_run) {
-    return Fail(InvalidArgument(config_path, ": events need the run's config.yaml, not ",
-                                "admission options alone"));
+  PACE_ASSIGN_OR_RETURN(const ReplayConfig config, LoadConfig(config_path));
+  PACE_ASSIGN_OR_RETURN(const bool events, HoldsEvents(arguments.trace));
+  if (events && !config.whole_run) {
+    return InvalidArgument(config_path, ": events need the run's config.yaml, not ",
+                           "admission options alone");
   }
-  if (!*events && !arguments.from.empty()) {
-    return Fail(InvalidArgument("--from ", arguments.from, ": goes with a run's events.jsonl, ",
-                                "not with a trace"));
+  if (!events && !arguments.from.empty()) {
+    return InvalidArgument("--from ", arguments.from, ": goes with a run's events.jsonl, ",
+                           "not with a trace");
   }
   std::optional<RecordedVerdicts> recorded = RecordBeside(arguments.trace);
   const LineSink sink = [&recorded](std::string_view line) {
     std::fwrite(line.data(), 1, line.size(), stdout);
     if (recorded.has_value()) recorded->See(line);
   };
-  const Settings& settings = config->settings;
-  const Status status = *events ? ReplayEvents(arguments.trace, arguments.from, settings, sink)
-                                : ReplayTrace(arguments.trace, settings.admission,
-                                              static_cast<uint64_t>(settings.run.seed), sink);
-  if (!status.ok()) return Fail(status);
-  if (std::fflush(stdout) != 0) return Fail(Unavailable("stdout: cannot be written"));
+  const Settings& settings = config.settings;
+  PACE_RETURN_IF_ERROR(events ? ReplayEvents(arguments.trace, arguments.from, settings, sink)
+                              : ReplayTrace(arguments.trace, settings.admission,
+                                            static_cast<uint64_t>(settings.run.seed), sink));
+  if (std::fflush(stdout) != 0) return Unavailable("stdout: cannot be written");
   if (recorded.has_value()) std::fprintf(stderr, "%s\n", recorded->Finish().c_str());
-  return 0;
+  return Status::Ok();
+}
+
+}  // namespace
+
+void AddReplay(const CommandLine& line) {
+  line.Add<ReplayArguments>(
+      "replay", "Compute the verdicts of a recorded trace again",
+      "pace replay runs/math-4b/effective/trace.jsonl",
+      [](CLI::App& app, ReplayArguments& arguments) {
+        app.add_option("trace", arguments.trace, "A trace, or a run's events.jsonl")->required();
+        app.add_option("--config", arguments.config,
+                       "JSON with the admission options, or a run's YAML (default: config.yaml "
+                       "beside the trace)");
+        app.add_option("--from", arguments.from,
+                       "A snapshot to go on from, checkpoints/STEP.json; with events.jsonl only");
+      },
+      RunReplay);
 }
 
 }  // namespace pace

@@ -4,12 +4,17 @@
 #include <filesystem>
 #include <vector>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "record/run_reader.h"
 #include "report/report.h"
 
 namespace pace {
 namespace {
+
+struct ReportArguments {
+  std::vector<std::string> runs;
+  std::string out;  // empty = report.html in the first run, or beside the runs
+};
 
 bool HoldsRun(const std::filesystem::path& directory) {
   std::error_code ignored;  // ReadRun says what is wrong
@@ -30,32 +35,40 @@ std::vector<std::string> FindRuns(const std::string& argument) {
   return found;
 }
 
-}  // namespace
-
-int RunReportCommand(const ReportArguments& arguments) {
+Status RunReport(const ReportArguments& arguments) {
   std::vector<RunData> runs;
   for (const std::string& argument : arguments.runs) {
     for (const std::string& directory : FindRuns(argument)) {
-      Result<RunData> run = ReadRun(directory);
-      if (!run.ok()) return Fail(run.status());
-      for (const std::string& note : run->notes) {
-        std::fprintf(stderr, "pace: %s\n", note.c_str());
-      }
-      runs.push_back(std::move(*run));
+      PACE_ASSIGN_OR_RETURN(RunData run, ReadRun(directory));
+      for (const std::string& note : run.notes) std::fprintf(stderr, "pace: %s\n", note.c_str());
+      runs.push_back(std::move(run));
     }
   }
   if (runs.size() > kMaxReportRuns) {
-    return Fail(InvalidArgument("report: ", runs.size(), " runs: must be at most ", kMaxReportRuns,
-                                " (a page with more cannot be read)"));
+    return InvalidArgument("report: ", runs.size(), " runs: must be at most ", kMaxReportRuns,
+                           " (a page with more cannot be read)");
   }
   const std::string out =
       arguments.out.empty()
           ? (std::filesystem::path(arguments.runs.front()) / "report.html").string()
           : arguments.out;
-  const Status written = WriteReport(runs, out);
-  if (!written.ok()) return Fail(written);
+  PACE_RETURN_IF_ERROR(WriteReport(runs, out));
   std::printf("%s\n", out.c_str());
-  return 0;
+  return Status::Ok();
+}
+
+}  // namespace
+
+void AddReport(const CommandLine& line) {
+  line.Add<ReportArguments>(
+      "report", "Draw runs side by side on one HTML page",
+      "pace report runs/a runs/b --out report.html",
+      [](CLI::App& app, ReportArguments& arguments) {
+        app.add_option("runs", arguments.runs, "Run directories, or directories that hold runs")
+            ->required();
+        app.add_option("--out", arguments.out, "The page (default: report.html in the first)");
+      },
+      RunReport);
 }
 
 }  // namespace pace

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <string>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "core/json_writer.h"
 #include "inference/ready_model.h"
 #include "inference/sequence_scorer.h"
@@ -10,6 +10,11 @@
 
 namespace pace {
 namespace {
+
+struct ScoreArguments {
+  InferenceArguments inference;
+  std::string file;  // empty = stdin
+};
 
 constexpr int64_t kPassTokens = 512;
 // Lines are read ahead until this many tokens wait: enough to fill passes.
@@ -72,9 +77,16 @@ Status Score(const ScoreArguments& arguments) {
 
 }  // namespace
 
-int RunScoreCommand(const ScoreArguments& arguments) {
-  const Status status = Score(arguments);
-  return status.ok() ? 0 : Fail(status);
+void AddScore(const CommandLine& line) {
+  line.Add<ScoreArguments>(
+      "score", "Log-probability of each token given those before it, JSON Lines in and out",
+      "echo '{\"ids\": [1, 403, 407]}' | pace score --model models/stories",
+      [](CLI::App& app, ScoreArguments& arguments) {
+        AddInferenceFlags(app, arguments.inference);
+        app.add_option("file", arguments.file,
+                       "Lines of {\"ids\"}, {\"text\"} or {\"messages\"} (default: stdin)");
+      },
+      Score);
 }
 
 }  // namespace pace

@@ -5,18 +5,26 @@
 #include <string>
 #include <utility>
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/command.h"
 #include "cli/open_policy.h"
-#include "cli/run_directory.h"
 #include "config/settings.h"
 #include "execution/evaluator.h"
 #include "execution/gpu_plan.h"
 #include "execution/policy.h"
 #include "execution/supervised.h"
+#include "record/run_directory.h"
+#include "terminal/interrupt.h"
 
 namespace pace {
 namespace {
+
+struct SftArguments {
+  std::string settings;
+  std::vector<std::string> overrides;
+  std::string out;     // the model's folder
+  bool fresh = false;  // random weights of the shape that `model` describes
+  bool half = false;   // write bf16
+};
 
 using SteadyClock = std::chrono::steady_clock;
 
@@ -120,9 +128,22 @@ Result<int> RunSft(const SftArguments& arguments) {
 
 }  // namespace
 
-int RunSftCommand(const SftArguments& arguments) {
-  const Result<int> code = RunSft(arguments);
-  return code.ok() ? *code : Fail(code.status());
+void AddSft(const CommandLine& line) {
+  line.Add<SftArguments>(
+      "sft", "Train a model on examples",
+      "pace sft tiny-base --fresh --out models/mine\n"
+      "  pace sft tiny policy.model=models/mine task.kind=dataset "
+      "task.file=examples.jsonl --out models/tuned",
+      [](CLI::App& app, SftArguments& arguments) {
+        app.add_option("settings", arguments.settings, kSettingsHelp)->required();
+        app.add_option("overrides", arguments.overrides, kOverridesHelp);
+        app.add_option("--out", arguments.out, "Folder for the trained model")->required();
+        app.add_flag(
+            "--fresh", arguments.fresh,
+            "Begin with random weights of the shape that the settings' model section says");
+        app.add_flag("--bf16", arguments.half, "Write the weights as bf16 (default: float32)");
+      },
+      RunSft);
 }
 
 }  // namespace pace

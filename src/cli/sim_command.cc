@@ -3,13 +3,13 @@
 #include <memory>
 #include <optional>
 
-#include "cli/commands.h"
-#include "cli/run_directory.h"
+#include "cli/command.h"
 #include "config/methods.h"
 #include "config/settings.h"
 #include "core/atomic_file.h"
 #include "core/json_writer.h"
 #include "core/parallel.h"
+#include "record/run_directory.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 #include "report/report.h"
@@ -17,10 +17,20 @@
 #include "sim/simulation.h"
 #include "sim/sweep.h"
 #include "terminal/progress.h"
-#include "terminal/text_table.h"
+#include "terminal/terminal_text.h"
 
 namespace pace {
 namespace {
+
+struct SimArguments {
+  std::string settings;                // a preset or a YAML file
+  std::vector<std::string> overrides;  // key=value
+  std::vector<std::string> methods;    // empty = what the settings say
+  std::vector<std::string> sweep;      // key=v1,v2,...
+  std::string out;                     // empty = runs/NAME, numbered
+  int64_t num_jobs = 0;                // 0 = one per core
+  bool json = false;
+};
 
 // One run of a comparison.
 struct SimRun {
@@ -224,67 +234,84 @@ Status MakeSweepFolder(const std::string& folder) {
   return Status::Ok();
 }
 
-int RunSweepCommand(const SimArguments& arguments, const Settings& settings) {
+Status RunSweepOver(const SimArguments& arguments, const Settings& settings) {
   std::vector<SweepAxis> axes;
   if (!arguments.methods.empty()) axes.push_back({"method", arguments.methods});
   for (const std::string& text : arguments.sweep) {
-    Result<SweepAxis> axis = ParseSweepAxis(text);
-    if (!axis.ok()) return Fail(axis.status());
-    axes.push_back(std::move(*axis));
+    PACE_ASSIGN_OR_RETURN(SweepAxis axis, ParseSweepAxis(text));
+    axes.push_back(std::move(axis));
   }
-  if (!arguments.out.empty()) {
-    if (const Status made = MakeSweepFolder(arguments.out); !made.ok()) return Fail(made);
-  }
+  if (!arguments.out.empty()) PACE_RETURN_IF_ERROR(MakeSweepFolder(arguments.out));
   SweepOptions options;
   options.num_threads = arguments.num_jobs;
-  std::optional<Result<SweepResult>> sweep;
-  {
+  const auto run = [&] {
     Progress progress("sweeping", "runs", 1);
-    options.progress = [&progress](int64_t done, int64_t total) {
-      progress.Update(0, done, total);
-    };
-    sweep.emplace(RunSweep(settings, axes, options));
-  }
-  if (!sweep->ok()) return Fail(sweep->status());
+    options.progress = [&](int64_t done, int64_t total) { progress.Update(0, done, total); };
+    return RunSweep(settings, axes, options);
+  };
+  PACE_ASSIGN_OR_RETURN(const SweepResult sweep, run());
   if (arguments.json) {
-    std::fputs(SweepJson(**sweep).c_str(), stdout);
+    std::fputs(SweepJson(sweep).c_str(), stdout);
   } else {
-    PrintSweepTable(**sweep);
+    PrintSweepTable(sweep);
   }
-  std::fprintf(stderr, "%s\n", (*sweep)->advice.c_str());
-  if (arguments.out.empty()) return 0;
-  const Status written = WriteSweep(arguments, settings, **sweep);
-  return written.ok() ? 0 : Fail(written);
+  std::fprintf(stderr, "%s\n", sweep.advice.c_str());
+  return arguments.out.empty() ? Status::Ok() : WriteSweep(arguments, settings, sweep);
+}
+
+Status RunSim(const SimArguments& arguments) {
+  PACE_ASSIGN_OR_RETURN(const Settings settings,
+                        LoadSettings(arguments.settings, arguments.overrides));
+  if (!arguments.sweep.empty()) return RunSweepOver(arguments, settings);
+
+  const std::string out =
+      arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;
+  PACE_ASSIGN_OR_RETURN(std::vector<SimRun> runs, PlanRuns(arguments, settings, out));
+  if (runs.size() > kMaxReportRuns) {
+    return InvalidArgument("--methods: ", runs.size(), " methods: must be at most ",
+                           kMaxReportRuns);
+  }
+  for (const SimRun& run : runs) {
+    (void)CreateFolders(FolderOf(run.directory));  // RunWriter says what is wrong
+  }
+  PACE_RETURN_IF_ERROR(RunAll(runs, arguments.num_jobs));
+  const std::string report = out + "/report.html";
+  PACE_RETURN_IF_ERROR(WriteComparison(runs, report));
+  if (arguments.json) {
+    PrintJson(runs);
+  } else {
+    PrintTable(runs);
+  }
+  std::fprintf(stderr, "report: %s\n", report.c_str());
+  return Status::Ok();
 }
 
 }  // namespace
 
-int RunSimCommand(const SimArguments& arguments) {
-  const Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
-  if (!settings.ok()) return Fail(settings.status());
-  if (!arguments.sweep.empty()) return RunSweepCommand(arguments, *settings);
-
-  const std::string out =
-      arguments.out.empty() ? FreeRunDirectory(arguments.settings) : arguments.out;
-  Result<std::vector<SimRun>> runs = PlanRuns(arguments, *settings, out);
-  if (!runs.ok()) return Fail(runs.status());
-  if (runs->size() > kMaxReportRuns) {
-    return Fail(
-        InvalidArgument("--methods: ", runs->size(), " methods: must be at most ", kMaxReportRuns));
-  }
-  for (const SimRun& run : *runs) {
-    (void)CreateFolders(FolderOf(run.directory));  // RunWriter says what is wrong
-  }
-  if (const Status status = RunAll(*runs, arguments.num_jobs); !status.ok()) return Fail(status);
-  const std::string report = out + "/report.html";
-  if (const Status status = WriteComparison(*runs, report); !status.ok()) return Fail(status);
-  if (arguments.json) {
-    PrintJson(*runs);
-  } else {
-    PrintTable(*runs);
-  }
-  std::fprintf(stderr, "report: %s\n", report.c_str());
-  return 0;
+void AddSim(const CommandLine& line) {
+  line.Add<SimArguments>(
+      "sim", "Ask what a policy would do on a cluster, under virtual time",
+      "pace sim math-4b supply.threshold=4\n"
+      "  pace sim math-4b --methods sync,async,pace\n"
+      "  pace sim math-4b --sweep admission.target_occupancy=8,12,16,24",
+      [](CLI::App& app, SimArguments& arguments) {
+        app.add_option("settings", arguments.settings, kSettingsHelp)->required();
+        app.add_option("overrides", arguments.overrides, kOverridesHelp);
+        app.add_option("--methods", arguments.methods,
+                       Concat("Methods to run side by side, as pace,async: ", MethodNames()))
+            ->delimiter(',')
+            ->allow_extra_args(false);
+        app.add_option("--sweep", arguments.sweep,
+                       "key=v1,v2,...: run every value; give it again for a grid")
+            ->allow_extra_args(false);
+        app.add_option("--out", arguments.out,
+                       "Directory for the runs and report.html; with --sweep for sweep.jsonl and "
+                       "report.html");
+        app.add_option("--jobs", arguments.num_jobs, "Runs at once; 0 = one per core")
+            ->check(CLI::Range(0, 4096));
+        app.add_flag("--json", arguments.json, "Print results as JSON lines instead of a table");
+      },
+      RunSim);
 }
 
 }  // namespace pace

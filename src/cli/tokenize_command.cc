@@ -1,15 +1,21 @@
 // pace tokenize
 #include <string>
 
-#include "cli/answer_lines.h"
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 #include "inference/prompt_line.h"
+#include "terminal/line_input.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 namespace {
+
+struct TokenizeArguments {
+  std::string tokenizer;  // the folder of tokenizer.json
+  bool decode = false;
+  bool skip_special = false;
+};
 
 Status ReadTextLine(std::string_view line, std::string& text) {
   bool found = false;
@@ -67,22 +73,34 @@ Status DecodeLine(const Tokenizer& tokenizer, bool skip_special, std::string_vie
   return Status::Ok();
 }
 
-}  // namespace
-
-int RunTokenizeCommand(const TokenizeArguments& arguments) {
-  const Result<Tokenizer> tokenizer = Tokenizer::Load(arguments.tokenizer);
-  if (!tokenizer.ok()) return Fail(tokenizer.status());
-  Result<LineInput> input = LineInput::Open("");
-  if (!input.ok()) return Fail(input.status());
-  const Status status = AnswerLines(*input, [&](std::string_view line, std::string& out) {
+Status RunTokenize(const TokenizeArguments& arguments) {
+  PACE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Load(arguments.tokenizer));
+  PACE_ASSIGN_OR_RETURN(LineInput input, LineInput::Open(""));
+  return AnswerLines(input, [&](std::string_view line, std::string& out) {
     JsonWriter json(out);
     PACE_RETURN_IF_ERROR(arguments.decode
-                             ? DecodeLine(*tokenizer, arguments.skip_special, line, json)
-                             : EncodeLine(*tokenizer, line, json));
+                             ? DecodeLine(tokenizer, arguments.skip_special, line, json)
+                             : EncodeLine(tokenizer, line, json));
     out += '\n';
     return Status::Ok();
   });
-  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace
+
+void AddTokenize(const CommandLine& line) {
+  line.Add<TokenizeArguments>(
+      "tokenize", "Turn texts into token ids or back, JSON Lines in and out",
+      "echo '{\"text\": \"hello\"}' | pace tokenize --tokenizer models/tiny",
+      [](CLI::App& app, TokenizeArguments& arguments) {
+        app.add_option("--tokenizer", arguments.tokenizer, "Folder that holds tokenizer.json")
+            ->required();
+        CLI::Option* decode = app.add_flag("--decode", arguments.decode,
+                                           "Read {\"ids\"} and write {\"text\"} instead");
+        app.add_flag("--skip-special", arguments.skip_special, "Decode without special tokens")
+            ->needs(decode);
+      },
+      RunTokenize);
 }
 
 }  // namespace pace

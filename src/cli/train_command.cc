@@ -10,11 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands.h"
-#include "cli/interrupt.h"
+#include "cli/command.h"
 #include "cli/open_policy.h"
-#include "cli/run_directory.h"
-#include "cli/run_manifest.h"
 #include "cli/train_resume.h"
 #include "cli/train_view.h"
 #include "config/ignored_settings.h"
@@ -27,15 +24,27 @@
 #include "execution/run_parts.h"
 #include "lab/lab.h"
 #include "record/build_info.h"
+#include "record/run_directory.h"
 #include "record/run_lock.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 #include "report/report.h"
 #include "report/summary.h"
 #include "runtime/runtime.h"
+#include "terminal/interrupt.h"
 
 namespace pace {
 namespace {
+
+struct TrainArguments {
+  std::string settings;
+  std::vector<std::string> overrides;
+  std::string method;              // a method's bundle of settings; empty = as they are
+  std::string driver = "runtime";  // or lab
+  std::string out;                 // empty = runs/NAME, numbered
+  std::string resume;              // a run directory to go on with
+  int64_t num_threads = 2;         // lab: 2 = training beside generation
+};
 
 // A run that is about to begin or to go on.
 struct Plan {
@@ -295,9 +304,31 @@ Result<int> RunTrain(const TrainArguments& arguments) {
 
 }  // namespace
 
-int RunTrainCommand(const TrainArguments& arguments) {
-  const Result<int> code = RunTrain(arguments);
-  return code.ok() ? *code : Fail(code.status());
+void AddTrain(const CommandLine& line) {
+  line.Add<TrainArguments>(
+      "train", "Train a policy by asynchronous RL",
+      "pace train tiny\n"
+      "  pace train tiny --method async run.num_steps=40\n"
+      "  pace train tiny --driver lab\n"
+      "  pace train --resume runs/tiny run.num_steps=160",
+      [](CLI::App& app, TrainArguments& arguments) {
+        app.add_option("settings", arguments.settings, kSettingsHelp);
+        app.add_option("overrides", arguments.overrides, kOverridesHelp);
+        app.add_option("--method", arguments.method,
+                       Concat("A method's settings: ", MethodNames()));
+        app.add_option("--driver", arguments.driver,
+                       "runtime = this machine's clock; lab = the cluster model's, to the bit")
+            ->check(CLI::IsMember({"runtime", "lab"}))
+            ->capture_default_str();
+        app.add_option("--out", arguments.out, "The run directory (default: runs/NAME)");
+        app.add_option("--resume", arguments.resume,
+                       "A run directory to go on with; then key=value, as run.num_steps=60");
+        app.add_option("--threads", arguments.num_threads,
+                       "lab: 2 = training is computed beside generation")
+            ->check(CLI::Range(1, 2))
+            ->capture_default_str();
+      },
+      RunTrain);
 }
 
 }  // namespace pace

@@ -3,8 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/answer_lines.h"
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 #include "reward/verifier.h"
@@ -13,6 +12,19 @@
 
 namespace pace {
 namespace {
+
+struct VerifyArguments {
+  std::string mode = "dapo-int";
+};
+
+// Every mode, for --help.
+std::string ModeNames() {
+  std::string names(Name(VerifierMode::kDapo));
+  for (int mode = 1; mode <= static_cast<int>(VerifierMode::kRetool); ++mode) {
+    names += Concat(", ", Name(static_cast<VerifierMode>(mode)));
+  }
+  return names;
+}
 
 struct VerifyLine {
   std::string response;
@@ -58,20 +70,30 @@ void AppendVerdict(const Verification& seen, std::string& out) {
   out += '\n';
 }
 
-}  // namespace
-
-int RunVerifyCommand(const VerifyArguments& arguments) {
-  const Result<VerifierMode> mode = VerifierModeFromName(arguments.mode);
-  if (!mode.ok()) return Fail(mode.status());
-  Result<LineInput> input = LineInput::Open("");
-  if (!input.ok()) return Fail(input.status());
-  const Status status = AnswerLines(*input, [&](std::string_view line, std::string& out) {
+Status RunVerify(const VerifyArguments& arguments) {
+  PACE_ASSIGN_OR_RETURN(const VerifierMode mode, VerifierModeFromName(arguments.mode));
+  PACE_ASSIGN_OR_RETURN(LineInput input, LineInput::Open(""));
+  return AnswerLines(input, [&](std::string_view line, std::string& out) {
     VerifyLine given;
     PACE_RETURN_IF_ERROR(ReadLine(line, given));
-    AppendVerdict(Verify(*mode, given.response, given.answer, given.num_turns), out);
+    AppendVerdict(Verify(mode, given.response, given.answer, given.num_turns), out);
     return Status::Ok();
   });
-  return status.ok() ? 0 : Fail(status);
+}
+
+}  // namespace
+
+void AddVerify(const CommandLine& line) {
+  line.Add<VerifyArguments>(
+      "verify", "Judge responses against their problems' answers, JSON Lines in and out",
+      "echo '{\"response\": \"so x is 34.\\nAnswer: 34\", \"answer\": \"34\"}' | pace verify\n"
+      "  pace verify --mode equiv < responses.jsonl",
+      [](CLI::App& app, VerifyArguments& arguments) {
+        app.add_option("--mode", arguments.mode,
+                       Concat("How an answer is found and compared: ", ModeNames()))
+            ->capture_default_str();
+      },
+      RunVerify);
 }
 
 }  // namespace pace

@@ -40,8 +40,8 @@ double SyncTransferSeconds(const ModelOptions& model, const GpuOptions& gpu,
   return WeightBytes(model) / static_cast<double>(cluster.tensor_parallel) / rate;
 }
 
-// `curve` over tokens that each stand for `scale`: an iteration of the run is
-// that many of the network's, over that many times the context.
+// `curve` over tokens that each stand for `scale` of the network's: one iteration of the run
+// is `scale` iterations of the network, over `scale` times the context.
 DecodeCurve Scaled(const DecodeCurve& curve, int64_t scale) {
   if (scale == 1) return curve;
   const auto factor = static_cast<double>(scale);

@@ -5,17 +5,17 @@
 //   prefill            operations / peak
 //   training a step    operations (forward, backward, recomputation) / peak,
 //                      plus the optimizer's memory traffic per update
-//   rescoring          the output projection of the scored tokens where the
-//                      sync rebuilds their KV anyway; a whole pass where the
-//                      old KV is kept
+//   rescoring          the output projection of the scored tokens where the sync
+//                      re-prefills anyway; a whole forward pass where the old KV
+//                      is kept
 //   weight sync        a fixed part plus bytes / rate
 //
 // A tensor-parallel engine divides bytes and operations by its GPUs and pays
 // two all-reduces a layer. With decode_costs constant, prefill, rescoring and
 // the transfer are free, so that a run can be compared with theory.
 //
-// Sizes that go in are in tokens of the run; with cluster.token_scale each of
-// them stands for several of the network's.
+// Sizes are in tokens of the run; with cluster.token_scale each stands for several tokens of
+// the network.
 //
 // Thread-safety: immutable after Create.
 #ifndef PACE_CLUSTER_COST_MODEL_H_
@@ -35,7 +35,7 @@ struct PassSize {
   double tokens = 0;
   double pairs = 0;
 
-  // `added` tokens computed behind `context` that are already there.
+  // `added` tokens computed after `context` cached ones.
   static PassSize Extending(double context, double added) {
     return {added, added * context + 0.5 * added * added};
   }
@@ -50,8 +50,8 @@ struct PassSize {
 
 class CostModel {
  public:
-  // Reads the decode table where the options name one. An engine whose weights
-  // do not fit its memory is an error.
+  // Reads the decode table if the options name one. Weights that do not fit an engine's memory
+  // are an error.
   static Result<CostModel> Create(const ModelOptions& model, const GpuOptions& gpu,
                                   const ClusterOptions& cluster);
 

@@ -2,10 +2,9 @@
 //
 //   {"batch": 64, "context": 2048, "seconds": 0.0119}
 //
-// `context` is tokens per response. Between the lines times are interpolated
-// linearly, first in context, then in batch; outside them the nearest line's
-// slope in context goes on, and the nearest batch stands for the rest. Every
-// batch needs the same set of contexts.
+// `context` is tokens per response. Between measured points times are interpolated linearly,
+// first in context, then in batch. Outside, the nearest slope in context is extrapolated and
+// the nearest batch is used. Every batch needs the same set of contexts.
 //
 // Thread-safety: immutable.
 #ifndef PACE_CLUSTER_DECODE_TABLE_H_
@@ -23,7 +22,7 @@ namespace pace {
 
 class DecodeTable {
  public:
-  // `name` stands in front of errors, with the line.
+  // An error begins with `name` and the line.
   static Result<DecodeTable> Parse(std::string_view text, const std::string& name);
   static Result<DecodeTable> Load(const std::string& path);
 

@@ -1,11 +1,11 @@
-// EventQueue: who acts next under virtual time.
+// EventQueue: the source that acts next under virtual time.
 //
-// A fixed number of sources, each with at most one time at which it acts. The
-// earliest comes first; equal times go to the smaller source, so an order of
-// events never depends on how they were entered.
+// A fixed number of sources, each with at most one time at which it acts. The earliest is
+// first; of equal times, the smaller source. So the order of events does not depend on the
+// order of insertion.
 //
 //   queue.Set(engine, time);
-//   while (!queue.empty()) { Act(queue.source(), queue.time()); ... }
+//   while (!queue.empty()) queue.Set(queue.source(), Act(queue.source(), queue.time()));
 //
 // Set and Remove take O(log sources). Thread-safety: none.
 #ifndef PACE_CLUSTER_EVENT_QUEUE_H_
@@ -25,7 +25,7 @@ class EventQueue {
 
   // Enters the source, or moves it.
   void Set(int64_t source, Seconds time);
-  // Takes the source out; nothing happens if it is not in.
+  // Removes the source, if it is in the queue.
   void Remove(int64_t source);
 
   bool empty() const { return heap_.empty(); }

@@ -1,4 +1,4 @@
-// What follows from a network's shape alone: parameters, bytes, operations.
+// Parameters, bytes and operations of a network, from its shape.
 //
 // Counts are doubles: they end in divisions, and the largest models stay below
 // 2^53. Thread-safety: pure functions.

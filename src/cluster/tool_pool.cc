@@ -20,7 +20,7 @@ Seconds ToolLatency(const WorkloadOptions& options, uint64_t seed, PromptIndex p
       static_cast<uint64_t>(member) * kTurnsPerMember + static_cast<uint64_t>(turn);
   const double normal = random.Normal(static_cast<uint64_t>(prompt.value()), counter);
   const double sigma = options.tool_latency_sigma;
-  // The factor's mean is 1 whatever sigma is.
+  // The factor's mean is 1 for every sigma.
   return Seconds(options.tool_latency_s * exact::Exp(sigma * normal - 0.5 * sigma * sigma));
 }
 

@@ -1,7 +1,7 @@
 // ToolPool: tool calls of all engines, a bounded number of them at once.
 //
-// Calls wait in the order they are made. The virtual drivers share the law of how
-// long a call takes. Thread-safety: none.
+// Calls wait in the order they are made. The simulator and the lab share the distribution of
+// latencies. Thread-safety: none.
 #ifndef PACE_CLUSTER_TOOL_POOL_H_
 #define PACE_CLUSTER_TOOL_POOL_H_
 
@@ -17,7 +17,7 @@
 
 namespace pace {
 
-// How long the call behind a turn runs, turns counting from 0: lognormal, a function of
+// The latency of the call that ends a turn, turns counting from 0: lognormal, a function of
 // its arguments.
 Seconds ToolLatency(const WorkloadOptions& options, uint64_t seed, PromptIndex prompt,
                     int64_t member, int64_t turn);
@@ -39,8 +39,8 @@ class ToolPool {
     return start + latency;
   }
 
-  // A call that was made before and returns at `end`. All calls that have not returned,
-  // in any order, make an empty pool what it was.
+  // Adds a call that was made before and returns at `end`. Restoring all unreturned calls, in
+  // any order, restores the pool.
   void Restore(Seconds end) {
     if (concurrency_ == 0) return;
     ends_.push(end);
@@ -49,7 +49,7 @@ class ToolPool {
 
  private:
   int64_t concurrency_;
-  // When the places taken last become free: of all ends, the latest ones.
+  // When the `concurrency` latest calls end.
   std::priority_queue<Seconds, std::vector<Seconds>, std::greater<>> ends_;
 };
 

@@ -20,31 +20,6 @@ constexpr char kFolder[] = "experiments";
 constexpr int64_t kMaxSeeds = 1000;
 constexpr size_t kMaxArms = 16;  // that a page can show
 
-Result<std::string> Word(const YAML::Node& node, std::string_view key, const std::string& name) {
-  if (!node.IsScalar())
-    return InvalidArgument(key, ": must be one value").At(YamlPlace(name, node));
-  return node.Scalar();
-}
-
-Result<std::vector<std::string>> Words(const YAML::Node& node, std::string_view key,
-                                       const std::string& name) {
-  if (!node.IsSequence()) return InvalidArgument(key, ": must be a list").At(YamlPlace(name, node));
-  std::vector<std::string> out;
-  for (const YAML::Node& item : node) {
-    PACE_ASSIGN_OR_RETURN(std::string word, Word(item, key, name));
-    out.push_back(std::move(word));
-  }
-  return out;
-}
-
-Result<double> Number(const YAML::Node& node, std::string_view key, const std::string& name) {
-  double value = 0;
-  if (!node.IsScalar() || !YAML::convert<double>::decode(node, value)) {
-    return InvalidArgument(key, ": must be a number").At(YamlPlace(name, node));
-  }
-  return value;
-}
-
 // A name becomes part of file names and tables.
 Status CheckName(const std::string& arm) {
   const bool plain =
@@ -56,66 +31,53 @@ Status CheckName(const std::string& arm) {
   return InvalidArgument("arm ", Printable(arm), ": must be 1 to 40 letters, digits, - _ .");
 }
 
-Result<Arm> ParseArm(const YAML::Node& node, const std::string& name) {
-  Arm arm;
-  if (node.IsScalar()) {
-    arm.name = arm.method = node.Scalar();
-    return arm;
-  }
-  if (!node.IsMap())
-    return InvalidArgument("arms: a word or {name, method, set}").At(YamlPlace(name, node));
+std::vector<Field> FieldsOf(Arm& arm) {
+  return {Field::Text("name", arm.name, "Letters, digits, - _ .; by default the method."),
+          Field::Text("method", arm.method, "By default the name."),
+          Field::TextList("set", arm.set, "Overrides, after the method's.")};
+}
+
+std::vector<Field> FieldsOf(Claim& claim) {
+  return {Field::Text("says", claim.says, "The claim in words."),
+          Field::Text("value", claim.value, "A name of cell_summary.h."),
+          Field::Text("of", claim.of, "An arm."),
+          Field::Text("over", claim.over, "The arm that it is divided by; empty = none."),
+          Field::OptionalReal("at_least", claim.at_least, "Lower bound.", "none"),
+          Field::OptionalReal("at_most", claim.at_most, "Upper bound.", "none"),
+          Field::OptionalReal("paper", claim.paper, "The published number.", "none")};
+}
+
+std::vector<Field> FieldsOf(Experiment& experiment) {
+  return {Field::Text("title", experiment.title, "Of its page."),
+          Field::Text("paper", experiment.paper, "What it stands beside."),
+          Field::Text("base", experiment.base, "A preset, or a settings file."),
+          Field::TextList("set", experiment.set, "Overrides of the base."),
+          Field::Int("seeds", experiment.num_seeds, "Runs of each arm.")
+              .AtLeast(1)
+              .AtMost(static_cast<double>(kMaxSeeds)),
+          Field::Text("baseline", experiment.baseline, "The arm that differences are taken to."),
+          Field::Bool("groups", experiment.keep_groups, "Keep every drawn group.")};
+}
+
+// Reads a block {key: value, ...} of `owner`, as {name: gamma-2, method: effective}.
+template <typename T>
+Result<T> ParseBlock(const YAML::Node& node, const std::string& owner, const std::string& name) {
+  if (!node.IsMap()) return InvalidArgument(owner, ": must hold blocks").At(YamlPlace(name, node));
   PACE_RETURN_IF_ERROR(CheckKeysOnce(node, name));
+  T out;
+  const std::vector<Field> fields = FieldsOf(out);
   for (const auto& entry : node) {
-    const std::string key = entry.first.Scalar();
-    if (key == "set") {
-      PACE_ASSIGN_OR_RETURN(arm.set, Words(entry.second, "set", name));
-      continue;
-    }
-    PACE_ASSIGN_OR_RETURN(std::string word, Word(entry.second, key, name));
-    if (key == "name") {
-      arm.name = std::move(word);
-    } else if (key == "method") {
-      arm.method = std::move(word);
-    } else {
-      return InvalidArgument("arms: unknown key ", Printable(key), " (name, method, set)")
-          .At(YamlPlace(name, entry.first));
-    }
+    PACE_RETURN_IF_ERROR(SetFromYaml(fields, entry.first, entry.second, owner, name));
   }
+  return out;
+}
+
+Result<Arm> ParseArm(const YAML::Node& node, const std::string& name) {
+  if (node.IsScalar()) return Arm{.name = node.Scalar(), .method = node.Scalar()};
+  PACE_ASSIGN_OR_RETURN(Arm arm, ParseBlock<Arm>(node, "arms", name));
   if (arm.name.empty()) arm.name = arm.method;
   if (arm.method.empty()) arm.method = arm.name;
   return arm;
-}
-
-Result<Claim> ParseClaim(const YAML::Node& node, const std::string& name) {
-  if (!node.IsMap())
-    return InvalidArgument("claims: must be {says, value, of, ...}").At(YamlPlace(name, node));
-  PACE_RETURN_IF_ERROR(CheckKeysOnce(node, name));
-  Claim claim;
-  for (const auto& entry : node) {
-    const std::string key = entry.first.Scalar();
-    std::optional<double>* const number = key == "at_least"  ? &claim.at_least
-                                          : key == "at_most" ? &claim.at_most
-                                          : key == "paper"   ? &claim.paper
-                                                             : nullptr;
-    if (number != nullptr) {
-      PACE_ASSIGN_OR_RETURN(const double value, Number(entry.second, key, name));
-      *number = value;
-      continue;
-    }
-    std::string* const text = key == "says"    ? &claim.says
-                              : key == "value" ? &claim.value
-                              : key == "of"    ? &claim.of
-                              : key == "over"  ? &claim.over
-                                               : nullptr;
-    if (text == nullptr) {
-      return InvalidArgument("claims: unknown key ", Printable(key),
-                             " (says, value, of, over, at_least, at_most, paper)")
-          .At(YamlPlace(name, entry.first));
-    }
-    PACE_ASSIGN_OR_RETURN(std::string word, Word(entry.second, key, name));
-    *text = std::move(word);
-  }
-  return claim;
 }
 
 Status CheckClaim(const Experiment& experiment, const Claim& claim) {
@@ -151,53 +113,20 @@ Status Check(const Experiment& experiment) {
   return Status::Ok();
 }
 
-Status ApplyKey(Experiment& out, const std::string& key, const YAML::Node& value,
-                const std::string& name) {
-  if (key == "arms" || key == "claims") {
-    if (!value.IsSequence())
-      return InvalidArgument(key, ": must be a list").At(YamlPlace(name, value));
-    for (const YAML::Node& item : value) {
-      if (key == "arms") {
-        PACE_ASSIGN_OR_RETURN(Arm arm, ParseArm(item, name));
-        out.arms.push_back(std::move(arm));
-      } else {
-        PACE_ASSIGN_OR_RETURN(Claim claim, ParseClaim(item, name));
-        out.claims.push_back(std::move(claim));
-      }
-    }
-    return Status::Ok();
+// The list of arms or of claims.
+template <typename T>
+Status ParseList(const YAML::Node& list, const std::string& key, const std::string& name,
+                 Result<T> (*parse)(const YAML::Node&, const std::string&), std::vector<T>& out) {
+  if (!list.IsSequence()) return InvalidArgument(key, ": must be a list").At(YamlPlace(name, list));
+  for (const YAML::Node& item : list) {
+    PACE_ASSIGN_OR_RETURN(T one, parse(item, name));
+    out.push_back(std::move(one));
   }
-  if (key == "set") {
-    PACE_ASSIGN_OR_RETURN(out.set, Words(value, key, name));
-    return Status::Ok();
-  }
-  if (key == "seeds") {
-    PACE_ASSIGN_OR_RETURN(const double number, Number(value, key, name));
-    if (!(number >= 1 && number <= kMaxSeeds)) {
-      return InvalidArgument("seeds: must be 1 to ", kMaxSeeds).At(YamlPlace(name, value));
-    }
-    out.num_seeds = static_cast<int64_t>(number);
-    return Status::Ok();
-  }
-  if (key == "groups") {
-    if (!value.IsScalar() || !YAML::convert<bool>::decode(value, out.keep_groups)) {
-      return InvalidArgument("groups: must be true or false").At(YamlPlace(name, value));
-    }
-    return Status::Ok();
-  }
-  std::string* const text = key == "title"      ? &out.title
-                            : key == "paper"    ? &out.paper
-                            : key == "base"     ? &out.base
-                            : key == "baseline" ? &out.baseline
-                                                : nullptr;
-  if (text == nullptr) {
-    return InvalidArgument("unknown key ", Printable(key),
-                           " (title, paper, base, set, seeds, baseline, groups, arms, claims)")
-        .At(YamlPlace(name, value));
-  }
-  PACE_ASSIGN_OR_RETURN(std::string word, Word(value, key, name));
-  *text = std::move(word);
   return Status::Ok();
+}
+
+Result<Claim> ParseClaim(const YAML::Node& node, const std::string& name) {
+  return ParseBlock<Claim>(node, "claims", name);
 }
 
 std::string KnownExperiments() {
@@ -227,9 +156,13 @@ Result<Experiment> ParseExperiment(std::string_view yaml, const std::string& nam
     PACE_ASSIGN_OR_RETURN(const YAML::Node document, LoadYamlDocument(yaml, name));
     if (!document.IsMap()) return InvalidArgument(name, ": must hold title, base, arms");
     PACE_RETURN_IF_ERROR(CheckKeysOnce(document, name));
+    const std::vector<Field> fields = FieldsOf(out);
     for (const auto& entry : document) {
-      if (!entry.first.IsScalar()) return InvalidArgument("a key must be a word").At(name);
-      PACE_RETURN_IF_ERROR(ApplyKey(out, entry.first.Scalar(), entry.second, name));
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      PACE_RETURN_IF_ERROR(key == "arms" ? ParseList(entry.second, key, name, ParseArm, out.arms)
+                           : key == "claims"
+                               ? ParseList(entry.second, key, name, ParseClaim, out.claims)
+                               : SetFromYaml(fields, entry.first, entry.second, "", name));
     }
   } catch (const YAML::Exception& error) {
     return YamlError(error, name);

@@ -1,6 +1,6 @@
 // What several seeds say: means with intervals, paired comparisons.
 //
-//   Estimate best = EstimateOf({0.41, 0.44, 0.40});   // 0.417 +- 0.052
+//   Estimate best = EstimateOf(std::vector{0.41, 0.44, 0.40});   // 0.417 +- 0.052
 //
 // Intervals are 95 % ones of Student's t over the seeds, two-sided.
 // Thread-safety: pure functions.

@@ -34,7 +34,8 @@ std::vector<Field> AdmissionOptions::Fields() {
   return {
       Field::Enum("policy", policy, kPolicyNames, "Which groups a step may train on."),
       Field::OptionalInt("target_occupancy", target_occupancy,
-                         "N_tar: groups in the pool above which rejection starts; auto = batch.")
+                         "N_tar: groups in the pool above which rejection starts; auto = batch. "
+                         "Larger: fewer waits for data, older data.")
           .AtLeast(0),
       Field::Real("beta", beta, "Weight of the past in the smoothed rejection rate.")
           .AtLeast(0)
@@ -54,7 +55,8 @@ std::vector<Field> AdmissionOptions::Fields() {
                   "What generation staleness counts for: F of the prefix score, 1, or 0."),
       Field::Real("gamma", gamma, "Sharpness of F.").AtLeast(0).AtMost(100),
       Field::Real("unscored_weight", unscored_weight,
-                  "Weight of generation staleness without a prefix score.")
+                  "Weight of generation staleness without a prefix score; 1 = no discount without "
+                  "an observation.")
           .AtLeast(0)
           .AtMost(1e6),
       Field::Enum("weight_scope", weight_scope, kScopeNames,
@@ -64,8 +66,9 @@ std::vector<Field> AdmissionOptions::Fields() {
                          "weight_scope is member; auto = max(512, 32 * batch).")
           .AtLeast(1)
           .AtMost(kLargestWindow),
-      Field::Int("min_observations", min_observations,
-                 "Fewer scores than this in a window: it is not used yet.")
+      Field::Int(
+          "min_observations", min_observations,
+          "Fewer scores than this in a window: it is not used yet, and everything is admitted.")
           .AtLeast(1),
       Field::Enum("ties", ties, kTieNames,
                   "A score equal to the cutoff: admit, or reject with the probability that meets "

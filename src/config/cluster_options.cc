@@ -51,19 +51,23 @@ std::vector<Field> GpuOptions::Fields() {
       Field::Real("memory_gib", memory_gib, "Memory, GiB.").Above(0),
       Field::Real("node_gb_per_s", node_gb_per_s, "Link to a GPU of the same node, GB/s.").Above(0),
       Field::Real("network_gb_per_s", network_gb_per_s, "Link to another node, GB/s.").Above(0),
-      Field::Real("decode_bandwidth_share", decode_bandwidth_share,
-                  "Share of the memory bandwidth that decoding reaches.")
+      Field::Real(
+          "decode_bandwidth_share", decode_bandwidth_share,
+          "Share of the memory bandwidth that decoding reaches; well tuned batch-1 decoders: 0.7.")
           .Above(0)
           .AtMost(1),
-      Field::Real("prefill_mfu", prefill_mfu, "Share of the peak that prefill reaches.")
+      Field::Real(
+          "prefill_mfu", prefill_mfu,
+          "Share of the peak that prefill reaches; large matrix products in a serving engine: 0.5.")
           .Above(0)
           .AtMost(1),
       Field::Real("train_mfu", train_mfu,
                   "Share of the peak that training reaches, recomputation counted as work.")
           .Above(0)
           .AtMost(1),
-      Field::Real("launch_us_per_layer", launch_us_per_layer,
-                  "Host time per layer of one decode iteration, microseconds.")
+      Field::Real(
+          "launch_us_per_layer", launch_us_per_layer,
+          "Host time per layer of one decode iteration, microseconds: about 14 kernels of 5 us.")
           .AtLeast(0),
   };
 }
@@ -86,9 +90,12 @@ std::vector<Field> ClusterOptions::Fields() {
       Field::Enum("kv_at_sync", kv_at_sync, kKvNames,
                   "Whether interrupted responses rebuild their KV under the new weights."),
       Field::Real("sync_gb_per_s", sync_gb_per_s,
-                  "Rate at which one GPU takes in new weights, GB/s; its link bounds it.")
+                  "Rate at which one GPU takes in new weights, GB/s; its link bounds it. A public "
+                  "report of 470 GB in 6.2 s on 8 GPUs is 9.5.")
           .Above(0),
-      Field::Real("sync_overhead_s", sync_overhead_s, "Fixed time of a weight sync, seconds.")
+      Field::Real("sync_overhead_s", sync_overhead_s,
+                  "Fixed time of a weight sync, seconds: pausing the engine, announcing the "
+                  "tensors, resuming.")
           .AtLeast(0)
           .AtMost(kLargestSeconds),
       Field::Bool("rescore_blocks", rescore_blocks,
@@ -106,7 +113,7 @@ std::vector<Field> ClusterOptions::Fields() {
           .AtMost(kLargestSeconds),
       Field::Int("token_scale", token_scale,
                  "Tokens of the modelled network that one token of the run stands for, in costs "
-                 "and in memory.")
+                 "and in memory: a small policy can run at the pace of a large one.")
           .AtLeast(1)
           .AtMost(1 << 20),
       Field::OptionalReal("train_seconds", train_seconds,
@@ -119,7 +126,8 @@ std::vector<Field> ClusterOptions::Fields() {
           .AtMost(100),
       Field::Bool("recompute_activations", recompute_activations,
                   "The backward pass runs the forward pass again."),
-      Field::Real("train_overhead_s", train_overhead_s, "Fixed time of one update, seconds.")
+      Field::Real("train_overhead_s", train_overhead_s,
+                  "Fixed time of one update, seconds: batching, packing, logging.")
           .AtLeast(0)
           .AtMost(kLargestSeconds),
       Field::Real("checkpoint_s", checkpoint_s, "Time of one checkpoint, seconds.")

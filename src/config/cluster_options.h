@@ -23,10 +23,9 @@ struct ModelOptions {
   int64_t num_heads = 32;
   int64_t num_kv_heads = 8;
   int64_t head_dim = 128;
-  int64_t ffn = 9728;  // width of a dense feed-forward part; unused with experts
+  int64_t ffn = 9728;
   int64_t vocab = 151936;
   bool tied_embeddings = true;
-  // 0 experts = dense.
   int64_t num_experts = 0;
   int64_t experts_per_token = 0;
   int64_t expert_ffn = 0;
@@ -43,14 +42,9 @@ struct GpuOptions {
   double node_gb_per_s = 450;    // NVLink 4, one direction
   double network_gb_per_s = 50;  // one 400 Gbit/s adapter per GPU
 
-  // Decoding reads weights and KV at this share of the bandwidth; well tuned
-  // batch-1 decoders reach about 0.7.
   double decode_bandwidth_share = 0.7;
-  // Large matrix products inside a serving engine reach about half the peak.
   double prefill_mfu = 0.5;
-  // Sharded data parallelism with recomputation, counting what is recomputed.
   double train_mfu = 0.4;
-  // Host work of one decode iteration: about 14 kernels a layer, 5 us each.
   double launch_us_per_layer = 70;
 
   [[nodiscard]] std::vector<Field> Fields();
@@ -61,47 +55,31 @@ enum class KvAtSync { kRecompute, kKeep };
 enum class DecodeCosts { kRoofline, kTable, kConstant };
 
 struct ClusterOptions {
-  // disjoint: generation and training run side by side on their own GPUs.
-  // colocated: each in turn has all of them, rollout_gpus + trainer_gpus.
   Layout layout = Layout::kDisjoint;
   int64_t rollout_gpus = 4;
   int64_t trainer_gpus = 2;
   int64_t gpus_per_node = 8;
-  int64_t tensor_parallel = 1;  // GPUs of one engine
-  int64_t slots = 256;          // responses an engine decodes at once
-  // Share of GPU memory an engine may use for weights and KV.
+  int64_t tensor_parallel = 1;
+  int64_t slots = 256;
   double memory_share = 0.9;
 
-  // At a sync: what becomes of the KV of interrupted responses.
   KvAtSync kv_at_sync = KvAtSync::kRecompute;
-  // Rate at which one GPU takes in new weights, never above its link: a public
-  // report of 470 GB of weights in 6.2 s on 8 GPUs is 9.5 GB/s each.
   double sync_gb_per_s = 10;
-  // Pausing the engine, announcing the tensors, resuming.
   double sync_overhead_s = 0.5;
-  // The trainer waits until every engine has rescored its prefixes.
   bool rescore_blocks = false;
-  // Rescoring that nothing but `admission.observe` reads costs time too.
   bool charge_observers = false;
 
   DecodeCosts decode_costs = DecodeCosts::kRoofline;
-  std::string decode_table;         // JSON lines {"batch","context","seconds"}
-  double seconds_per_token = 0.01;  // decode_costs constant; prefill is then free
-  // Tokens of the modelled network that one token of the run stands for. A small
-  // policy whose responses take dozens of tokens can so run at the pace of a large
-  // one whose responses take thousands.
+  std::string decode_table;
+  double seconds_per_token = 0.01;
   int64_t token_scale = 1;
 
-  // Fixed time of a step; auto = from the tokens it trains on.
   std::optional<double> train_seconds;
-  // Forward passes of the trainer besides the one with gradients.
   int64_t extra_forwards = 0;
   bool recompute_activations = true;
-  // Batching, packing, logging: per update.
   double train_overhead_s = 0.5;
   double checkpoint_s = 0;
 
-  // Mean time between losses of one engine, and its way back; 0 = never lost.
   double failure_every_s = 0;
   double restart_s = 60;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "config/text_list.h"
@@ -32,19 +33,84 @@ Result<int64_t> ToInt(const FieldValue& value) {
   return InvalidArgument("must be an integer");
 }
 
+// "a, b, c"
+std::string JoinNames(std::span<const std::string_view> names) {
+  std::string out;
+  for (const std::string_view name : names) out += Concat(out.empty() ? "" : ", ", name);
+  return out;
+}
+
 Result<double> ToReal(const FieldValue& value) {
   if (const auto* typed = std::get_if<int64_t>(&value)) return static_cast<double>(*typed);
-  std::optional<double> real;
-  if (const auto* typed = std::get_if<double>(&value)) real = *typed;
+  if (const auto* typed = std::get_if<double>(&value)) return *typed;
   if (const auto* plain = std::get_if<PlainText>(&value)) {
     double parsed = 0;
     const char* end = plain->text.data() + plain->text.size();
     const auto [stop, error] = std::from_chars(plain->text.data(), end, parsed);
-    if (error == std::errc() && stop == end) real = parsed;
+    if (error == std::errc() && stop == end) return parsed;
   }
-  if (!real.has_value()) return InvalidArgument("must be a number");
-  if (!std::isfinite(*real)) return InvalidArgument("must be a finite number");
-  return *real;
+  return InvalidArgument("must be a number");
+}
+
+Result<std::string> ToText(const FieldValue& value) {
+  if (const auto* plain = std::get_if<PlainText>(&value)) return plain->text;
+  if (const auto* typed = std::get_if<std::string>(&value)) return *typed;
+  return InvalidArgument("must be text");
+}
+
+Result<bool> ToBool(const FieldValue& value) {
+  if (const auto* typed = std::get_if<bool>(&value)) return *typed;
+  if (const auto* plain = std::get_if<PlainText>(&value)) {
+    if (plain->text == "true" || plain->text == "false") return plain->text == "true";
+  }
+  return InvalidArgument("must be true or false");
+}
+
+Result<std::vector<std::string>> ToTextList(const FieldValue& value) {
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return *list;
+  const Result<std::string> text = ToText(value);
+  if (!text.ok()) return InvalidArgument("must be a list of names");
+  return ParseTextList(*text);
+}
+
+Result<size_t> IndexOf(const FieldValue& value, std::span<const std::string_view> names) {
+  const Result<std::string> text = ToText(value);
+  for (size_t i = 0; text.ok() && i < names.size(); ++i) {
+    if (names[i] == *text) return i;
+  }
+  return InvalidArgument("must be one of ", JoinNames(names));
+}
+
+// `parse`, or nothing for null and the word `empty`. `type` is "number or none".
+template <typename T>
+auto OrEmpty(Result<T> (*parse)(const FieldValue&), const std::string& type,
+             const std::string& empty) {
+  return [=](const FieldValue& value) -> Result<std::optional<T>> {
+    const Result<std::string> text = ToText(value);
+    if (std::holds_alternative<std::nullptr_t>(value) || (text.ok() && *text == empty)) {
+      return std::optional<T>();
+    }
+    const Result<T> parsed = parse(value);
+    if (parsed.ok()) return std::optional<T>(*parsed);
+    return InvalidArgument("must be ", type.front() == 'i' ? "an " : "a ", type);
+  };
+}
+
+auto TextOrEmpty(const std::string& empty) {
+  return [empty](const auto& value) { return value.has_value() ? Concat(*value) : empty; };
+}
+
+// What bounds apply to.
+template <typename T>
+std::optional<double> NumberIn(const T& value) {
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
+    return static_cast<double>(value);
+  } else if constexpr (std::is_same_v<T, std::optional<int64_t>> ||
+                       std::is_same_v<T, std::optional<double>>) {
+    return value.has_value() ? NumberIn(*value) : std::nullopt;
+  } else {
+    return std::nullopt;
+  }
 }
 
 std::string Shown(const FieldValue& value) {
@@ -54,20 +120,36 @@ std::string Shown(const FieldValue& value) {
   if (const auto* typed = std::get_if<double>(&value)) return Concat(*typed);
   if (const auto* typed = std::get_if<std::string>(&value)) return "\"" + Printable(*typed) + "\"";
   if (std::holds_alternative<std::vector<std::string>>(value)) return "[...]";
+  if (std::holds_alternative<NamedSettings>(value)) return "{...}";
   return "null";
 }
 
-bool IsAuto(const FieldValue& value) {
-  if (std::holds_alternative<std::nullptr_t>(value)) return true;
-  if (const auto* plain = std::get_if<PlainText>(&value)) return plain->text == "auto";
-  if (const auto* typed = std::get_if<std::string>(&value)) return *typed == "auto";
-  return false;
+// "key = value: rule"
+Status Refused(const Status& status, const FieldValue& value, std::string_view full_key) {
+  return {status.code(), Concat(full_key, " = ", Shown(value), ": ", status.message())};
 }
 
-std::optional<std::string> ToText(const FieldValue& value) {
-  if (const auto* plain = std::get_if<PlainText>(&value)) return plain->text;
-  if (const auto* typed = std::get_if<std::string>(&value)) return *typed;
-  return std::nullopt;
+const Field* Find(const std::vector<Field>& fields, std::string_view key) {
+  for (const Field& field : fields) {
+    if (field.key() == key) return &field;
+  }
+  return nullptr;
+}
+
+Status CheckOnce(const NamedSettings& settings, std::string_view owner) {
+  for (size_t i = 0; i < settings.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (settings[k].name != settings[i].name) continue;
+      return InvalidArgument(owner, ".", settings[i].name, " = ", Printable(settings[i].value),
+                             ": is given twice");
+    }
+  }
+  return Status::Ok();
+}
+
+void Reset(const Field::Choice& choice, size_t index) {
+  choice.choose(index);
+  choice.given->clear();
 }
 
 // A YAML double-quoted scalar where plain text would read back differently.
@@ -93,162 +175,156 @@ std::string Quoted(const std::string& text) {
   return out + '"';
 }
 
+std::string ListText(const std::vector<std::string>& items) {
+  std::string out = "[";
+  for (const std::string& item : items) out += Concat(out.size() > 1 ? ", " : "", Quoted(item));
+  return out + "]";
+}
+
 }  // namespace
 
-Field Field::Bool(std::string key, bool& value, std::string doc) {
+template <typename T, typename Parse, typename Format>
+Field Field::Make(std::string key, std::string doc, std::string type, FieldAccess<T> value,
+                  Parse parse, Format format) {
   Field field;
   field.key_ = std::move(key);
   field.doc_ = std::move(doc);
-  field.type_ = "true or false";
-  field.get_ = [&value] { return value ? "true" : "false"; };
-  field.set_ = [&value](const Field&, const FieldValue& given) -> Status {
-    const auto text = ToText(given);
-    if (const auto* typed = std::get_if<bool>(&given)) {
-      value = *typed;
-    } else if (std::holds_alternative<PlainText>(given) && (*text == "true" || *text == "false")) {
-      value = *text == "true";
-    } else {
-      return InvalidArgument("must be true or false");
-    }
+  field.type_ = std::move(type);
+  field.get_ = [value, format] { return format(value.get()); };
+  field.number_ = [value] { return NumberIn(value.get()); };
+  field.set_ = [value, parse](const Field& self, const FieldValue& given,
+                              std::string_view full_key) -> Status {
+    Result<T> parsed = parse(given);
+    const Status status = parsed.ok() ? self.CheckBounds(NumberIn(*parsed)) : parsed.status();
+    if (!status.ok()) return Refused(status, given, full_key);
+    value.set(std::move(*parsed));
     return Status::Ok();
   };
   return field;
 }
 
-Field Field::Int(std::string key, int64_t& value, std::string doc) {
-  Field field;
-  field.key_ = std::move(key);
-  field.doc_ = std::move(doc);
-  field.type_ = "integer";
-  field.maximum_ = kLargestInteger;
-  field.get_ = [&value] { return Concat(value); };
-  field.set_ = [&value](const Field& self, const FieldValue& given) -> Status {
-    PACE_ASSIGN_OR_RETURN(const auto parsed, ToInt(given));
-    PACE_RETURN_IF_ERROR(self.CheckBounds(static_cast<double>(parsed)));
-    value = parsed;
-    return Status::Ok();
-  };
-  return field;
+Field Field::Bool(std::string key, FieldAccess<bool> value, std::string doc) {
+  return Make(std::move(key), std::move(doc), "true or false", std::move(value), ToBool,
+              [](bool b) { return std::string(b ? "true" : "false"); });
 }
 
-Field Field::Real(std::string key, double& value, std::string doc) {
-  Field field;
-  field.key_ = std::move(key);
-  field.doc_ = std::move(doc);
-  field.type_ = "number";
-  field.get_ = [&value] { return Concat(value); };
-  field.set_ = [&value](const Field& self, const FieldValue& given) -> Status {
-    PACE_ASSIGN_OR_RETURN(const auto parsed, ToReal(given));
-    PACE_RETURN_IF_ERROR(self.CheckBounds(parsed));
-    value = parsed;
-    return Status::Ok();
-  };
-  return field;
+Field Field::Int(std::string key, FieldAccess<int64_t> value, std::string doc) {
+  return Make(std::move(key), std::move(doc), "integer", std::move(value), ToInt,
+              [](int64_t number) { return Concat(number); })
+      .AtMost(kLargestInteger);
 }
 
-Field Field::Text(std::string key, std::string& value, std::string doc) {
-  Field field;
-  field.key_ = std::move(key);
-  field.doc_ = std::move(doc);
-  field.type_ = "text";
-  field.get_ = [&value] { return Quoted(value); };
-  field.set_ = [&value](const Field&, const FieldValue& given) -> Status {
-    const auto text = ToText(given);
-    if (!text.has_value()) return InvalidArgument("must be text");
-    value = *text;
-    return Status::Ok();
-  };
-  return field;
+Field Field::Real(std::string key, FieldAccess<double> value, std::string doc) {
+  return Make(std::move(key), std::move(doc), "number", std::move(value), ToReal,
+              [](double number) { return Concat(number); });
 }
 
-Field Field::TextList(std::string key, std::vector<std::string>& value, std::string doc) {
-  Field field;
-  field.key_ = std::move(key);
-  field.doc_ = std::move(doc);
-  field.type_ = "list of names";
-  field.get_ = [&value] {
-    std::string out = "[";
-    for (const std::string& item : value) {
-      if (out.size() > 1) out += ", ";
-      out += Quoted(item);
-    }
-    return out + "]";
+Field Field::Text(std::string key, FieldAccess<std::string> value, std::string doc) {
+  return Make(std::move(key), std::move(doc), "text", std::move(value), ToText, Quoted);
+}
+
+Field Field::TextList(std::string key, FieldAccess<std::vector<std::string>> value,
+                      std::string doc) {
+  return Make(std::move(key), std::move(doc), "list of names", std::move(value), ToTextList,
+              ListText);
+}
+
+Field Field::OptionalInt(std::string key, FieldAccess<std::optional<int64_t>> value,
+                         std::string doc, std::string empty) {
+  const std::string type = "integer or " + empty;
+  return Make(std::move(key), std::move(doc), type, std::move(value), OrEmpty(ToInt, type, empty),
+              TextOrEmpty(empty))
+      .AtMost(kLargestInteger);
+}
+
+Field Field::OptionalReal(std::string key, FieldAccess<std::optional<double>> value,
+                          std::string doc, std::string empty) {
+  const std::string type = "number or " + empty;
+  return Make(std::move(key), std::move(doc), type, std::move(value), OrEmpty(ToReal, type, empty),
+              TextOrEmpty(empty));
+}
+
+Field Field::OneOf(std::string key, std::span<const std::string_view> names,
+                   FieldAccess<size_t> index, std::string doc) {
+  return Make(
+      std::move(key), std::move(doc), "one of " + JoinNames(names), std::move(index),
+      [names](const FieldValue& given) { return IndexOf(given, names); },
+      [names](size_t chosen) { return std::string(names[chosen]); });
+}
+
+Field Field::Named(const Choice& choice, std::string doc) {
+  const auto chosen = [choice](const FieldValue& given,
+                               std::string_view full_key) -> Result<size_t> {
+    Result<size_t> index = IndexOf(given, choice.names);
+    if (index.ok()) return index;
+    const std::vector<std::string> names(choice.names.begin(), choice.names.end());
+    const std::string nearest = Nearest(Shown(given), names);
+    return Refused(InvalidArgument(index.status().message(), " (nearest: ", nearest, ")"), given,
+                   full_key);
   };
-  field.set_ = [&value](const Field&, const FieldValue& given) -> Status {
-    if (const auto* list = std::get_if<std::vector<std::string>>(&given)) {
-      value = *list;
+  Field field;
+  field.key_ = choice.key;
+  field.doc_ = std::move(doc);
+  field.type_ = "one of " + JoinNames(choice.names);
+  field.choice_ = choice;
+  field.get_ = [choice] { return std::string(choice.names[choice.get()]); };
+  field.number_ = [] { return std::nullopt; };
+  field.set_ = [choice, chosen](const Field& self, const FieldValue& given,
+                                std::string_view full_key) -> Status {
+    const auto* const settings = std::get_if<NamedSettings>(&given);
+    if (settings == nullptr) {
+      PACE_ASSIGN_OR_RETURN(const size_t index, chosen(given, full_key));
+      // Options of one name mean nothing to another.
+      if (index != choice.get()) Reset(choice, index);
       return Status::Ok();
     }
-    const auto text = ToText(given);
-    if (!text.has_value()) return InvalidArgument("must be a list of names");
-    PACE_ASSIGN_OR_RETURN(value, ParseTextList(*text));
-    return Status::Ok();
-  };
-  return field;
-}
-
-Field Field::OptionalInt(std::string key, std::optional<int64_t>& value, std::string doc) {
-  Field field;
-  field.key_ = std::move(key);
-  field.doc_ = std::move(doc);
-  field.type_ = "integer or auto";
-  field.maximum_ = kLargestInteger;
-  field.get_ = [&value] { return value.has_value() ? Concat(*value) : std::string("auto"); };
-  field.set_ = [&value](const Field& self, const FieldValue& given) -> Status {
-    if (IsAuto(given)) {
-      value.reset();
-      return Status::Ok();
+    size_t index = choice.get();
+    for (const NamedSetting& setting : *settings) {
+      if (setting.name != "name") continue;
+      PACE_ASSIGN_OR_RETURN(index, chosen(PlainText{setting.value}, full_key));
     }
-    const auto parsed = ToInt(given);
-    if (!parsed.ok()) return InvalidArgument("must be an integer or auto");
-    PACE_RETURN_IF_ERROR(self.CheckBounds(static_cast<double>(*parsed)));
-    value = *parsed;
-    return Status::Ok();
-  };
-  return field;
-}
-
-Field Field::OptionalReal(std::string key, std::optional<double>& value, std::string doc) {
-  Field field;
-  field.key_ = std::move(key);
-  field.doc_ = std::move(doc);
-  field.type_ = "number or auto";
-  field.get_ = [&value] { return value.has_value() ? Concat(*value) : std::string("auto"); };
-  field.set_ = [&value](const Field& self, const FieldValue& given) -> Status {
-    if (IsAuto(given)) {
-      value.reset();
-      return Status::Ok();
+    Reset(choice, index);
+    for (const NamedSetting& setting : *settings) {
+      if (setting.name == "name") continue;
+      PACE_RETURN_IF_ERROR(self.SetOption(setting.name, PlainText{setting.value}, full_key));
     }
-    PACE_ASSIGN_OR_RETURN(const auto parsed, ToReal(given));
-    PACE_RETURN_IF_ERROR(self.CheckBounds(parsed));
-    value = parsed;
     return Status::Ok();
   };
   return field;
 }
 
-Field Field::EnumOf(std::string key, std::span<const std::string_view> names,
-                    std::function<size_t()> get, std::function<void(size_t)> set, std::string doc) {
-  std::string choices;
-  for (const std::string_view name : names) {
-    if (!choices.empty()) choices += ", ";
-    choices += name;
-  }
-  Field field;
-  field.key_ = std::move(key);
-  field.doc_ = std::move(doc);
-  field.type_ = "one of " + choices;
-  field.get_ = [names, get = std::move(get)] { return std::string(names[get()]); };
-  field.set_ = [names, set = std::move(set), choices](const Field&,
-                                                      const FieldValue& given) -> Status {
-    const auto text = ToText(given);
-    for (size_t i = 0; text.has_value() && i < names.size(); ++i) {
-      if (names[i] == *text) {
-        set(i);
-        return Status::Ok();
+Field Field::OptionList(std::string key, const Choice& choice, std::string doc) {
+  const Field named = Named(choice, "");
+  FieldAccess<std::vector<std::string>> none([] { return std::vector<std::string>(); },
+                                             [](const std::vector<std::string>&) {});
+  Field field = TextList(std::move(key), std::move(none), std::move(doc));
+  field.get_ = [choice] {
+    std::vector<std::string> items;
+    const std::vector<Field> options = choice.options();
+    for (const std::string& name : *choice.given) {
+      if (const Field* const option = Find(options, name)) {
+        items.push_back(name + "=" + option->Get());
       }
     }
-    return InvalidArgument("must be one of ", choices);
+    return ListText(items);
+  };
+  field.set_ = [choice, named](const Field&, const FieldValue& given,
+                               std::string_view full_key) -> Status {
+    const Result<std::vector<std::string>> items = ToTextList(given);
+    if (!items.ok()) return Refused(items.status(), given, full_key);
+    const std::string owner = Concat(full_key.substr(0, full_key.find('.') + 1), choice.key);
+    Reset(choice, choice.get());
+    NamedSettings seen;
+    for (const std::string& item : *items) {
+      const size_t equals = item.find('=');
+      if (equals == 0 || equals == std::string::npos || equals + 1 == item.size()) {
+        return InvalidArgument(full_key, " = ", Printable(item), ": must be name=value");
+      }
+      seen.push_back({item.substr(0, equals), item.substr(equals + 1)});
+      PACE_RETURN_IF_ERROR(CheckOnce(seen, owner));
+      PACE_RETURN_IF_ERROR(named.SetOption(seen.back().name, PlainText{seen.back().value}, owner));
+    }
+    return Status::Ok();
   };
   return field;
 }
@@ -272,24 +348,77 @@ Field Field::Above(double minimum, std::string hint) && {
   return std::move(*this);
 }
 
-Status Field::CheckBounds(double value) const {
+Field Field::OrInfinite() && {
+  or_infinite_ = true;
+  return std::move(*this);
+}
+
+Status Field::CheckBounds(const std::optional<double>& value) const {
+  if (!value.has_value()) return Status::Ok();
   const auto with_hint = [](const std::string& hint) {
     return hint.empty() ? hint : " (" + hint + ")";
   };
-  if (minimum_.has_value() && (open_minimum_ ? !(value > *minimum_) : !(value >= *minimum_))) {
+  if (std::isnan(*value) || (std::isinf(*value) && !or_infinite_)) {
+    return InvalidArgument("must be a finite number");
+  }
+  if (minimum_.has_value() && (open_minimum_ ? !(*value > *minimum_) : !(*value >= *minimum_))) {
     return InvalidArgument("must be ", open_minimum_ ? "> " : ">= ", *minimum_,
                            with_hint(minimum_hint_));
   }
-  if (maximum_.has_value() && !(value <= *maximum_)) {
+  if (maximum_.has_value() && !(*value <= *maximum_)) {
     return InvalidArgument("must be <= ", *maximum_, with_hint(maximum_hint_));
   }
   return Status::Ok();
 }
 
 Status Field::Set(const FieldValue& value, std::string_view full_key) const {
-  const Status status = set_(*this, value);
-  if (status.ok()) return status;
-  return {status.code(), Concat(full_key, " = ", Shown(value), ": ", status.message())};
+  return set_(*this, value, full_key);
+}
+
+Status Field::SetOption(std::string_view option, const FieldValue& value,
+                        std::string_view full_key) const {
+  const std::vector<Field> options = choice_->options();
+  PACE_ASSIGN_OR_RETURN(const Field* const field,
+                        FindField(options, option, full_key, Concat(full_key, " = ", Get())));
+  PACE_RETURN_IF_ERROR(field->Set(value, Concat(full_key, ".", option)));
+  std::vector<std::string>& given = *choice_->given;
+  if (std::find(given.begin(), given.end(), option) == given.end()) given.emplace_back(option);
+  return Status::Ok();
+}
+
+Status Field::Check(std::string_view full_key) const {
+  const Status status = CheckBounds(number_());
+  return status.ok() ? status : Refused(status, PlainText{Get()}, full_key);
+}
+
+Result<const Field*> FindField(const std::vector<Field>& fields, std::string_view key,
+                               std::string_view owner, std::string_view what) {
+  if (const Field* const field = Find(fields, key)) return field;
+  std::vector<std::string> keys;
+  for (const Field& field : fields) keys.push_back(field.key());
+  const std::vector<std::string_view> all(keys.begin(), keys.end());
+  const std::string unknown =
+      Concat("unknown key ", owner, owner.empty() ? "" : ".", Printable(key));
+  if (all.empty()) return InvalidArgument(unknown, " (", what, " has no options)");
+  return InvalidArgument(unknown, " (nearest: ", Nearest(key, keys), "; ", what, " has ",
+                         JoinNames(all), ")");
+}
+
+Status SetFields(const std::vector<Field>& fields, const NamedSettings& settings,
+                 std::string_view owner) {
+  PACE_RETURN_IF_ERROR(CheckOnce(settings, owner));
+  for (const NamedSetting& setting : settings) {
+    PACE_ASSIGN_OR_RETURN(const Field* const field, FindField(fields, setting.name, owner, owner));
+    PACE_RETURN_IF_ERROR(field->Set(PlainText{setting.value}, Concat(owner, ".", setting.name)));
+  }
+  return Status::Ok();
+}
+
+Status CheckFields(const std::vector<Field>& fields, std::string_view owner) {
+  for (const Field& field : fields) {
+    PACE_RETURN_IF_ERROR(field.Check(Concat(owner, ".", field.key())));
+  }
+  return Status::Ok();
 }
 
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {

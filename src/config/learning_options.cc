@@ -14,7 +14,9 @@ constexpr std::array<std::string_view, 3> kSyncNames = {"rebuild", "keep", "drai
 
 std::vector<Field> PolicyOptions::Fields() {
   return {
-      Field::Text("model", model, "A model's folder, or tiny or tiny-retool: those inside pace."),
+      Field::Text(
+          "model", model,
+          "A model's folder (Hugging Face layout), or a built-in model: tiny, tiny-retool."),
       Field::Enum("device", device, kDeviceNames,
                   "Where responses are generated and the model is trained; cuda needs a build with "
                   "it. `device` alone means this key."),
@@ -48,7 +50,10 @@ std::vector<Field> EngineSettings::Fields() {
           .AtLeast(1)
           .AtMost(1024),
       Field::Int("threads", threads, "Threads of each.").AtLeast(1).AtMost(4096),
-      Field::Int("slots", slots, "Responses decoded at once; 0 = as memory allows.").AtLeast(0),
+      Field::Int("slots", slots,
+                 "Responses decoded at once; 0 = as memory allows. More: higher throughput, each "
+                 "response takes longer.")
+          .AtLeast(0),
       Field::Int("pass_tokens", pass_tokens, "Rows of one forward pass.").AtLeast(1).AtMost(1e6),
       Field::Int("kv_mib", kv_mib, "Hard bound of each engine's KV cache.").AtLeast(1).AtMost(1e7),
       Field::Enum("sync", sync, kSyncNames,
@@ -66,7 +71,8 @@ std::vector<Field> SftOptions::Fields() {
 
 std::vector<Field> EvaluationOptions::Fields() {
   return {
-      Field::Int("num_responses", num_responses, "Responses to each problem: k of mean@k.")
+      Field::Int("num_responses", num_responses,
+                 "Responses to each problem: k of mean@k and pass@k.")
           .AtLeast(1)
           .AtMost(65536),
       Field::Real("temperature", temperature, "0 = greedy.").AtLeast(0).AtMost(100),
@@ -86,8 +92,9 @@ std::vector<Field> CheckpointOptions::Fields() {
 std::vector<Field> RuntimeOptions::Fields() {
   return {
       Field::Bool("pin_threads", pin_threads, "Engines and trainer on cores of their own."),
-      Field::Real("stall_s", stall_s,
-                  "Seconds without an event until it says who waits for whom; 0 = never.")
+      Field::Real(
+          "stall_s", stall_s,
+          "Seconds without an event after which the run reports who waits for whom; 0 = never.")
           .AtLeast(0),
   };
 }

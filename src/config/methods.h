@@ -5,7 +5,7 @@
 //   Result<Settings> run = ApplyMethod(settings, "pace", "--method");
 //   MethodTitle("effective");  // "PACE"
 //
-// Thread-safety: pure functions.
+// Thread-safety: pure functions. Stable: docs/library.md.
 #ifndef PACE_CONFIG_METHODS_H_
 #define PACE_CONFIG_METHODS_H_
 

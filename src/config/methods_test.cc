@@ -75,7 +75,7 @@ TEST(MethodsTest, TheNumberStandsWhereverTheRuleNeedsIt) {
   const auto areal = ApplyMethod(Settings(), "areal-4");
   ASSERT_TRUE(areal.ok());
   EXPECT_EQ(areal->supply.MaxGroups(12), 60);
-  EXPECT_EQ(areal->train.loss, "decoupled_ppo");
+  EXPECT_EQ(areal->train.loss.kind, LossKind::kDecoupledPpo);
   EXPECT_FALSE(ApplyMethod(Settings(), "areal-1.5").ok());
   EXPECT_FALSE(ApplyMethod(Settings(), "april-0.5").ok());
   EXPECT_FALSE(ApplyMethod(Settings(), "miles-4").ok());  // less than a batch

@@ -115,7 +115,7 @@ task: {kind: list_sum, held_out_problems: 500}
 prompt: {max_tokens: 64}
 generation: {max_tokens: 64}
 engine: {slots: 480}
-train: {loss_settings: [clip_low=0.2, clip_high=0.28, dual_clip=10], learning_rate: 5e-5,
+train: {loss: {name: ppo, clip_low: 0.2, clip_high: 0.28, dual_clip: 10}, learning_rate: 5e-5,
         weight_decay: 0.1}
 evaluation: {num_responses: 4}
 )";
@@ -202,7 +202,7 @@ task: {kind: word_problems, min_steps: 1, max_steps: 2, largest_number: 20,
 prompt: {max_tokens: 256}
 generation: {temperature: 0.7, max_tokens: 200}
 engine: {slots: 512, kv_mib: 4096}
-train: {loss_settings: [clip_low=0.2, clip_high=0.28, dual_clip=10], learning_rate: 1e-5,
+train: {loss: {name: ppo, clip_low: 0.2, clip_high: 0.28, dual_clip: 10}, learning_rate: 1e-5,
         warmup_updates: 10, weight_decay: 0, token_budget: 8192}
 evaluation: {num_responses: 1, temperature: 0}
 )";

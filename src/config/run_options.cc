@@ -46,9 +46,11 @@ std::vector<Field> BatchOptions::Fields() {
 
 std::vector<Field> SupplyOptions::Fields() {
   return {
-      Field::Enum("policy", policy, kSupplyNames, "What bounds the groups that are begun."),
+      Field::Enum("policy", policy, kSupplyNames,
+                  "What bounds the groups that are begun (docs/policies.md)."),
       Field::Real("threshold", threshold,
-                  "Batches of groups that may be outstanding beyond the one being trained.")
+                  "Batches of groups that may be outstanding beyond the one being trained; 0 = "
+                  "strictly on-policy. Larger: fewer rollout stalls, older data.")
           .AtLeast(0, "0 means on-policy")
           .AtMost(1e6),
       Field::Int("bound", bound, "quota, version_window, cancelling: steps data may be behind.")
@@ -58,7 +60,8 @@ std::vector<Field> SupplyOptions::Fields() {
                   "over_sampling: batches of groups begun for one batch.")
           .AtLeast(1, "a batch has to fill")
           .AtMost(1e6),
-      Field::Int("sync_interval", sync_interval, "Steps between two weight syncs.")
+      Field::Int("sync_interval", sync_interval,
+                 "Steps between two weight syncs. Larger: cheaper syncs, older data.")
           .AtLeast(1)
           .AtMost(1e6),
       Field::Enum("requeue", requeue, kRequeueNames,
@@ -92,7 +95,10 @@ int64_t SupplyOptions::MaxGroups(int64_t batch) const {
 
 std::vector<Field> PoolOptions::Fields() {
   return {
-      Field::Int("max_groups", max_groups, "Most groups in the pool; 0 = no bound.").AtLeast(0),
+      Field::Int("max_groups", max_groups,
+                 "Most groups in the pool; 0 = no bound. A full pool evicts the group with the "
+                 "highest score; it never blocks a finished group.")
+          .AtLeast(0),
       Field::Int("max_bytes", max_bytes, "Most payload bytes in the pool; 0 = no bound.")
           .AtLeast(0),
       Field::Enum("draw_order", draw_order, kDrawOrderNames, "Which group a step draws next."),

@@ -1,5 +1,6 @@
 #include "config/settings.h"
 
+#include <optional>
 #include <utility>
 
 #include "config/presets.h"
@@ -14,6 +15,77 @@ namespace {
 constexpr size_t kMaxYamlBytes = size_t{1} << 20;
 // Responses in flight at once that a run may ask memory for.
 constexpr double kMaxOutstandingResponses = 1e8;
+
+// The sections in the order they are written.
+struct SectionEntry {
+  std::string_view name;
+  std::string_view doc;
+  std::vector<Field> (*fields)(Settings&);
+};
+constexpr SectionEntry kSections[] = {
+    {"run", "The run as such.", FieldsOf<&Settings::run>},
+    {"batch", "What one step trains on.", FieldsOf<&Settings::batch>},
+    {"supply", "How much work may be outstanding.", FieldsOf<&Settings::supply>},
+    {"admission", "Which finished groups a step may train on.", FieldsOf<&Settings::admission>},
+    {"pool", "Where finished groups wait.", FieldsOf<&Settings::pool>},
+    {"prefix", "Which interrupted prefixes are rescored.", FieldsOf<&Settings::prefix>},
+    {"model", "The shape of the network, for the cost model.", FieldsOf<&Settings::model>},
+    {"gpu", "What one accelerator can do.", FieldsOf<&Settings::gpu>},
+    {"cluster", "The machines and how they are used.", FieldsOf<&Settings::cluster>},
+    {"workload", "What prompts and responses look like.", FieldsOf<&Settings::workload>},
+    {"policy", "The model that learns.", FieldsOf<&Settings::policy>},
+    {"task", "What it learns and is measured on.", FieldsOf<&Settings::task>},
+    {"prompt", "How a problem becomes a prompt.", FieldsOf<&Settings::prompt>},
+    {"generation", "How training responses are sampled.", FieldsOf<&Settings::generation>},
+    {"tools", "Programs that responses may have run.", FieldsOf<&Settings::tools>},
+    {"engine", "The rollout engines of a real run.", FieldsOf<&Settings::engine>},
+    {"train", "Advantages, loss and optimizer.", FieldsOf<&Settings::train>},
+    {"sft", "Supervised training.", FieldsOf<&Settings::sft>},
+    {"evaluation", "How the policy is measured.", FieldsOf<&Settings::evaluation>},
+    {"checkpoint", "What can be resumed.", FieldsOf<&Settings::checkpoint>},
+    {"runtime", "A run on real hardware.", FieldsOf<&Settings::runtime>},
+    {"record", "What a run writes down.", FieldsOf<&Settings::record>},
+    {"compare", "Which methods `pace sim` runs side by side.", FieldsOf<&Settings::compare>},
+};
+
+const SectionEntry* FindSection(std::string_view name) {
+  for (const SectionEntry& section : kSections) {
+    if (section.name == name) return &section;
+  }
+  return nullptr;
+}
+
+// The fields of a key's section; none of an unknown one.
+std::vector<Field> SectionFields(Settings& settings, std::string_view key) {
+  const SectionEntry* const section = FindSection(key.substr(0, key.find('.')));
+  return section == nullptr ? std::vector<Field>() : section->fields(settings);
+}
+
+// Of `section.field`, or of `section.choice.option`.
+struct FoundField {
+  const Field* field = nullptr;  // null: none
+  std::string_view key = {};     // section.field
+  std::string_view option = {};  // empty: the field itself
+};
+FoundField FindIn(const std::vector<Field>& fields, std::string_view key) {
+  const size_t dot = key.find('.');
+  if (dot == std::string_view::npos) return {};
+  const size_t second = key.find('.', dot + 1);
+  const std::string_view name = key.substr(dot + 1, second - dot - 1);
+  const bool has_option = second != std::string_view::npos;
+  for (const Field& field : fields) {
+    if (field.key() != name || (has_option && field.choice() == nullptr)) continue;
+    return {&field, key.substr(0, second),
+            has_option ? key.substr(second + 1) : std::string_view()};
+  }
+  return {};
+}
+
+// Whether a key chooses something by name. Choices come before their options.
+bool IsChoice(const std::vector<Field>& fields, std::string_view key) {
+  const FoundField found = FindIn(fields, key);
+  return found.field != nullptr && found.field->choice() != nullptr && found.option.empty();
+}
 
 std::vector<std::string> AllKeys(Settings& settings) {
   std::vector<std::string> keys = {"preset", "device", "admission.variant"};
@@ -56,33 +128,48 @@ Status ApplyPresetNamed(Settings& settings, const std::string& name) {
   return ApplyYaml(settings, preset->yaml, Concat("preset ", preset->name));
 }
 
-Status ApplyEntry(Settings& settings, const std::string& section, const YAML::Node& key,
-                  const YAML::Node& value, const std::string& name) {
-  if (!key.IsScalar()) return InvalidArgument("a key must be a word").At(YamlPlace(name, key));
-  const std::string full_key = section + "." + key.Scalar();
-  FieldValue given = nullptr;
-  if (value.IsScalar()) {
-    given = PlainText{value.Scalar()};
-  } else if (value.IsSequence()) {
-    std::vector<std::string> items;
-    for (const YAML::Node& item : value) {
-      if (!item.IsScalar()) {
-        return InvalidArgument(Printable(full_key), ": a list holds words only")
-            .At(YamlPlace(name, item));
-      }
-      items.push_back(item.Scalar());
-    }
-    given = std::move(items);
-  } else if (!value.IsNull()) {
-    return InvalidArgument(Printable(full_key), ": must be one value, not a block")
-        .At(YamlPlace(name, value));
+// `fields` are those of the key's section.
+Status SetIn(Settings& settings, const std::vector<Field>& fields, std::string_view key,
+             const FieldValue& value) {
+  if (key == "admission.variant") return SetVariant(settings, value);
+  const FoundField found = FindIn(fields, key);
+  if (found.field == nullptr) return UnknownKey(settings, key);
+  if (!found.option.empty()) return found.field->SetOption(found.option, value, found.key);
+  const Status status = found.field->Set(value, key);
+  // Peers call GRPO a loss.
+  const auto* const plain = std::get_if<PlainText>(&value);
+  if (status.ok() || key != "train.loss" || plain == nullptr || !AdvantageNamed(plain->text).ok()) {
+    return status;
   }
-  return SetField(settings, full_key, given).At(YamlPlace(name, key));
+  return InvalidArgument("train.loss = ", plain->text,
+                         ": is an advantage here (train.advantage=", plain->text,
+                         " train.loss=ppo)");
 }
 
-// A preset's settings of one loss mean nothing to another.
-void DropSettingsOfOtherLoss(const std::string& loss_before, bool given, Settings& settings) {
-  if (settings.train.loss != loss_before && !given) settings.train.loss_settings.clear();
+Status ApplySection(Settings& settings, const std::string& section, const YAML::Node& block,
+                    const std::string& name) {
+  PACE_RETURN_IF_ERROR(CheckKeysOnce(block, name));
+  const std::vector<Field> fields = SectionFields(settings, section);
+  const bool has_variant = section == "admission" && block["variant"];
+  for (const bool choices : {true, false}) {
+    for (const auto& item : block) {
+      if (!item.first.IsScalar()) {
+        return InvalidArgument("a key must be a word").At(YamlPlace(name, item.first));
+      }
+      const std::string& key = item.first.Scalar();
+      const std::string full_key = section + "." + key;
+      if (IsChoice(fields, full_key) != choices) continue;
+      if (has_variant && (key == "wait_weight" || key == "generation_weight")) {
+        return InvalidArgument(full_key, ": admission.variant already sets it (keep one of them)")
+            .At(YamlPlace(name, item.first));
+      }
+      PACE_ASSIGN_OR_RETURN(const FieldValue given,
+                            YamlValue(item.second, full_key, choices, name));
+      PACE_RETURN_IF_ERROR(
+          SetIn(settings, fields, full_key, given).At(YamlPlace(name, item.first)));
+    }
+  }
+  return Status::Ok();
 }
 
 Status ApplyDocument(Settings& settings, const YAML::Node& document, const std::string& name) {
@@ -98,7 +185,6 @@ Status ApplyDocument(Settings& settings, const YAML::Node& document, const std::
     }
     PACE_RETURN_IF_ERROR(ApplyPresetNamed(settings, preset.Scalar()).At(YamlPlace(name, preset)));
   }
-  const std::string loss_before = settings.train.loss;
   for (const auto& entry : document) {
     if (!entry.first.IsScalar()) {
       return InvalidArgument("a section must be a word").At(YamlPlace(name, entry.first));
@@ -111,63 +197,24 @@ Status ApplyDocument(Settings& settings, const YAML::Node& document, const std::
       continue;
     }
     if (!entry.second.IsMap()) {
-      const bool known = [&] {
-        for (const Section& s : settings.Sections()) {
-          if (s.name == section) return true;
-        }
-        return false;
-      }();
+      const bool known = FindSection(section) != nullptr;
       return (known ? InvalidArgument(section, ": must hold indented keys")
                     : UnknownKey(settings, section))
           .At(YamlPlace(name, entry.first));
     }
-    PACE_RETURN_IF_ERROR(CheckKeysOnce(entry.second, name));
-    const bool has_variant = section == "admission" && entry.second["variant"];
-    for (const auto& item : entry.second) {
-      const bool weight = item.first.IsScalar() && (item.first.Scalar() == "wait_weight" ||
-                                                    item.first.Scalar() == "generation_weight");
-      if (has_variant && weight) {
-        return InvalidArgument("admission.", item.first.Scalar(),
-                               ": admission.variant already sets it (keep one of them)")
-            .At(YamlPlace(name, item.first));
-      }
-      PACE_RETURN_IF_ERROR(ApplyEntry(settings, section, item.first, item.second, name));
-    }
+    PACE_RETURN_IF_ERROR(ApplySection(settings, section, entry.second, name));
   }
-  const YAML::Node train = document["train"];
-  const bool given = train && train.IsMap() && train["loss_settings"];
-  DropSettingsOfOtherLoss(loss_before, given, settings);
   return Status::Ok();
 }
 
 }  // namespace
 
 std::vector<Section> Settings::Sections() {
-  return {
-      {"run", "The run as such.", run.Fields()},
-      {"batch", "What one step trains on.", batch.Fields()},
-      {"supply", "How much work may be outstanding.", supply.Fields()},
-      {"admission", "Which finished groups a step may train on.", admission.Fields()},
-      {"pool", "Where finished groups wait.", pool.Fields()},
-      {"prefix", "Which interrupted prefixes are rescored.", prefix.Fields()},
-      {"model", "The shape of the network, for the cost model.", model.Fields()},
-      {"gpu", "What one accelerator can do.", gpu.Fields()},
-      {"cluster", "The machines and how they are used.", cluster.Fields()},
-      {"workload", "What prompts and responses look like.", workload.Fields()},
-      {"policy", "The model that learns.", policy.Fields()},
-      {"task", "What it learns and is measured on.", task.Fields()},
-      {"prompt", "How a problem becomes a prompt.", prompt.Fields()},
-      {"generation", "How training responses are sampled.", generation.Fields()},
-      {"tools", "Programs that responses may have run.", tools.Fields()},
-      {"engine", "The rollout engines of a real run.", engine.Fields()},
-      {"train", "Advantages, loss and optimizer.", train.Fields()},
-      {"sft", "Supervised training.", sft.Fields()},
-      {"evaluation", "How the policy is measured.", evaluation.Fields()},
-      {"checkpoint", "What can be resumed.", checkpoint.Fields()},
-      {"runtime", "A run on real hardware.", runtime.Fields()},
-      {"record", "What a run writes down.", record.Fields()},
-      {"compare", "Which methods `pace sim` runs side by side.", compare.Fields()},
-  };
+  std::vector<Section> sections;
+  for (const SectionEntry& entry : kSections) {
+    sections.push_back({std::string(entry.name), std::string(entry.doc), entry.fields(*this)});
+  }
+  return sections;
 }
 
 Status Settings::Validate() const {
@@ -205,16 +252,8 @@ Status Settings::Validate() const {
 }
 
 Status SetField(Settings& settings, std::string_view key, const FieldValue& value) {
-  if (key == "admission.variant") return SetVariant(settings, value);
-  if (key == "device") return SetField(settings, "policy.device", value);
-  const size_t dot = key.find('.');
-  for (const Section& section : settings.Sections()) {
-    if (dot == std::string_view::npos || section.name != key.substr(0, dot)) continue;
-    for (const Field& field : section.fields) {
-      if (field.key() == key.substr(dot + 1)) return field.Set(value, key);
-    }
-  }
-  return UnknownKey(settings, key);
+  if (key == "device") key = "policy.device";
+  return SetIn(settings, SectionFields(settings, key), key, value);
 }
 
 Status ApplyOverride(Settings& settings, std::string_view assignment) {
@@ -227,13 +266,13 @@ Status ApplyOverride(Settings& settings, std::string_view assignment) {
 }
 
 Status ApplyOverrides(Settings& settings, const std::vector<std::string>& assignments) {
-  const std::string loss_before = settings.train.loss;
-  bool given = false;
-  for (const std::string& assignment : assignments) {
-    PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
-    given |= assignment.starts_with("train.loss_settings=");
+  for (const bool choices : {true, false}) {
+    for (const std::string& assignment : assignments) {
+      const std::string key = assignment.substr(0, assignment.find('='));
+      if (IsChoice(SectionFields(settings, key), key) != choices) continue;
+      PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
+    }
   }
-  DropSettingsOfOtherLoss(loss_before, given, settings);
   return Status::Ok();
 }
 
@@ -279,16 +318,30 @@ std::string ToYaml(const Settings& settings) {
 }
 
 std::string DescribeSettings() {
+  constexpr char kHead[] = "\n\n| key | type | default | meaning |\n|---|---|---|---|\n";
+  const auto row = [](const std::string& key, const Field& field) {
+    return Concat("| `", key, "` | ", field.type(), " | `", field.Get(), "` | ", field.doc(),
+                  " |\n");
+  };
   Settings defaults;
   std::string out;
   for (const Section& section : defaults.Sections()) {
-    out += "## " + section.name + "\n\n" + section.doc +
-           "\n\n| key | type | default | meaning |\n|---|---|---|---|\n";
+    std::string choices;
+    out += "## " + section.name + "\n\n" + section.doc + kHead;
     for (const Field& field : section.fields) {
-      out += "| `" + section.name + "." + field.key() + "` | " + field.type() + " | `" +
-             field.Get() + "` | " + field.doc() + " |\n";
+      const std::string key = section.name + "." + field.key();
+      out += row(key, field);
+      const Field::Choice* const choice = field.choice();
+      for (size_t i = 0; choice != nullptr && i < choice->names.size(); ++i) {
+        choice->choose(i);
+        const std::vector<Field> options = choice->options();
+        if (options.empty()) continue;
+        choices += Concat("Options of `", key, ": ", choice->names[i], "`", kHead);
+        for (const Field& option : options) choices += row(key + "." + option.key(), option);
+        choices += "\n";
+      }
     }
-    out += "\n";
+    out += "\n" + choices;
   }
   return out;
 }

@@ -1,10 +1,13 @@
-// Settings: everything a run can be told, in sections.
+// Settings: everything a run can be told, in sections. Stable: docs/library.md.
 //
 // A key is `section.field`, as in supply.threshold. Sources, later ones win:
 // the defaults, a preset or a YAML file (which may name a preset to start
 // from), then `key=value` overrides.
 //
 //   Result<Settings> settings = LoadSettings("math-4b", {"supply.threshold=4"});
+//
+// What is chosen by name has options: `train.loss: {name: ppo, clip_high: 0.28}`, or
+// train.loss=ppo train.loss.clip_high=0.28.
 //
 // An unknown key is an error that names the nearest one. Input shorthands:
 // `admission.variant` for wait_weight and generation_weight, `device` for
@@ -73,18 +76,18 @@ struct Settings {
   [[nodiscard]] Status Validate() const;
 };
 
-// Sets one `section.field`. The message of an error starts with the key.
+// Sets one `section.field` or `section.choice.option`. The message of an error starts with the key.
 Status SetField(Settings& settings, std::string_view key, const FieldValue& value);
 
 // Applies "key=value".
 Status ApplyOverride(Settings& settings, std::string_view assignment);
 
-// Applies several. Where they change train.loss and say nothing of
-// train.loss_settings, the settings of the loss before are dropped.
+// Applies several: choices by name, such as train.loss, before their options. Another
+// name drops the options of the one before.
 Status ApplyOverrides(Settings& settings, const std::vector<std::string>& assignments);
 
 // Applies a YAML document. `name` stands in front of errors, with the line.
-// A train.loss that differs from the preset's drops its settings, as above.
+// Choices come before their options, as above.
 Status ApplyYaml(Settings& settings, std::string_view yaml, const std::string& name);
 
 // A preset's name, or the path of a YAML file; then ApplyOverrides; then Validate.

@@ -113,14 +113,85 @@ TEST(SettingsTest, AnotherLossDropsThePresetsSettings) {
   EXPECT_EQ(settings({}).size(), 3U);
   EXPECT_EQ(settings({"train.loss=ppo"}).size(), 3U);
   EXPECT_TRUE(settings({"train.loss=cispo"}).empty());
-  const std::vector<std::string> own = {"clip_high=0.3"};
+  const std::vector<std::string> own = {"clip_high"};
   EXPECT_EQ(settings({"train.loss_settings=clip_high=0.3", "train.loss=cispo"}), own);
   Settings file;
   ASSERT_TRUE(ApplyYaml(file, "preset: tiny\ntrain: {loss: cispo}\n", "x.yaml").ok());
   EXPECT_TRUE(file.train.loss_settings.empty());
+  ASSERT_TRUE(ApplyYaml(file, "preset: tiny\ntrain: {loss_settings: [clip_high=1], loss: cispo}\n",
+                        "x.yaml")
+                  .ok());
+  EXPECT_EQ(file.train.loss_settings, own);
+  EXPECT_EQ(file.train.loss.cispo.clip_high, 1);
+}
+
+TEST(SettingsTest, OptionsOfALossAreTypedKeys) {
+  const auto loss = [](const std::vector<std::string>& overrides) {
+    return LoadSettings("tiny", overrides)->train.loss;
+  };
+  EXPECT_EQ(loss({}).ppo.dual_clip, 10);
+  EXPECT_EQ(loss({"train.loss.clip_high=0.5"}).ppo.clip_high, 0.5);
+  EXPECT_EQ(loss({"train.loss.clip_high=0.5"}).ppo.dual_clip, 10);
+  EXPECT_EQ(loss({"train.loss.clip_high=0.5", "train.loss=dapo"}).dapo.clip_high, 0.5);
+  EXPECT_FALSE(loss({"train.loss.dual_clip=none"}).ppo.dual_clip.has_value());
+  Settings file;
   ASSERT_TRUE(
-      ApplyYaml(file, "preset: tiny\ntrain: {loss_settings: [a=1], loss: cispo}\n", "x.yaml").ok());
-  EXPECT_EQ(file.train.loss_settings, std::vector<std::string>{"a=1"});
+      ApplyYaml(file, "preset: tiny\ntrain: {loss: {name: ppo, clip_high: 0.4}}\n", "x.yaml").ok());
+  EXPECT_EQ(file.train.loss.ppo.clip_high, 0.4);
+  EXPECT_FALSE(file.train.loss.ppo.dual_clip.has_value());  // a block states all options
+  ASSERT_TRUE(ApplyYaml(file, "train: {opob: {name: true, scope: minibatch}}\n", "x.yaml").ok());
+  EXPECT_EQ(file.train.opob->scope, OpobOptions::Scope::kMinibatch);
+  Settings again;
+  ASSERT_TRUE(ApplyYaml(again, ToYaml(file), "again").ok());
+  EXPECT_EQ(ToYaml(again), ToYaml(file));
+  EXPECT_EQ(again.train.loss.ppo.clip_high, 0.4);
+}
+
+TEST(SettingsTest, TheListsOfOptionsThatRunsRecordStillLoad) {
+  Settings settings;
+  const Status status = ApplyYaml(settings,
+                                  "train:\n"
+                                  "  advantage: gae\n  advantage_settings: [\"lambda=0.5\"]\n"
+                                  "  loss: m2po\n  loss_settings: [\"budget=0.1\"]\n"
+                                  "  correction: tis\n  correction_settings: [\"upper=8\"]\n"
+                                  "  ess_learning_rate: true\n  ess_settings: [\"rule=linear\"]\n"
+                                  "  opob: false\n  opob_settings: []\n"
+                                  "  kl_estimator: low_var_kl+\n",
+                                  "config.yaml");
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(settings.train.advantage.gae.lambda, 0.5);
+  EXPECT_EQ(settings.train.loss.m2po.budget, 0.1);
+  EXPECT_EQ(settings.train.correction.importance->upper, 8);
+  EXPECT_EQ(settings.train.ess->rule, EssLearningRateOptions::Rule::kLinear);
+  EXPECT_FALSE(settings.train.opob.has_value());
+  EXPECT_TRUE(settings.train.kl.loss_estimator.straight_through);
+  EXPECT_NE(ToYaml(settings).find("  loss_settings: [\"budget=0.1\"]\n"), std::string::npos);
+}
+
+TEST(SettingsTest, AnErrorInAnOptionNamesItsKeyAndTheNearest) {
+  EXPECT_EQ(OverrideError("train.loss=gsp").find("train.loss = gsp: must be one of cispo, "), 0U);
+  EXPECT_NE(OverrideError("train.loss=gsp").find("(nearest: gspo)"), std::string::npos);
+  EXPECT_EQ(OverrideError("train.loss=grpo"),
+            "train.loss = grpo: is an advantage here (train.advantage=grpo train.loss=ppo)");
+  EXPECT_EQ(OverrideError("train.loss.clip_hihg=0.3"),
+            "unknown key train.loss.clip_hihg (nearest: clip_high; train.loss = ppo has clip_low, "
+            "clip_high, dual_clip, max_log_ratio)");
+  EXPECT_EQ(OverrideError("train.loss.clip_high=-1"), "train.loss.clip_high = -1: must be >= 0");
+  EXPECT_EQ(OverrideError("train.loss_settings=[clip_high=x]"),
+            "train.loss.clip_high = x: must be a number");
+  EXPECT_EQ(OverrideError("train.loss_settings=[clip_high=1, clip_high=2]"),
+            "train.loss.clip_high = 2: is given twice");
+  EXPECT_EQ(OverrideError("train.reduction.x=1").find("unknown key train.reduction.x"), 0U);
+  EXPECT_EQ(OverrideError("train.kl_estimator=k9")
+                .find("train.kl_estimator = k9: must be one of k1, k2, k3, abs, "),
+            0U);
+  EXPECT_EQ(YamlError("train:\n  loss:\n    name: ppo\n    clip: 1\n")
+                .find("x.yaml:2: unknown key train.loss.clip (nearest: clip_low; "),
+            0U);
+  EXPECT_EQ(YamlError("train:\n  loss: {name: [a]}\n"),
+            "x.yaml:2: train.loss: must hold name and options, each with one value");
+  EXPECT_EQ(YamlError("train:\n  beta1: {a: 1}\n"),
+            "x.yaml:2: train.beta1: must be one value, not a block");
 }
 
 TEST(SettingsTest, RulesSpanFields) {
@@ -138,8 +209,7 @@ TEST(SettingsTest, RulesSpanFields) {
             0U);
   EXPECT_EQ(error({"train.kl_target=0.1"}).find("train.kl_target = 0.1: steers "), 0U);
   EXPECT_EQ(error({"train.opob_settings=scope=minibatch"}),
-            "train.opob_settings = scope=minibatch: train.opob is false (set it to true, or leave "
-            "its settings out)");
+            "unknown key train.opob.scope (train.opob = false has no options)");
   EXPECT_EQ(error({"train.ess_learning_rate=true", "train.ess_settings=rule"}),
             "train.ess_settings = rule: must be name=value");
 }
@@ -218,11 +288,14 @@ TEST(SettingsTest, EveryKeyIsDescribed) {
       EXPECT_NE(description.find("`" + section.name + "." + field.key() + "`"), std::string::npos);
     }
   }
-}
-
-TEST(NearestTest, CountsEdits) {
-  EXPECT_EQ(Nearest("thresold", {"seed", "threshold", "beta"}), "threshold");
-  EXPECT_EQ(Nearest("x", {}), "");
+  for (const std::string_view name : PolicyLossNames()) {
+    LossOptions loss = *LossNamed(name);
+    for (const Field& option : loss.Fields()) {
+      EXPECT_FALSE(option.doc().empty()) << name << "." << option.key();
+      EXPECT_NE(description.find("`train.loss." + option.key() + "`"), std::string::npos);
+    }
+  }
+  EXPECT_NE(description.find("Options of `train.opob: true`"), std::string::npos);
 }
 
 std::string JsonError(const std::string& json) {

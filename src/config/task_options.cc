@@ -26,12 +26,13 @@ std::vector<Field> TaskOptions::Fields() {
           .AtLeast(2)
           .AtMost(200),
       Field::Real("length_scale", length_scale,
-                  "list_sum, product: P(n numbers) falls as exp(-n / length_scale).")
+                  "list_sum, product: P(n numbers) falls as exp(-n / length_scale). Larger: more "
+                  "long lists, which are the hard ones.")
           .Above(0)
           .AtMost(1e6),
       Field::OptionalReal("train_length_scale", train_length_scale,
-                          "list_sum, product: the same for the problems trained on alone; auto = "
-                          "length_scale.")
+                          "list_sum, product: the same for the problems trained on alone, judged "
+                          "on the same held-out problems; auto = length_scale.")
           .Above(0)
           .AtMost(1e6),
       Field::Int("modulus", modulus,
@@ -39,13 +40,15 @@ std::vector<Field> TaskOptions::Fields() {
           .AtLeast(2)
           .AtMost(1e6),
       Field::Text("operations", operations, "arithmetic: any of + - *."),
-      Field::Int("min_digits", min_digits, "arithmetic: fewest digits of an operand.")
+      Field::Int("min_digits", min_digits,
+                 "arithmetic: fewest digits of an operand; uniform between the bounds.")
           .AtLeast(1)
           .AtMost(9),
       Field::Int("max_digits", max_digits, "arithmetic: most digits of an operand.")
           .AtLeast(1)
           .AtMost(9),
-      Field::Int("min_steps", min_steps, "word_problems: fewest operations of a problem.")
+      Field::Int("min_steps", min_steps,
+                 "word_problems: fewest operations of a problem; uniform between the bounds.")
           .AtLeast(1)
           .AtMost(3),
       Field::Int("max_steps", max_steps, "word_problems: most operations of a problem.")
@@ -55,19 +58,23 @@ std::vector<Field> TaskOptions::Fields() {
                  "word_problems: largest number of a problem, its results included.")
           .AtLeast(20)
           .AtMost(1e6),
-      Field::Real("worked_share", worked_share,
-                  "Supervised data: share of examples that show the steps.")
+      Field::Real(
+          "worked_share", worked_share,
+          "Supervised data: share of examples that show the steps (product: that call the tool "
+          "correctly); the others give the bare answer (product: or make a call that fails first).")
           .AtLeast(0)
           .AtMost(1),
       Field::Int("held_out_problems", held_out_problems,
                  "Generated tasks: problems of the evaluation set held_out.")
           .AtLeast(1)
           .AtMost(1e6),
-      Field::Int("held_out_seed", held_out_seed, "Generated tasks: its seed, for every run alike.")
+      Field::Int("held_out_seed", held_out_seed,
+                 "Generated tasks: its seed. It is not the run's: runs of all seeds are measured "
+                 "on the same problems.")
           .AtLeast(0),
-      Field::Text(
-          "file", file,
-          "dataset: JSON lines of {problem, answer}, {prompt, answer} or in verl's schema."),
+      Field::Text("file", file,
+                  "dataset: JSON lines of {problem, answer}, {prompt, answer}, {question, answer} "
+                  "or in verl's schema."),
       Field::Text("prompt_key", prompt_key,
                   "Key of the prompt in files, as a or a.b; empty = problem, question, prompt or "
                   "messages."),
@@ -75,11 +82,12 @@ std::vector<Field> TaskOptions::Fields() {
                   "Key of the answer in files, of the completion in supervised data; empty = the "
                   "known ones."),
       Field::Text("prompt_template", prompt_template,
-                  "Prompt of a problem; {problem} stands for its text."),
+                  "Prompt of a problem; {problem} stands for its text. Rows that hold messages are "
+                  "used as they are."),
       Field::Text(
           "verifier", verifier,
           "Verifier mode of a dataset and of benchmark files; auto = by data_source, as verl, "
-          "else dapo-int."),
+          "else dapo-int. Generated tasks bring their own."),
       Field::TextList("benchmarks", benchmarks,
                       "held_out, or files (FILE or FILE@MODE); empty = held_out for a generated "
                       "task, nothing for a dataset."),
@@ -129,7 +137,8 @@ Status TaskOptions::Validate() const {
 std::vector<Field> PromptOptions::Fields() {
   return {
       Field::Enum("chat", chat, kChatNames,
-                  "Whether the model's chat template is used where it has one."),
+                  "auto = the model's chat template where it has one, with a problem's text as one "
+                  "user message; never = the text as it stands."),
       Field::Text("system", system,
                   "System message of conversations that do not begin with one; empty = none."),
       Field::Enum("thinking", thinking, kThinkingNames,
@@ -138,7 +147,8 @@ std::vector<Field> PromptOptions::Fields() {
                       "Further variables of the chat template, name=value (JSON, else text)."),
       Field::Int("max_tokens", max_tokens, "Longest prompt.").AtLeast(1).AtMost(1e7),
       Field::Enum("too_long", too_long, kLongPromptNames,
-                  "A longer prompt stops the run before it starts, or its problem is left out."),
+                  "A longer prompt stops the run before it starts, or its problem is left out and "
+                  "counted."),
   };
 }
 

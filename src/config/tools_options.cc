@@ -17,7 +17,8 @@ std::vector<Field> ToolsOptions::Fields() {
       Field::Enum("use", use, kUseNames,
                   "code_interpreter = responses may have Python programs run and read what they "
                   "print; needs a chat template."),
-      Field::Int("max_assistant_turns", max_assistant_turns, "Turns of a response by the model.")
+      Field::Int("max_assistant_turns", max_assistant_turns,
+                 "Turns of a response by the model; the one that reaches the bound is the last.")
           .AtLeast(1)
           .AtMost(1000),
       Field::Int("max_tool_turns", max_tool_turns, "Tool replies in a response.")
@@ -32,14 +33,17 @@ std::vector<Field> ToolsOptions::Fields() {
                   "always print the same."),
       Field::Enum("sandbox", sandbox, kSandboxNames,
                   "isolated = namespaces, seccomp and limits, or a refusal; unsafe = limits "
-                  "alone, for programs you trust."),
+                  "alone, for programs you trust: they see the caller's files and network."),
       Field::Text("url", url,
                   "A SandboxFusion server, http://HOST:PORT (IPv6 in brackets), that runs programs "
                   "instead of this machine; empty = this machine."),
-      Field::Text("python", python, "The interpreter of programs."),
+      Field::Text("python", python,
+                  "The interpreter of programs; a bare name is looked up in PATH."),
       Field::TextList("warm_modules", warm_modules,
                       "Modules that warm interpreters have imported; missing ones are left out."),
-      Field::Int("max_programs", max_programs, "Programs at once; more wait their turn.")
+      Field::Int("max_programs", max_programs,
+                 "Programs at once, over all rollouts of a run; others wait. More: faster with "
+                 "many cores, more memory.")
           .AtLeast(1)
           .AtMost(4096),
       Field::Real("timeout", timeout, "Seconds of one program.").Above(0).AtMost(3600),

@@ -1,84 +1,115 @@
-// Settings of the trainer: the section `train`.
+// Settings of the trainer: the section `train`. Fields() documents each.
+// Thread-safety: plain data.
 #ifndef PACE_CONFIG_TRAIN_OPTIONS_H_
 #define PACE_CONFIG_TRAIN_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "config/advantage_options.h"
+#include "config/correction_options.h"
 #include "config/field.h"
+#include "config/loss_options.h"
 #include "core/status.h"
 
 namespace pace {
 
-enum class RatioBase { kRollout, kRecomputed };
 enum class RolloutLogprobs { kFull, kSampled };
 
-struct LearningOptions {
-  std::string advantage = "grpo";
-  std::vector<std::string> advantage_settings = {};  // name=value, docs/losses.md
-  std::string loss = "ppo";
-  std::vector<std::string> loss_settings = {};
-  std::string reduction = "auto";  // auto = that of the loss's paper
-  // The ratio's reference: what rollouts recorded, or one more forward pass.
-  RatioBase ratio = RatioBase::kRollout;
-  // What rollouts record: the log-prob of the whole softmax, or of the truncated
-  // distribution (top-k, top-p, min-p) that a token was sampled from. They are equal
-  // where nothing is cut off.
-  RolloutLogprobs rollout_logprobs = RolloutLogprobs::kFull;
-  // What sets right data that another policy sampled: none, tis, icepop.
-  std::string correction = "none";
-  std::vector<std::string> correction_settings = {};
-
-  double learning_rate = 1e-6;
-  int64_t warmup_updates = 0;
-  double weight_decay = 0.1;
+struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double max_grad_norm = 1;
-  double entropy_bonus = 0;
+  double epsilon = 1e-8;
+  double weight_decay = 0.1;
+};
 
-  // The value head of `gae`: its own rate, the weight of its loss, the bound of one
-  // step's change (0 = none), and whether its loss reaches the layers below.
-  double value_learning_rate = 1e-3;
-  double value_coef = 0.5;
-  double value_clip = 0.5;
-  bool value_trunk = false;
+// The value head of the advantage `gae`: one linear row on the last hidden states.
+struct ValueHeadOptions {
+  double learning_rate = 1e-3;  // of its own AdamW; no warm-up, no decay
+  double coefficient = 0.5;
+  double clip = 0.5;
+  bool trains_trunk = false;
+};
 
-  // Penalties for leaving the policy that the run began with, in the loss and in
-  // the reward; estimators by name. With a target, the reward's coefficient is
-  // steered so that KL per token stays near it.
-  double kl_coef = 0;
-  std::string kl_estimator = "k3";
-  double kl_reward_coef = 0;
-  std::string kl_reward_estimator = "k1";
-  double kl_target = 0;
-  double kl_horizon = 10000;
+// Estimators of a KL divergence from sampled tokens (train/kl_penalty.h).
+enum class KlEstimator { kK1, kK2, kK3, kAbsolute };
 
-  // VCPO: a learning rate that falls with the effective sample size, and a
-  // baseline weighed by gradient norms.
-  bool ess_learning_rate = false;
+struct KlPenaltyOptions {
+  KlEstimator estimator = KlEstimator::kK3;
+  // The estimator's value with the gradient of k2.
+  bool straight_through = false;
+  // Bound of |log ratio| inside k3; none: no bound.
+  std::optional<double> max_log_ratio = 20;
+  // Bound of |k3|; none: no bound.
+  std::optional<double> max_value = 10;
+  // Whether max_value bounds all estimators, as in AReaL.
+  bool bound_all = false;
+
+  [[nodiscard]] Status Validate() const;
+};
+
+// k1, k2, k3 and abs, or verl's names kl, mse and low_var_kl, each also followed by a
+// + (straight through). Nothing for another text.
+std::optional<KlPenaltyOptions> KlPenaltyFromName(std::string_view name);
+
+// What steers a coefficient (train/kl_controller.h).
+struct KlControllerOptions {
+  double target = 0;
+  double horizon = 10000;
+};
+
+// Penalties for the distance from the initial policy, which does not move.
+struct InitialKlOptions {
+  double loss_coefficient = 0;
+  KlPenaltyOptions loss_estimator = {};
+  double reward_coefficient = 0;
+  KlPenaltyOptions reward_estimator = {.estimator = KlEstimator::kK1};
+  KlControllerOptions controller = {};  // of reward_coefficient
+
+  bool active() const { return loss_coefficient > 0 || reward_coefficient > 0; }
+};
+
+struct LearningOptions {
+  // Each choice with the names of its options that were set, in order.
+  AdvantageOptions advantage = {};
+  std::vector<std::string> advantage_settings = {};
+  LossOptions loss = {};
+  std::vector<std::string> loss_settings = {};
+  CorrectionOptions correction = {};
+  std::vector<std::string> correction_settings = {};
+  std::optional<EssLearningRateOptions> ess = std::nullopt;
   std::vector<std::string> ess_settings = {};
-  bool opob = false;
+  std::optional<OpobOptions> opob = std::nullopt;
   std::vector<std::string> opob_settings = {};
 
-  int64_t token_budget = 4096;  // tokens of one forward pass
-  bool recompute_layers = false;
-  int64_t threads = 1;
-  // Of the GPU, where training shares one with rollouts; 0 = what these leave.
-  double memory_gib = 0;
+  std::optional<ReductionMode> reduction = std::nullopt;  // none: that of the loss's paper
+  RatioReference reference = RatioReference::kRollout;
+  RolloutLogprobs rollout_logprobs = RolloutLogprobs::kFull;
 
-  // Groups whose rewards are all equal teach nothing: give their credit back and
-  // start another prompt (DAPO's dynamic sampling).
+  AdamWOptions adamw = {};
+  double learning_rate = 1e-6;
+  int64_t warmup_updates = 0;
+  double max_grad_norm = 1;
+  double entropy_bonus = 0;
+  ValueHeadOptions value = {};
+  InitialKlOptions kl = {};
+
+  int64_t token_budget = 4096;
+  int64_t num_threads = 1;
+  bool recompute_layers = false;
+  double memory_gib = 0;
   bool dynamic_sampling = false;
-  // Soft penalty of overlong responses: over this many tokens before the limit.
   int64_t overlong_buffer = 0;
   double overlong_penalty = 1;
 
   // Whether each group has a greedy response beside those that are trained on.
-  bool WantsGreedyResponse() const { return advantage == "remax"; }
+  bool WantsGreedyResponse() const { return advantage.kind == AdvantageKind::kRemax; }
 
   [[nodiscard]] std::vector<Field> Fields();
+  // Rules that span fields.
   [[nodiscard]] Status Validate() const;
 };
 

@@ -22,11 +22,11 @@ struct WorkloadOptions {
   int64_t prompt_tokens = 200;
 
   LengthLaw length = LengthLaw::kLognormal;
-  double mean_tokens = 2000;  // before clipping
-  double sigma = 0.6;         // of the logarithm, lognormal only
-  std::string lengths_file;   // an integer or {"length": n} per line
+  double mean_tokens = 2000;
+  double sigma = 0.6;
+  std::string lengths_file;
   int64_t min_tokens = 1;
-  int64_t max_tokens = 8192;  // whole interaction: tool output counts too
+  int64_t max_tokens = 8192;
   double prompt_share = 0.5;
   double difficulty_correlation = 0.8;
 
@@ -39,7 +39,7 @@ struct WorkloadOptions {
   // drift_floor + drift * d^drift_power, times a lognormal factor per prompt
   // and one per member.
   double drift = 0.02;
-  double drift_power = 0.5;  // a random walk of the logits
+  double drift_power = 0.5;
   double drift_floor = 0.005;
   double drift_prompt_sigma = 0.5;
   double drift_member_sigma = 0.1;
@@ -51,18 +51,15 @@ struct WorkloadOptions {
   double tool_latency_s = 1;
   double tool_latency_sigma = 0.5;
   int64_t tool_tokens = 60;
-  int64_t tool_concurrency = 0;  // calls running at once, all engines; 0 = any
+  int64_t tool_concurrency = 0;
 
   [[nodiscard]] std::vector<Field> Fields();
   [[nodiscard]] Status Validate() const;
 };
 
 struct CompareOptions {
-  // Method names that `pace sim` runs side by side; empty = the settings as they are.
   std::vector<std::string> methods;
-  // "method:key=value": applied on top of that method only.
   std::vector<std::string> overrides;
-  // "method:seconds": step times measured elsewhere, to print beside ours.
   std::vector<std::string> reference;
 
   [[nodiscard]] std::vector<Field> Fields();

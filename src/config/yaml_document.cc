@@ -6,6 +6,15 @@
 #include "core/printable.h"
 
 namespace pace {
+namespace {
+
+Result<std::string> ScalarOf(const YAML::Node& node, std::string_view key, std::string_view rule,
+                             const std::string& name) {
+  if (node.IsScalar()) return node.Scalar();
+  return InvalidArgument(Printable(key), ": ", rule).At(YamlPlace(name, node));
+}
+
+}  // namespace
 
 std::string YamlPlace(const std::string& name, const YAML::Node& node) {
   return Concat(name, ":", node.Mark().line + 1);
@@ -29,6 +38,44 @@ Status CheckKeysOnce(const YAML::Node& block, const std::string& name) {
         .At(YamlPlace(name, entry.first));
   }
   return Status::Ok();
+}
+
+Result<FieldValue> YamlValue(const YAML::Node& node, const std::string& key, bool may_be_block,
+                             const std::string& name) {
+  if (node.IsScalar()) return FieldValue(PlainText{node.Scalar()});
+  if (node.IsNull()) return FieldValue(nullptr);
+  if (node.IsSequence()) {
+    std::vector<std::string> items;
+    for (const YAML::Node& item : node) {
+      PACE_ASSIGN_OR_RETURN(std::string text, ScalarOf(item, key, "a list holds words only", name));
+      items.push_back(std::move(text));
+    }
+    return FieldValue(std::move(items));
+  }
+  if (!may_be_block) {
+    return InvalidArgument(Printable(key), ": must be one value, not a block")
+        .At(YamlPlace(name, node));
+  }
+  PACE_RETURN_IF_ERROR(CheckKeysOnce(node, name));
+  NamedSettings settings;
+  for (const auto& entry : node) {
+    constexpr char kRule[] = "must hold name and options, each with one value";
+    PACE_ASSIGN_OR_RETURN(std::string option, ScalarOf(entry.first, key, kRule, name));
+    PACE_ASSIGN_OR_RETURN(std::string text, ScalarOf(entry.second, key, kRule, name));
+    settings.push_back({std::move(option), std::move(text)});
+  }
+  return FieldValue(std::move(settings));
+}
+
+Status SetFromYaml(const std::vector<Field>& fields, const YAML::Node& key, const YAML::Node& value,
+                   const std::string& owner, const std::string& name) {
+  PACE_ASSIGN_OR_RETURN(const std::string word, ScalarOf(key, owner, "a key must be a word", name));
+  const Result<const Field*> field =
+      FindField(fields, word, owner, owner.empty() ? "the file" : owner);
+  if (!field.ok()) return field.status().At(YamlPlace(name, key));
+  const std::string full_key = owner.empty() ? word : Concat(owner, ".", word);
+  PACE_ASSIGN_OR_RETURN(const FieldValue given, YamlValue(value, full_key, false, name));
+  return (*field)->Set(given, full_key).At(YamlPlace(name, key));
 }
 
 Status YamlError(const YAML::Exception& error, const std::string& name) {

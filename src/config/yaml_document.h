@@ -10,7 +10,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "config/field.h"
 #include "core/status.h"
 
 namespace pace {
@@ -23,6 +25,15 @@ Result<YAML::Node> LoadYamlDocument(std::string_view text, const std::string& na
 
 // An error where a block has a key twice; yaml-cpp would drop one of them.
 Status CheckKeysOnce(const YAML::Node& block, const std::string& name);
+
+// The value of `key` for a Field: one value, a list of words, or, where a block may
+// stand, its entries.
+Result<FieldValue> YamlValue(const YAML::Node& node, const std::string& key, bool may_be_block,
+                             const std::string& name);
+
+// Sets the field of one entry, OWNER.KEY; another key is an error that names the nearest.
+Status SetFromYaml(const std::vector<Field>& fields, const YAML::Node& key, const YAML::Node& value,
+                   const std::string& owner, const std::string& name);
 
 Status YamlError(const YAML::Exception& error, const std::string& name);
 

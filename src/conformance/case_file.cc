@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "core/file.h"
 #include "text/python_text.h"
@@ -29,8 +30,51 @@ Result<Value> ReadCaseFile(const std::string& path) {
   PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxCaseBytes));
   Result<Value> file = ParsePythonJson(text);
   if (!file.ok()) return file.status().At(path);
-  if (!file->is_dict()) return InvalidArgument(path, ": must be an object with cases");
+  if (!file->is_dict() && !file->is_list()) {
+    return InvalidArgument(path, ": must be an object with cases");
+  }
   return file;
+}
+
+Status CheckCases(const std::string& path, const Value& file, Tally& tally,
+                  const CaseCheck& check) {
+  PACE_ASSIGN_OR_RETURN(const ValueList cases,
+                        file.is_list() ? file.list() : ListField(file, "cases", path));
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Value name = FieldOf(cases[i], "name");
+    const std::string where =
+        Concat(path, ": cases[", i, "]", name.is_text() ? " " + name.text() : "");
+    if (!cases[i].is_dict()) return InvalidArgument(where, ": must be an object");
+    PACE_RETURN_IF_ERROR(check(cases[i], where, tally));
+  }
+  return Status::Ok();
+}
+
+Status CheckCases(const std::vector<std::string>& paths, Tally& tally, const CaseCheck& check) {
+  for (const std::string& path : paths) {
+    PACE_ASSIGN_OR_RETURN(const Value file, ReadCaseFile(path));
+    PACE_RETURN_IF_ERROR(CheckCases(path, file, tally, check));
+  }
+  return Status::Ok();
+}
+
+Result<std::vector<TokenId>> IdsField(const Value& object, std::string_view name,
+                                      const std::string& where) {
+  PACE_ASSIGN_OR_RETURN(const ValueList list, ListField(object, name, where));
+  std::vector<TokenId> ids;
+  for (const Value& id : list) {
+    if (!id.is_integer()) return InvalidArgument(where, ": ", name, ": must hold integers");
+    constexpr int64_t kMax = std::numeric_limits<TokenId>::max();
+    const bool fits = id.integer() >= 0 && id.integer() <= kMax;
+    ids.push_back(static_cast<TokenId>(fits ? id.integer() : kMax));
+  }
+  return ids;
+}
+
+std::string JoinIds(const std::vector<TokenId>& ids) {
+  std::string out;
+  for (const TokenId id : ids) out += Concat(out.empty() ? "" : " ", id);
+  return out;
 }
 
 Value FieldOf(const Value& object, std::string_view name) {

@@ -2,7 +2,6 @@
 #include <filesystem>
 
 #include "conformance/case_file.h"
-#include "conformance/token_ids.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -61,18 +60,13 @@ Status CheckCase(const Value& entry, const std::string& where, const ChatTemplat
 Status CheckChat(const KindArguments& arguments, Tally& tally) {
   for (const std::string& path : arguments.paths) {
     PACE_ASSIGN_OR_RETURN(const Value file, ReadCaseFile(path));
-    PACE_ASSIGN_OR_RETURN(const ValueList cases, ListField(file, "cases", path));
     PACE_ASSIGN_OR_RETURN(const Tokenizer tokenizer,
                           Tokenizer::Load(TokenizerFolder(arguments, path)));
     PACE_ASSIGN_OR_RETURN(const ChatTemplate chat, LoadTemplate(arguments, path));
-    for (size_t i = 0; i < cases.size(); ++i) {
-      const Value& entry = cases[i];
-      if (!entry.is_dict()) return InvalidArgument(path, ": cases[", i, "]: must be an object");
-      const Value name = FieldOf(entry, "name");
-      const std::string where =
-          Concat(path, ": cases[", i, "]", name.is_text() ? " " + name.text() : "");
-      PACE_RETURN_IF_ERROR(CheckCase(entry, where, chat, tokenizer, tally));
-    }
+    PACE_RETURN_IF_ERROR(CheckCases(
+        path, file, tally, [&](const Value& entry, const std::string& where, Tally& counts) {
+          return CheckCase(entry, where, chat, tokenizer, counts);
+        }));
   }
   return Status::Ok();
 }

@@ -6,6 +6,7 @@
 
 #include "conformance/models_kind_checks.h"
 #include "core/concat.h"
+#include "model/model_config_json.h"
 
 namespace pace::models {
 namespace {

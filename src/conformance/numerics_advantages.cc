@@ -1,4 +1,7 @@
 // Family advantages.
+#include <algorithm>
+#include <iterator>
+
 #include "conformance/case_file.h"
 #include "conformance/numerics_case.h"
 #include "train/advantage/advantages.h"
@@ -6,52 +9,37 @@
 namespace pace {
 namespace {
 
+// verl's names; their variants are settings of ours.
 struct Estimator {
-  std::string theirs;
+  std::string_view theirs;
   std::string_view ours;
-  NamedSettings settings = {};
+  std::string_view settings = {};  // as NumericsCase::Settings reads them
 };
 
-// verl's names; their variants are settings of ours.
-std::optional<Estimator> EstimatorOf(const NumericsCase& entry) {
-  const std::string name = entry.ConfigText("algorithm");
-  const std::string compat = entry.has_quirk() ? "true" : "false";
-  if (name == "grpo" || name == "grpo_vectorized" || name == "grpo_passk") {
-    return Estimator{
-        name, name == "grpo_passk" ? "pass_at_k" : "grpo",
-        entry.Settings({{"standardize", "norm_adv_by_std_in_grpo"}, {"epsilon", "epsilon"}})};
-  }
-  if (name == "dr_grpo") {
-    return Estimator{name, "dr_grpo", entry.Settings({{"epsilon", "epsilon"}})};
-  }
-  if (name == "rloo") return Estimator{name, "rloo"};
-  if (name == "rloo_vectorized") return Estimator{name, "rloo", {{"single", "zero"}}};
-  if (name == "reinforce_plus_plus" || name == "reinforce_plus_plus_pre7300") {
-    NamedSettings settings = entry.Settings({{"gamma", "gamma"}});
-    settings.push_back({"cross_masked", name == "reinforce_plus_plus" ? "true" : "false"});
-    settings.push_back({"compat", compat});
-    return Estimator{name, "reinforce_plus_plus", settings};
-  }
-  if (name == "reinforce_plus_plus_baseline") {
-    return Estimator{name, "reinforce_plus_plus_baseline", {{"compat", compat}}};
-  }
-  if (name == "gae") {
-    NamedSettings settings = entry.Settings({{"gamma", "gamma"}, {"lambda", "lam"}});
-    settings.push_back({"compat", compat});
-    return Estimator{name, "gae", settings};
-  }
-  if (name == "remax") return Estimator{name, "remax"};
-  if (name == "opo") return Estimator{name, "opo"};
-  if (name == "gpg") return Estimator{name, "gpg"};
-  return std::nullopt;
-}
+constexpr Estimator kEstimators[] = {
+    {"grpo", "grpo", "standardize=norm_adv_by_std_in_grpo epsilon=epsilon"},
+    {"grpo_vectorized", "grpo", "standardize=norm_adv_by_std_in_grpo epsilon=epsilon"},
+    {"grpo_passk", "pass_at_k", "standardize=norm_adv_by_std_in_grpo epsilon=epsilon"},
+    {"dr_grpo", "dr_grpo", "epsilon=epsilon"},
+    {"rloo", "rloo"},
+    {"rloo_vectorized", "rloo", "single:=zero"},
+    {"reinforce_plus_plus", "reinforce_plus_plus", "gamma=gamma cross_masked:=true compat"},
+    {"reinforce_plus_plus_pre7300", "reinforce_plus_plus",
+     "gamma=gamma cross_masked:=false compat"},
+    {"reinforce_plus_plus_baseline", "reinforce_plus_plus_baseline", "compat"},
+    {"gae", "gae", "gamma=gamma lambda=lam compat"},
+    {"remax", "remax"},
+    {"opo", "opo"},
+    {"gpg", "gpg"},
+};
 
 }  // namespace
 
 void CheckAdvantages(NumericsCase& entry) {
-  const std::optional<Estimator> estimator = EstimatorOf(entry);
-  if (!estimator.has_value()) {
-    return entry.SkipBecause(Concat("we have no estimator `", entry.ConfigText("algorithm"), "`"));
+  const std::string algorithm = entry.ConfigText("algorithm");
+  const auto* const estimator = std::ranges::find(kEstimators, algorithm, &Estimator::theirs);
+  if (estimator == std::end(kEstimators)) {
+    return entry.SkipBecause(Concat("we have no estimator `", algorithm, "`"));
   }
   const PaddedLayout padded = ReadLayout(entry);
   if (entry.failed()) return;
@@ -72,21 +60,18 @@ void CheckAdvantages(NumericsCase& entry) {
   batch.layout = padded.layout();
   batch.rewards = rewards;
   batch.token_rewards = token_rewards;
-  std::vector<double> values;
-  std::vector<double> baselines;
-  if (!entry.Input("values").is_undefined()) values = entry.Numbers("values");
-  if (!entry.Input("reward_baselines").is_undefined())
-    baselines = entry.Numbers("reward_baselines");
+  const std::vector<double> values = entry.OptionalNumbers("values");
+  const std::vector<double> baselines = entry.OptionalNumbers("reward_baselines");
   batch.values = values;
   batch.baselines = baselines;
   // The vectorised form computes group statistics in float32.
   if (estimator->theirs == "grpo_vectorized") entry.Use(kSinglePrecision);
-  const auto made = MakeAdvantageEstimator(estimator->ours, estimator->settings);
+  const auto made = MakeAdvantageEstimator(estimator->ours, entry.Settings(estimator->settings));
   if (!made.ok()) return entry.Fail(made.status().message());
   const Result<Advantages> result = (*made)->Estimate(batch);
   if (!entry.Check(result.status())) return;
-  entry.CompareAll("advantages", result->advantages, entry.Expected("advantages"), padded.mask);
-  entry.CompareAll("returns", result->returns, entry.Expected("returns"), padded.mask);
+  entry.ExpectAll("advantages", result->advantages, padded.mask);
+  entry.ExpectAll("returns", result->returns, padded.mask);
   for (size_t i = 0; i < padded.mask.size(); ++i) {
     if (padded.mask[i] == 0 && result->advantages[i] != 0) {
       entry.Fail(Concat("advantages[", i, "]: ours ", result->advantages[i], " where masked"));

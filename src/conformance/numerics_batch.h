@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "conformance/numerics_case.h"
-#include "train/correction/rollout_correction.h"
+#include "train/correction/corrections.h"
 #include "train/loss/losses.h"
 
 namespace pace {
@@ -33,8 +33,9 @@ struct PaddedBatch {
 // entry.failed() where arrays are missing or of different sizes.
 PaddedBatch ReadBatch(NumericsCase& entry);
 
-// PPO's settings under verl's names.
-NamedSettings PpoSettings(const NumericsCase& entry);
+// PPO's settings under verl's names, for NumericsCase::Settings.
+inline constexpr const char* kPpoSettings =
+    "clip_low=clip_ratio_low clip_high=clip_ratio_high dual_clip=clip_ratio_c";
 
 // The loss of that name, reduced by `mode` over `totals` (config.global_batch_info
 // takes precedence). A case with a quirk uses the peer's rule for padding.
@@ -43,9 +44,9 @@ Result<LossResult> EvaluateCase(const NumericsCase& entry, const PaddedBatch& ba
                                 std::string_view mode, const MinibatchTotals& totals,
                                 PaddingRule padding);
 
-// Loss and gradient, the latter at every position.
-void CompareResult(NumericsCase& entry, const LossResult& result, const Value& loss,
-                   const Value& gradient);
+// Loss and gradient, the latter at every position, with those of `expected`.
+void CompareResult(NumericsCase& entry, const LossResult& result, const Value& expected);
+void CompareResult(NumericsCase& entry, const LossResult& result);
 
 // verl's correction settings and metrics.
 Result<CorrectionOptions> ReadCorrectionOptions(const Value& config, bool compat);

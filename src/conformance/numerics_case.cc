@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "conformance/case_file.h"
 
@@ -72,21 +73,22 @@ bool NumericsCase::ConfigBool(std::string_view name, bool fallback) const {
   return value.is_bool() ? value.boolean() : fallback;
 }
 
-NamedSettings NumericsCase::Settings(
-    std::initializer_list<std::pair<std::string_view, std::string_view>> ours_from_theirs) const {
+NamedSettings NumericsCase::Settings(std::string_view words) const {
   NamedSettings settings;
-  for (const auto& [ours, theirs] : ours_from_theirs) {
-    const Value value = Config(theirs);
-    if (value.is_undefined() || value.is_none()) continue;
-    std::string text;
-    if (value.is_text()) {
-      text = value.text();
-    } else if (value.is_bool()) {
-      text = Concat(value.boolean());
-    } else {
-      text = Concat(NumberOf(value).value_or(0));
+  std::istringstream stream{std::string(words)};
+  for (std::string word; stream >> word;) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) {
+      settings.push_back({word, Concat(has_quirk_)});
+    } else if (word[equals - 1] == ':') {
+      settings.push_back({word.substr(0, equals - 1), word.substr(equals + 1)});
+    } else if (const Value value = Config(word.substr(equals + 1));
+               !value.is_undefined() && !value.is_none()) {
+      settings.push_back({word.substr(0, equals), value.is_text() ? value.text()
+                                                  : value.is_bool()
+                                                      ? Concat(value.boolean())
+                                                      : Concat(NumberOf(value).value_or(0))});
     }
-    settings.push_back({std::string(ours), text});
   }
   return settings;
 }
@@ -97,6 +99,10 @@ std::vector<double> NumericsCase::Numbers(std::string_view input) {
     Fail(Concat("inputs.", input, ": must be an array of numbers"));
   }
   return numbers;
+}
+
+std::vector<double> NumericsCase::OptionalNumbers(std::string_view input) {
+  return Input(input).is_undefined() ? std::vector<double>() : Numbers(input);
 }
 
 std::vector<int64_t> NumericsCase::Integers(std::string_view input) {

@@ -1,12 +1,12 @@
 // One case of data/numerics: reading its arrays, comparing with our numbers.
 //
-// A case is {name, inputs, config, expected}; arrays are padded, one row per
-// sequence, and non-finite numbers are written as texts. The first number that
-// is not there or differs decides; later calls do nothing.
+// A case is {name, inputs, config, expected}; arrays are padded, one row per sequence, and
+// non-finite numbers are written as texts. The first number that is missing or differs is
+// the case's failure.
 //
 //   NumericsCase entry(value, where);
-//   const std::vector<double> logprobs = entry.Numbers("inputs", "log_prob");
-//   entry.Compare("loss", result->loss, entry.Expected("loss"));
+//   const std::vector<double> logprobs = entry.Numbers("log_prob");
+//   entry.Expect("loss", result->loss);
 //   entry.Finish(tally);
 #ifndef PACE_CONFORMANCE_NUMERICS_CASE_H_
 #define PACE_CONFORMANCE_NUMERICS_CASE_H_
@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
+#include "config/field.h"
 #include "conformance/kinds.h"
 #include "text/value.h"
 #include "train/metric.h"
-#include "train/option_reader.h"
 #include "train/token_batch.h"
 
 namespace pace {
@@ -55,23 +55,30 @@ class NumericsCase {
   std::string ConfigText(std::string_view name) const;            // "" if absent
   std::optional<double> ConfigReal(std::string_view name) const;  // none if absent or null
   bool ConfigBool(std::string_view name, bool fallback) const;
-  // {ours, value of theirs} for each pair whose config field is there; null is
-  // left out.
-  NamedSettings Settings(
-      std::initializer_list<std::pair<std::string_view, std::string_view>> ours_from_theirs) const;
+  // Settings of ours from a list of words: `ours=theirs` takes the config field, which is
+  // left out where it is absent or null; `ours:=value` is the value itself. `compat` alone
+  // tells whether the case has a quirk.
+  NamedSettings Settings(std::string_view words) const;
 
   // All numbers of a nested array, in order. A failure if it is not one.
   std::vector<double> Numbers(std::string_view input);
   std::vector<int64_t> Integers(std::string_view input);
+  std::vector<double> OptionalNumbers(std::string_view input);  // empty if absent
 
   // Each passes when ours is within tolerance of theirs. Arrays compare where
   // `mask` is not 0 (everywhere without one).
   void Compare(std::string_view field, double ours, const Value& theirs);
   void CompareAll(std::string_view field, std::span<const double> ours, const Value& theirs,
                   std::span<const uint8_t> mask = {});
+  // The same against the field of `expected` of that name.
+  void Expect(std::string_view field, double ours) { Compare(field, ours, Expected(field)); }
+  void ExpectAll(std::string_view field, std::span<const double> ours,
+                 std::span<const uint8_t> mask = {}) {
+    CompareAll(field, ours, Expected(field), mask);
+  }
   // The peer's metric against ours of that name, where both exist.
   void CompareMetric(const MetricList& metrics, const std::string& ours, const Value& theirs);
-  // While alive, comparisons use this tolerance.
+  // Comparisons from here on use this tolerance.
   void Use(Tolerance tolerance) { tolerance_ = tolerance; }
 
   // An error where the peer raised passes; any other fails the case.

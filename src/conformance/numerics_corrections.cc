@@ -6,8 +6,7 @@
 #include "conformance/case_file.h"
 #include "conformance/numerics_batch.h"
 #include "conformance/numerics_case.h"
-#include "train/correction/ess_learning_rate.h"
-#include "train/correction/opob.h"
+#include "train/correction/corrections.h"
 
 namespace pace {
 namespace {
@@ -70,17 +69,16 @@ void CompareEss(NumericsCase& entry) {
     weights.push_back(overflows ? std::numeric_limits<double>::infinity() : std::exp(log_weight));
     bounded.push_back(std::min(weights.back(), options.max_weight.value_or(weights.back())));
   }
-  entry.CompareAll("rollout_seq_is", weights, entry.Expected("rollout_seq_is"));
-  entry.CompareAll("rollout_seq_is_clipped", bounded, entry.Expected("rollout_seq_is_clipped"));
-  entry.Compare("ess_ratio", result->ess_ratio, entry.Expected("ess_ratio"));
-  entry.Compare("ess_ratio_clipped", result->bounded_ess_ratio,
-                entry.Expected("ess_ratio_clipped"));
+  entry.ExpectAll("rollout_seq_is", weights);
+  entry.ExpectAll("rollout_seq_is_clipped", bounded);
+  entry.Expect("ess_ratio", result->ess_ratio);
+  entry.Expect("ess_ratio_clipped", result->bounded_ess_ratio);
   const auto count = static_cast<double>(weights.size());
-  entry.Compare("ess", result->ess_ratio * count, entry.Expected("ess"));
-  entry.Compare("ess_clipped", result->bounded_ess_ratio * count, entry.Expected("ess_clipped"));
-  entry.Compare("lr_scale", result->scale, entry.Expected("lr_scale"));
+  entry.Expect("ess", result->ess_ratio * count);
+  entry.Expect("ess_clipped", result->bounded_ess_ratio * count);
+  entry.Expect("lr_scale", result->scale);
   const double base = entry.ConfigReal("base_lr").value_or(0);
-  entry.Compare("lr_used", base * result->scale, entry.Expected("lr_used"));
+  entry.Expect("lr_used", base * result->scale);
 }
 
 void CompareOpob(NumericsCase& entry) {
@@ -128,7 +126,7 @@ void CompareOpob(NumericsCase& entry) {
   }
   // The peer accumulates gradients in float32.
   entry.Use(kSinglePrecision);
-  entry.CompareAll("accumulated_gradient", sum, entry.Expected("accumulated_gradient"));
+  entry.ExpectAll("accumulated_gradient", sum);
 }
 
 }  // namespace
@@ -201,9 +199,9 @@ void CheckRolloutCorrection(NumericsCase& entry) {
   const Result<Correction> result = CorrectRollout(padded.layout(), train, rollout, *options);
   if (!entry.Check(result.status())) return;
   const std::vector<double> mask(result->mask.begin(), result->mask.end());
-  entry.CompareAll("modified_response_mask", mask, entry.Expected("modified_response_mask"));
+  entry.ExpectAll("modified_response_mask", mask);
   if (options->importance.has_value()) {
-    entry.CompareAll("rollout_is_weights", result->weights, entry.Expected("rollout_is_weights"));
+    entry.ExpectAll("rollout_is_weights", result->weights);
   }
   CompareCorrectionMetrics(entry, result->metrics, *options, entry.Expected("metrics"));
 }

@@ -2,7 +2,7 @@
 #include "conformance/case_file.h"
 #include "conformance/numerics_batch.h"
 #include "conformance/numerics_case.h"
-#include "train/correction/rollout_correction.h"
+#include "train/correction/corrections.h"
 #include "train/loss/losses.h"
 
 namespace pace {
@@ -12,53 +12,34 @@ namespace {
 struct Variant {
   std::string_view theirs;
   std::string_view ours;
+  std::string_view settings;  // as NumericsCase::Settings reads them
   // The reduction that the peer takes whatever is configured; empty: as configured.
-  std::string_view reduction;
+  std::string_view reduction = {};
   // Whether rows without a policy token count in a mean over sequences.
   bool counts_empty_rows = false;
 };
 
+constexpr const char* kClip = "clip_low=clip_ratio_low clip_high=clip_ratio_high";
 constexpr Variant kVariants[] = {
-    {"gspo", "gspo", "seq-mean-token-mean", false},
-    {"cispo", "cispo", "", false},
-    {"geo_mean", "geometric_mean", "seq-mean-token-mean", true},
-    {"sapo", "sapo", "seq-mean-token-mean", false},
-    {"clip_cov", "clip_cov", "", false},
-    {"kl_cov", "kl_cov", "", false},
-    {"dppo_tv", "dppo", "", false},
-    {"dppo_kl", "dppo", "", false},
-    {"dro", "dro", "", false},
-    {"gpg", "gpg", "", false},
-    {"reinforce", "reinforce", "", false},
-    {"vanilla", "ppo", "", false},
+    {"gspo", "gspo", kClip, "seq-mean-token-mean"},
+    {"cispo", "cispo", kClip},
+    {"geo_mean", "geometric_mean", kClip, "seq-mean-token-mean", true},
+    {"sapo", "sapo", "tau_positive=tau_pos tau_negative=tau_neg", "seq-mean-token-mean"},
+    {"clip_cov", "clip_cov",
+     "clip_low=clip_ratio_low clip_high=clip_ratio_high fraction=clip_cov_ratio "
+     "cov_low=clip_cov_lb cov_high=clip_cov_ub"},
+    {"kl_cov", "kl_cov", "fraction=kl_cov_ratio kl_coefficient=ppo_kl_coef"},
+    {"dppo_tv", "dppo",
+     "divergence_low=clip_ratio_low divergence_high=clip_ratio_high max_ratio=clip_ratio_c "
+     "divergence:=tv"},
+    {"dppo_kl", "dppo",
+     "divergence_low=clip_ratio_low divergence_high=clip_ratio_high max_ratio=clip_ratio_c "
+     "divergence:=kl"},
+    {"dro", "dro", "beta=dro_beta"},
+    {"gpg", "gpg", ""},
+    {"reinforce", "reinforce", ""},
+    {"vanilla", "ppo", kPpoSettings},
 };
-
-NamedSettings SettingsOf(const NumericsCase& entry, const Variant& variant) {
-  if (variant.ours == "dppo") {
-    NamedSettings settings = entry.Settings({{"divergence_low", "clip_ratio_low"},
-                                             {"divergence_high", "clip_ratio_high"},
-                                             {"max_ratio", "clip_ratio_c"}});
-    settings.push_back({"divergence", variant.theirs == "dppo_tv" ? "tv" : "kl"});
-    return settings;
-  }
-  if (variant.ours == "sapo") {
-    return entry.Settings({{"tau_positive", "tau_pos"}, {"tau_negative", "tau_neg"}});
-  }
-  if (variant.ours == "dro") return entry.Settings({{"beta", "dro_beta"}});
-  if (variant.ours == "kl_cov") {
-    return entry.Settings({{"fraction", "kl_cov_ratio"}, {"kl_coefficient", "ppo_kl_coef"}});
-  }
-  if (variant.ours == "clip_cov") {
-    return entry.Settings({{"clip_low", "clip_ratio_low"},
-                           {"clip_high", "clip_ratio_high"},
-                           {"fraction", "clip_cov_ratio"},
-                           {"cov_low", "clip_cov_lb"},
-                           {"cov_high", "clip_cov_ub"}});
-  }
-  if (variant.ours == "ppo") return PpoSettings(entry);
-  if (variant.ours == "reinforce" || variant.ours == "gpg") return {};
-  return entry.Settings({{"clip_low", "clip_ratio_low"}, {"clip_high", "clip_ratio_high"}});
-}
 
 void CompareLossMetrics(NumericsCase& entry, const MetricList& metrics, const Value& theirs,
                         const std::string& prefix) {
@@ -88,22 +69,16 @@ void CheckBypass(NumericsCase& entry, PaddedBatch& batch) {
   if (reinforce) batch.tokens.importance_weights = correction->weights;
   const Result<LossResult> result = EvaluateCase(
       entry, batch, reinforce ? "reinforce" : "ppo",
-      reinforce ? NamedSettings{} : PpoSettings(entry), entry.ConfigText("loss_agg_mode"),
+      reinforce ? NamedSettings{} : entry.Settings(kPpoSettings), entry.ConfigText("loss_agg_mode"),
       CountTotals(batch.tokens.layout), PaddingRule::kVerl);
   if (!entry.Check(result.status())) return;
-  CompareResult(entry, *result, entry.Expected("loss"), entry.Expected("grad_log_prob"));
+  CompareResult(entry, *result);
   const Value metrics = entry.Expected("metrics");
   CompareLossMetrics(entry, result->metrics, metrics, "actor/");
   CompareCorrectionMetrics(entry, correction->metrics, *options, metrics);
 }
 
 }  // namespace
-
-NamedSettings PpoSettings(const NumericsCase& entry) {
-  return entry.Settings({{"clip_low", "clip_ratio_low"},
-                         {"clip_high", "clip_ratio_high"},
-                         {"dual_clip", "clip_ratio_c"}});
-}
 
 void CheckVanillaLoss(NumericsCase& entry) {
   const PaddedBatch batch = ReadBatch(entry);
@@ -112,10 +87,10 @@ void CheckVanillaLoss(NumericsCase& entry) {
   if (!by_mode.is_dict()) return entry.Fail("expected.by_loss_agg_mode: must be an object");
   for (const auto& [mode, expected] : by_mode.dict().entries()) {
     const Result<LossResult> result =
-        EvaluateCase(entry, batch, "ppo", PpoSettings(entry), mode,
+        EvaluateCase(entry, batch, "ppo", entry.Settings(kPpoSettings), mode,
                      CountTotals(batch.tokens.layout), PaddingRule::kVerl);
     if (!entry.Check(result.status())) return;
-    CompareResult(entry, *result, FieldOf(expected, "loss"), FieldOf(expected, "grad_log_prob"));
+    CompareResult(entry, *result, expected);
     for (const char* name : {"pg_clipfrac", "pg_clipfrac_lower", "ppo_kl"}) {
       ValueDict theirs;
       theirs.Put(name, entry.Expected(name));
@@ -137,10 +112,11 @@ void CheckLossVariant(NumericsCase& entry) {
     }
     const std::string mode(variant.reduction.empty() ? entry.ConfigText("loss_agg_mode")
                                                      : std::string(variant.reduction));
-    const Result<LossResult> result = EvaluateCase(
-        entry, batch, variant.ours, SettingsOf(entry, variant), mode, totals, PaddingRule::kVerl);
+    const Result<LossResult> result =
+        EvaluateCase(entry, batch, variant.ours, entry.Settings(variant.settings), mode, totals,
+                     PaddingRule::kVerl);
     if (!entry.Check(result.status())) return;
-    CompareResult(entry, *result, entry.Expected("loss"), entry.Expected("grad_log_prob"));
+    CompareResult(entry, *result);
     return CompareLossMetrics(entry, result->metrics, entry.Expected("metrics"), "actor/");
   }
   entry.SkipBecause(Concat("we have no loss `", algorithm, "`"));

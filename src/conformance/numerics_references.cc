@@ -132,8 +132,8 @@ void CheckKlPenalty(NumericsCase& entry) {
     values.push_back(term.value);
     slopes.push_back(term.slope);
   }
-  entry.CompareAll("kl", values, entry.Expected("kl"));
-  entry.CompareAll("grad_logprob_of_sum", slopes, entry.Expected("grad_logprob_of_sum"));
+  entry.ExpectAll("kl", values);
+  entry.ExpectAll("grad_logprob_of_sum", slopes);
 }
 
 void CheckLogprobEntropy(NumericsCase& entry) {
@@ -165,15 +165,12 @@ void CheckLogprobEntropy(NumericsCase& entry) {
     AddLogitGradient(row, target, temperature, logprob_gradient[token], entropy_gradient[token],
                      {&gradient[token * vocabulary], vocabulary});
   }
-  entry.CompareAll("logprob", logprobs, entry.Expected("logprob"));
-  entry.CompareAll("entropy", entropies, entry.Expected("entropy"));
+  entry.ExpectAll("logprob", logprobs);
+  entry.ExpectAll("entropy", entropies);
   const std::vector<double> weight_columns = Transposed(weight, width);
-  entry.CompareAll("grad_hidden", TimesTransposed(gradient, weight_columns, vocabulary),
-                   entry.Expected("grad_hidden"));
-  entry.CompareAll(
-      "grad_weight",
-      TimesTransposed(Transposed(gradient, vocabulary), Transposed(hidden, width), num_tokens),
-      entry.Expected("grad_weight"));
+  entry.ExpectAll("grad_hidden", TimesTransposed(gradient, weight_columns, vocabulary));
+  entry.ExpectAll("grad_weight", TimesTransposed(Transposed(gradient, vocabulary),
+                                                 Transposed(hidden, width), num_tokens));
 }
 
 void CheckAdamW(NumericsCase& entry) {

@@ -5,9 +5,7 @@
 #include "conformance/case_file.h"
 #include "conformance/numerics_batch.h"
 #include "conformance/numerics_case.h"
-#include "train/correction/behavior_weights.h"
-#include "train/correction/proximal.h"
-#include "train/loss/m2po.h"
+#include "train/correction/corrections.h"
 #include "train/loss/m2po_region.h"
 
 namespace pace {
@@ -37,10 +35,9 @@ NamedSettings BehaviorSettings(const Value& config) {
 }
 
 NamedSettings ArealSettings(const NumericsCase& entry) {
-  NamedSettings settings = entry.Settings({{"clip_low", "eps_clip"},
-                                           {"dual_clip", "c_clip"},
-                                           {"level", "importance_sampling_level"},
-                                           {"m2_threshold", "m2_threshold"}});
+  NamedSettings settings = entry.Settings(
+      "clip_low=eps_clip dual_clip=c_clip level=importance_sampling_level "
+      "m2_threshold=m2_threshold");
   const auto high = entry.ConfigReal("eps_clip_higher");
   const double clip_high = high.value_or(entry.ConfigReal("eps_clip").value_or(0.2));
   settings.push_back({"clip_high", Concat(clip_high)});
@@ -53,9 +50,7 @@ NamedSettings ArealSettings(const NumericsCase& entry) {
 Result<BehaviorOptions> ReadBehavior(const NumericsCase& entry) {
   BehaviorOptions options;
   const NamedSettings settings = BehaviorSettings(entry.Config("rejection_sampling"));
-  OptionReader reader("rejection_sampling", settings);
-  options.Read(reader);
-  PACE_RETURN_IF_ERROR(reader.Finish());
+  PACE_RETURN_IF_ERROR(SetFields(options.Fields(), settings, "rejection_sampling"));
   PACE_RETURN_IF_ERROR(options.Validate());
   return options;
 }
@@ -107,10 +102,9 @@ void CheckArealLoss(NumericsCase& entry, const std::string& part) {
                              *options);
     kept = behavior.kept;
     const std::vector<double> kept_numbers(kept.begin(), kept.end());
-    entry.CompareAll("behave_imp_weight", behavior.weights, entry.Expected("behave_imp_weight"));
-    entry.CompareAll("behave_mask", kept_numbers, entry.Expected("behave_mask"));
-    entry.Compare("filtered_fraction", behavior.filtered_fraction,
-                  entry.Expected("filtered_fraction"));
+    entry.ExpectAll("behave_imp_weight", behavior.weights);
+    entry.ExpectAll("behave_mask", kept_numbers);
+    entry.Expect("filtered_fraction", behavior.filtered_fraction);
   }
   const std::vector<uint8_t> mask = batch.padded.mask;
   std::string loss = "decoupled_ppo";
@@ -119,10 +113,9 @@ void CheckArealLoss(NumericsCase& entry, const std::string& part) {
     settings = ArealSettings(entry);
   } else {
     loss = part;
-    settings = part == "cispo"
-                   ? entry.Settings({{"clip_low", "eps_clip"}, {"clip_high", "eps_clip_higher"}})
-                   : entry.Settings({{"tau_positive", "tau_pos"}, {"tau_negative", "tau_neg"}});
-    settings.push_back({"max_log_ratio", "inf"});
+    settings = entry.Settings(part == "cispo"
+                                  ? "clip_low=eps_clip clip_high=eps_clip_higher max_log_ratio:=inf"
+                                  : "tau_positive=tau_pos tau_negative=tau_neg max_log_ratio:=inf");
     batch.padded.mask = kept;
     batch.Bind();
     if (part == "cispo") batch.tokens.reference = RatioReference::kProximal;
@@ -131,7 +124,7 @@ void CheckArealLoss(NumericsCase& entry, const std::string& part) {
   const Result<LossResult> result =
       EvaluateCase(entry, batch, loss, settings, "token-mean", totals, PaddingRule::kIgnore);
   if (!entry.Check(result.status())) return;
-  CompareResult(entry, *result, entry.Expected("loss"), entry.Expected("grad_log_prob"));
+  CompareResult(entry, *result);
   CompareArealStatistics(entry, *result, part == "ppo" ? mask : kept, kept);
 }
 
@@ -159,32 +152,21 @@ void CheckProximalEstimates(NumericsCase& entry) {
 // The region that M2PO chose, in the peer's words.
 void CompareRegion(NumericsCase& entry, const M2poRegion& region, bool paper,
                    int64_t num_policy_tokens) {
-  entry.Compare("trust_region_tokens", static_cast<double>(region.num_trust_tokens),
-                entry.Expected("trust_region_tokens"));
-  entry.Compare("M2_after", region.m2_after, entry.Expected("M2_after"));
+  entry.Expect("trust_region_tokens", static_cast<double>(region.num_trust_tokens));
+  entry.Expect("M2_after", region.m2_after);
   entry.Compare("M2", region.m2_before, entry.Expected(paper ? "M2_before" : "M2"));
   if (paper) {
     const std::vector<double> kept(region.kept.begin(), region.kept.end());
     const auto num_kept = std::accumulate(kept.begin(), kept.end(), 0.0);
-    entry.Compare("num_masked", static_cast<double>(num_policy_tokens) - num_kept,
-                  entry.Expected("num_masked"));
-    return entry.CompareAll("kept_mask", kept, entry.Expected("kept_mask"));
+    entry.Expect("num_masked", static_cast<double>(num_policy_tokens) - num_kept);
+    return entry.ExpectAll("kept_mask", kept);
   }
-  entry.Compare("ratio_lower_bound", region.lower, entry.Expected("ratio_lower_bound"));
-  entry.Compare("ratio_upper_bound", region.upper, entry.Expected("ratio_upper_bound"));
-  entry.Compare("clip_low", 1 - region.lower, entry.Expected("clip_low"));
-  entry.Compare("clip_high", region.upper - 1, entry.Expected("clip_high"));
+  entry.Expect("ratio_lower_bound", region.lower);
+  entry.Expect("ratio_upper_bound", region.upper);
+  entry.Expect("clip_low", 1 - region.lower);
+  entry.Expect("clip_high", region.upper - 1);
   const Value tau = entry.Expected("tau");
   if (!tau.is_none() && !tau.is_undefined()) entry.Compare("tau", std::log(region.upper), tau);
-}
-
-NamedSettings M2poSettings(const NumericsCase& entry) {
-  NamedSettings settings = entry.Settings({{"rule", "rule"},
-                                           {"budget", "M2_budget"},
-                                           {"min_clip_low", "miniclip_low"},
-                                           {"min_clip_high", "miniclip_high"}});
-  settings.push_back({"compat", entry.has_quirk() ? "true" : "false"});
-  return settings;
 }
 
 // Whether our bounds are the peer's to the last bit. Both are float32
@@ -214,13 +196,13 @@ void CheckArealM2po(NumericsCase& entry, const PaddedBatch& batch) {
       ArealKeptTokens(batch.tokens.layout, batch.rollout_logprobs, batch.proximal_logprobs,
                       entry.ConfigReal("m2_threshold").value_or(0.04));
   const std::vector<double> kept_numbers(kept.begin(), kept.end());
-  entry.CompareAll("kept_mask", kept_numbers, entry.Expected("kept_mask"));
+  entry.ExpectAll("kept_mask", kept_numbers);
   entry.Use(kSinglePrecision);
   const Result<LossResult> result =
       EvaluateCase(entry, batch, "decoupled_ppo", ArealSettings(entry), "token-mean",
                    CountTotals(batch.tokens.layout), PaddingRule::kIgnore);
   if (!entry.Check(result.status())) return;
-  CompareResult(entry, *result, entry.Expected("loss"), entry.Expected("grad_log_prob"));
+  CompareResult(entry, *result);
 }
 
 }  // namespace
@@ -232,10 +214,10 @@ void CheckM2po(NumericsCase& entry) {
   if (rule == "areal") return CheckArealM2po(entry, batch);
   const bool paper = rule == "paper";
   M2poOptions options;
-  const NamedSettings settings = M2poSettings(entry);
-  OptionReader reader("m2po", settings);
-  options.Read(reader);
-  const Result<M2poRegion> region = M2poLoss(options).Region(batch.tokens);
+  const NamedSettings settings = entry.Settings(
+      "rule=rule budget=M2_budget min_clip_low=miniclip_low min_clip_high=miniclip_high compat");
+  if (!entry.Check(SetFields(options.Fields(), settings, "m2po"))) return;
+  const Result<M2poRegion> region = ChooseRegion(batch.tokens, options);
   const bool exact = !region.ok() || paper || HasExactBounds(entry, *region);
   const std::string mode = entry.ConfigText("loss_agg_mode");
   const Result<LossResult> result =
@@ -244,7 +226,7 @@ void CheckM2po(NumericsCase& entry) {
                    PaddingRule::kEarlyVerl);
   if (!entry.Check(result.status()) || !entry.Check(region.status())) return;
   CompareRegion(entry, *region, paper, batch.tokens.layout.num_policy_tokens());
-  CompareResult(entry, *result, entry.Expected("loss"), entry.Expected("grad_log_prob"));
+  CompareResult(entry, *result);
   if (paper) return;
   entry.CompareMetric(result->metrics, "train/clip_fraction", entry.Expected("pg_clipfrac"));
   entry.CompareMetric(result->metrics, "train/kl", entry.Expected("ppo_kl"));
@@ -260,9 +242,8 @@ void CheckDecoupledPpo(NumericsCase& entry) {
 void CheckTopr(NumericsCase& entry) {
   const PaddedBatch batch = ReadBatch(entry);
   if (entry.failed()) return;
-  NamedSettings settings = entry.Settings(
-      {{"positive_weight", "positive_weight"}, {"negative_weight", "negative_weight"}});
-  settings.push_back({"level", "token"});
+  const NamedSettings settings = entry.Settings(
+      "positive_weight=positive_weight negative_weight=negative_weight level:=token");
   MinibatchTotals totals = CountTotals(batch.tokens.layout);
   // ROLL divides by all rows.
   totals.num_sequences = static_cast<int64_t>(batch.tokens.layout.num_sequences());
@@ -272,7 +253,7 @@ void CheckTopr(NumericsCase& entry) {
     const Result<LossResult> result =
         EvaluateCase(entry, batch, "topr", settings, mode, totals, PaddingRule::kRoll);
     if (!entry.Check(result.status())) return;
-    CompareResult(entry, *result, FieldOf(expected, "loss"), FieldOf(expected, "grad_log_prob"));
+    CompareResult(entry, *result, expected);
   }
   const Result<std::unique_ptr<PolicyLoss>> loss = MakePolicyLoss("topr", settings);
   if (!entry.Check(loss.status())) return;
@@ -287,7 +268,7 @@ void CheckTopr(NumericsCase& entry) {
     terms.push_back(result->loss);
     one.token[token] = 0;
   }
-  entry.CompareAll("loss_matrix", terms, entry.Expected("loss_matrix"), batch.padded.mask);
+  entry.ExpectAll("loss_matrix", terms, batch.padded.mask);
 }
 
 }  // namespace pace

@@ -1,6 +1,5 @@
 // `tokenizers`: encode, decode and stream decode against cases.json.
 #include "conformance/case_file.h"
-#include "conformance/token_ids.h"
 #include "text/tokenizer/stream_decoder.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -13,10 +12,8 @@ class CasesCheck {
       : tokenizer_(tokenizer), path_(std::move(path)), tally_(tally) {}
 
   Status Run(const Value& file) {
-    PACE_ASSIGN_OR_RETURN(const ValueList cases, ListField(file, "cases", path_));
-    for (size_t i = 0; i < cases.size(); ++i) {
-      PACE_RETURN_IF_ERROR(Encode(cases[i], Concat(path_, ": cases[", i, "]")));
-    }
+    PACE_RETURN_IF_ERROR(ListField(file, "cases", path_).status());
+    PACE_RETURN_IF_ERROR(Each(file, "cases", &CasesCheck::Encode));
     PACE_RETURN_IF_ERROR(Each(file, "decode_cases", &CasesCheck::Decode));
     return Each(file, "stream_cases", &CasesCheck::Stream);
   }

@@ -1,8 +1,7 @@
 // AcceptAll: unfiltered asynchronous training.
 //
-// With `observe` it runs PACE's scores, windows and budget beside it and
-// reports them, but admits everything: what PACE would have seen. Without, a
-// group's score is its lag.
+// With admission.observe it also computes and reports PACE's scores, windows and budget, and
+// still admits everything. Without, a group's admission score is its lag.
 #ifndef PACE_CONTROL_ACCEPT_ALL_H_
 #define PACE_CONTROL_ACCEPT_ALL_H_
 

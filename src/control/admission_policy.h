@@ -1,14 +1,14 @@
 // An AdmissionPolicy rules on the groups drawn for one training step.
 //
 // BeginStep fixes budget and cutoff and freezes what they were computed from;
-// Judge depends on the group and that frozen state alone, so the order of
-// draws cannot matter. No clock, no locks, no I/O: every driver shares it.
+// Judge depends only on the group and that frozen state, so the order of draws does not
+// matter. No clock, no locks, no I/O: every driver shares it.
 //
 //   StepPlan plan = policy->BeginStep(step, {.occupancy = 40, .batch = 12});
 //   Decision decision = policy->Judge(group);
 //   policy->Observe(group, decision);
 //
-// Thread-safety: none; one owner, the coordinator.
+// Thread-safety: none; one owner, the coordinator. Stable: docs/library.md.
 #ifndef PACE_CONTROL_ADMISSION_POLICY_H_
 #define PACE_CONTROL_ADMISSION_POLICY_H_
 
@@ -31,22 +31,21 @@ struct PoolView {
   int64_t batch = 1;      // groups the step needs
 };
 
-// What a policy remembers between steps; every policy saves into this form.
+// The state of a policy between steps; every policy saves into this form.
 struct AdmissionState {
   PolicyVersion step{};  // the last step begun
   double smoothed_rate = 0;
-  // Oldest first. `pending` was drawn in the last step and enters the windows
-  // when the next one begins.
+  // Oldest first. Pending values were drawn in the last step and enter the windows when the
+  // next step begins.
   std::vector<double> scores{};
   std::vector<double> prefix_scores{};
   std::vector<double> pending_scores{};
   std::vector<double> pending_prefix_scores{};
-  // Lengths of responses, and the state of each stratum, where a policy tells
-  // groups apart by them.
+  // Response lengths and the state of each stratum, of policies that divide groups by length.
   std::vector<double> lengths{};
   std::vector<double> pending_lengths{};
   std::vector<AdmissionState> strata{};
-  // What the last BeginStep fixed.
+  // The result of the last BeginStep.
   StepPlan plan{};
 };
 
@@ -61,22 +60,22 @@ class AdmissionPolicy {
   // REQUIRES: BeginStep was called; group.assembled <= that step.
   [[nodiscard]] virtual Decision Judge(const GroupSummary& group) const = 0;
 
-  // Told of every drawn group once, whether it was admitted or not.
+  // Called once for every drawn group, admitted or not.
   virtual void Observe(const GroupSummary& group, const Decision& decision) = 0;
 
-  // How little this group is wanted, in the step begun last: the pool evicts
-  // the highest first and, under draw order lowest_score, draws the lowest.
+  // The admission score in the step begun last; higher is worse. The pool evicts the highest
+  // first and, under draw order lowest_score, draws the lowest.
   [[nodiscard]] virtual double Score(const GroupSummary& group) const = 0;
 
   // Whether Judge reads GroupSummary::members.
   [[nodiscard]] virtual bool NeedsMembers() const { return false; }
 
-  // The share of draws this policy may at most mean to reject, if it has one;
-  // the coordinator's backstop is sized by it.
+  // The largest share of draws that this policy rejects on purpose, if it has a bound. The
+  // backstop of ProgressGuard follows from it.
   [[nodiscard]] virtual std::optional<double> MaxBudget() const { return std::nullopt; }
 
-  // Save and restore: a restored policy answers as the saved one would.
-  // Restore leaves the policy unchanged when it returns an error.
+  // A restored policy behaves as the saved one would. Restore leaves the policy unchanged
+  // when it returns an error.
   [[nodiscard]] virtual AdmissionState Save() const = 0;
   virtual Status Restore(const AdmissionState& state) = 0;
 };

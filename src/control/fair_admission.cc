@@ -18,7 +18,7 @@ AdmissionOptions OptionsOfAll(AdmissionOptions options) {
   return options;
 }
 
-// A stratum sees its share of the draws, and remembers its share of them.
+// A stratum's window holds its share of the draws.
 AdmissionOptions OptionsOfStratum(AdmissionOptions options, int64_t batch) {
   options = OptionsOfAll(options);
   options.window = std::max<int64_t>(1, options.Window(batch) / options.num_strata);
@@ -83,7 +83,7 @@ Status FairAdmission::Restore(const AdmissionState& state) {
     status = strata_[i].Restore(state.strata[i]).At(Concat("strata[", i, "]"));
   }
   if (!status.ok()) {
-    // What was there before was saved by this very policy.
+    // The state before came from this policy's Save.
     PACE_CHECK(all_.Restore(before).ok(), "cannot go back");
     for (size_t i = 0; i < strata_.size(); ++i) {
       PACE_CHECK(strata_[i].Restore(before.strata[i]).ok(), "cannot go back");

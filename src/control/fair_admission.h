@@ -1,15 +1,14 @@
-// FairAdmission: PACE among groups of like length.
+// FairAdmission: PACE among groups of similar length.
 //
-// Staleness grows with length: long responses are interrupted more often, and
-// groups of long responses wait longer for their slowest member. A single cutoff
-// therefore trains on short responses. Here groups are told apart by the length
-// of their responses into strata of equal share, and each stratum is a
-// PaceAdmission of its own under the common budget: the stalest share of every
-// stratum goes, so what is trained on is as long as what was offered.
+// Staleness grows with length: long responses are interrupted more often, and their groups
+// wait longer for the slowest member. A single cutoff therefore favours short responses. Here
+// groups are divided by response length into strata of equal share, and each stratum has its
+// own PaceAdmission under the common budget. The stalest share of every stratum is rejected,
+// so trained responses are as long as offered ones.
 //
-// A stratum's borders are quantiles of recent lengths, frozen as a step begins. Until
-// a stratum has seen min_observations groups, its groups are judged among all. Ties
-// are always split by the fractional rule. docs/policies.md has the note.
+// The borders of strata are quantiles of recent lengths, frozen when a step begins. Until a
+// stratum has seen min_observations groups, its groups are judged among all groups. Ties are
+// always split by the fractional rule. docs/policies.md has the note.
 #ifndef PACE_CONTROL_FAIR_ADMISSION_H_
 #define PACE_CONTROL_FAIR_ADMISSION_H_
 

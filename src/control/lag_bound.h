@@ -1,5 +1,7 @@
-// LagBound: what stale_k, oldest_token and start_window share. A group is admitted when its
-// lag, as the policy measures it, is at most k. Nothing is remembered.
+// LagBound and the policies that are one: admit a group when its lag is at most k.
+//
+// The policies differ in how they measure the lag. None of them keeps any state between steps.
+// docs/policies.md has a note on each.
 #ifndef PACE_CONTROL_LAG_BOUND_H_
 #define PACE_CONTROL_LAG_BOUND_H_
 
@@ -23,6 +25,52 @@ class LagBound : public AdmissionPolicy {
  private:
   const double k_;
   StepPlan plan_;
+};
+
+// stale_k: the lag is the mean over tokens, then over members; or, by option, that of the
+// stalest member.
+class StaleK final : public LagBound {
+ public:
+  StaleK(double k, StaleKMeasure measure) : LagBound(k), measure_(measure) {}
+
+ private:
+  double LagOf(const GroupSummary& group, PolicyVersion step) const override {
+    return measure_ == StaleKMeasure::kMean ? group.LagAt(step) : group.MaxMemberLag(step);
+  }
+
+  const StaleKMeasure measure_;
+};
+
+// oldest_token: the lag of the oldest token, the bound of prime-rl and XTuner. One token
+// sampled before a weight sync makes the whole group old, so long responses go first.
+class OldestToken final : public LagBound {
+ public:
+  explicit OldestToken(double k) : LagBound(k) {}
+
+ private:
+  double LagOf(const GroupSummary& group, PolicyVersion step) const override {
+    return static_cast<double>(group.MaxTokenLag(step));
+  }
+};
+
+// start_window: NeMo RL's rule. A group is trained on within k versions of its start; under
+// draw order lowest_score the oldest start comes first.
+//
+// The verdict is that of oldest_token; the draw order differs: groups about to leave the
+// window are drawn first, while oldest_token's score puts them last. Do not bound the pool
+// with it: a full pool evicts the highest score, here the freshest group.
+class StartWindow final : public LagBound {
+ public:
+  explicit StartWindow(double k) : LagBound(k) {}
+
+  double Score(const GroupSummary& group) const override {
+    return static_cast<double>(group.oldest.step());
+  }
+
+ private:
+  double LagOf(const GroupSummary& group, PolicyVersion step) const override {
+    return static_cast<double>(group.MaxTokenLag(step));
+  }
 };
 
 }  // namespace pace

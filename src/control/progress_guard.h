@@ -1,15 +1,14 @@
-// ProgressGuard: why every step completes, whatever the policy answers.
+// ProgressGuard: makes every step complete, whatever the admission policy decides.
 //
-// It looks at rejections only and turns two kinds of them round:
+// It overturns two kinds of rejections and changes no other verdict:
 //
-//   freshest possible  a group whose lag is at most j - u, u the oldest version
-//                      that a group started now could sample from: nothing
-//                      fresher can come while this step waits
-//   backstop           after ceil(batch / (1 - max_budget)) rejections in one
-//                      step, ten batches where no budget is named
+//   freshest possible  the group's lag is at most j - u, where u is the oldest version that a
+//                      group started now could sample from: no fresher group can arrive
+//                      while this step waits
+//   backstop           the step has seen ceil(batch / (1 - max_budget)) rejections; ten
+//                      batches where the policy has no budget
 //
-// A verdict the policy gave to admit stands as it is. docs/method.md proves
-// that with these two every run with a live worker completes its next step.
+// docs/method.md proves that every run with a live worker then completes its next step.
 //
 // Thread-safety: none.
 #ifndef PACE_CONTROL_PROGRESS_GUARD_H_
@@ -30,10 +29,10 @@ class ProgressGuard {
 
   void BeginStep(PolicyVersion step);
 
-  // The verdict that stands. Counts it.
+  // Returns the final verdict and counts it.
   Decision Apply(const GroupSummary& group, Decision decision, std::optional<PolicyVersion> served);
 
-  // Rejections after which the backstop opens.
+  // Rejections in one step before the backstop applies.
   int64_t max_rejections() const { return max_rejections_; }
   // Of the step begun last.
   int64_t num_rejected() const { return num_rejected_; }

@@ -1,9 +1,8 @@
 // ScoreWindow: the last n observations, with order statistics.
 //
-// Observations are added in bulk as a step begins and then read many times, so
-// it keeps them twice: in arrival order to forget the oldest, and sorted to
-// answer. Adding m values to a window of n costs O(n + m log m), a percentile
-// O(log n), a quantile O(1).
+// Observations are added in bulk when a step begins and then read many times. They are stored
+// twice: in arrival order, to drop the oldest, and sorted. Adding m values to a window of n
+// costs O(n + m log m), a percentile O(log n), a quantile O(1).
 //
 // Thread-safety: none.
 #ifndef PACE_CONTROL_SCORE_WINDOW_H_

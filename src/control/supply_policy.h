@@ -1,11 +1,10 @@
-// A SupplyPolicy rules on how many groups may be started, and whether running
-// ones should stop.
+// A SupplyPolicy decides how many groups may be started, and whether running groups stop.
 //
-// A group holds one credit from dispatch until its step's weights reached
-// every live worker, or it was rejected or lost; the coordinator keeps that
-// ledger and asks the policy after every event.
+// A group holds one credit from its dispatch until the weights of its step have reached every
+// live worker, or until it is rejected or lost. The coordinator counts credits and asks the
+// policy after every event.
 //
-// Thread-safety: none; one owner, the coordinator. No clock, no I/O.
+// Thread-safety: none; one owner, the coordinator. No clock, no I/O. Stable: docs/library.md.
 #ifndef PACE_CONTROL_SUPPLY_POLICY_H_
 #define PACE_CONTROL_SUPPLY_POLICY_H_
 

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "convert/export_llama2c.h"
 #include "convert/import_gguf.h"
-#include "convert/import_llama2c.h"
+#include "convert/llama2c_model.h"
 #include "convert/test_models.h"
+#include "model/model_config_json.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace pace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "convert/same_component.h"
+#include "convert/tokenizer_spec.h"
 
 namespace pace {
 namespace {

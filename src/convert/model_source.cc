@@ -9,6 +9,7 @@
 #include "core/atomic_file.h"
 #include "core/file.h"
 #include "formats/tensor_spool.h"
+#include "model/model_config_json.h"
 #include "model/weight_set.h"
 
 namespace pace {
@@ -60,9 +61,10 @@ Status WriteModelFolder(const std::string& target, const ModelSource& source,
       SaveModel(path, source.config, weights, options.dtype, options.max_shard_bytes));
   for (const FolderText& text : source.texts) {
     const bool is_config = text.name == kConfigName;
-    PACE_RETURN_IF_ERROR(
-        WriteFileAtomically((folder.path() / text.name).string(),
-                            is_config ? WithStoredDtype(text.text, options.dtype) : text.text));
+    PACE_ASSIGN_OR_RETURN(const std::string stored, is_config
+                                                        ? WithStoredDtype(text.text, options.dtype)
+                                                        : Result<std::string>(text.text));
+    PACE_RETURN_IF_ERROR(WriteFileAtomically((folder.path() / text.name).string(), stored));
   }
   return folder.Commit();
 }

@@ -1,8 +1,14 @@
 #include "convert/tokenizer_spec.h"
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <string_view>
+#include <unordered_set>
+#include <vector>
 
+#include "core/check.h"
+#include "core/concat.h"
 #include "core/json_writer.h"
 #include "core/utf8.h"
 #include "text/tokenizer/tokenizer.h"
@@ -10,7 +16,7 @@
 namespace pace {
 namespace {
 
-// Appends `"key":` behind a comma where one is due; the key needs no escapes.
+// Appends `"key":`, after a comma if one is due; the key needs no escapes.
 void AppendKey(std::string& out, std::string_view key) {
   if (out.back() != '{') out += ',';
   out += Concat("\n  \"", key, "\": ");
@@ -35,7 +41,7 @@ void AppendAdded(std::string& out, const std::vector<AddedToken>& added) {
   out += ']';
 }
 
-// One text with its begin and end tokens, and two texts one behind the other.
+// One text with its begin and end tokens, and two texts one after the other.
 std::string PostProcessor(const TokenizerSpec& spec) {
   if (!spec.add_bos && !spec.add_eos) return "null";
   std::string tokens;
@@ -154,6 +160,52 @@ Status CheckSpec(const TokenizerSpec& spec) {
   return Status::Ok();
 }
 
+void Flatten(const TokenizerComponent& component, std::vector<const TokenizerComponent*>& out) {
+  if (component.type != "Sequence") return out.push_back(&component);
+  for (const TokenizerComponent& part : component.parts) Flatten(part, out);
+}
+
+bool SameStep(const TokenizerComponent* a, const TokenizerComponent* b) {
+  return a->type == b->type && a->regex == b->regex && a->literal == b->literal &&
+         a->behavior == b->behavior && a->invert == b->invert &&
+         a->individual_digits == b->individual_digits &&
+         a->add_prefix_space == b->add_prefix_space && a->use_regex == b->use_regex &&
+         a->content == b->content && a->prepend == b->prepend && a->replacement == b->replacement &&
+         a->prepend_scheme == b->prepend_scheme && a->split == b->split && a->start == b->start &&
+         a->stop == b->stop;
+}
+
+std::string Sequence(std::string_view kind, std::string_view parts) {
+  return Concat(R"({"type": "Sequence", ")", kind, R"(": [)", parts, "]}");
+}
+
+// token[i] = token[i + period] throughout.
+bool HasPeriod(std::string_view token, size_t period) {
+  return token.substr(period) == token.substr(0, token.size() - period);
+}
+
+// Where a token can be cut in two tokens, in the order of their merges.
+std::vector<size_t> Cuts(std::string_view token,
+                         const std::unordered_set<std::string_view>& known) {
+  std::vector<size_t> cuts;
+  for (size_t at = ReadCodePoint(token, 0).num_bytes; at < token.size();
+       at += ReadCodePoint(token, at).num_bytes) {
+    if (known.contains(token.substr(0, at)) && known.contains(token.substr(at))) {
+      cuts.push_back(at);
+    }
+  }
+  std::reverse(cuts.begin(), cuts.end());
+  // x + y = y + z where x is as long as z: cuts at |x| and at |y|. With
+  // |x| < |y| the shorter left part must come first.
+  for (auto longer = cuts.begin(); longer != cuts.end(); ++longer) {
+    const size_t cut = token.size() - *longer;
+    if (cut >= *longer || !HasPeriod(token, cut) || HasPeriod(token, *longer)) continue;
+    const auto shorter = std::find(longer, cuts.end(), cut);
+    if (shorter != cuts.end()) std::iter_swap(longer, shorter);
+  }
+  return cuts;
+}
+
 }  // namespace
 
 Result<std::vector<FolderText>> TokenizerFiles(const TokenizerSpec& spec) {
@@ -165,6 +217,67 @@ Result<std::vector<FolderText>> TokenizerFiles(const TokenizerSpec& spec) {
   files.push_back({"tokenizer.json", std::move(json)});
   files.push_back({"tokenizer_config.json", TokenizerConfigJson(spec)});
   return files;
+}
+
+bool SameComponent(const std::optional<TokenizerComponent>& a,
+                   const std::optional<TokenizerComponent>& b) {
+  std::vector<const TokenizerComponent*> left;
+  std::vector<const TokenizerComponent*> right;
+  if (a.has_value()) Flatten(*a, left);
+  if (b.has_value()) Flatten(*b, right);
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(), SameStep);
+}
+
+TokenizerFile FileOfComponents(std::string_view normalizer, std::string_view pre_tokenizer,
+                               std::string_view decoder) {
+  const Result<TokenizerFile> file = ParseTokenizerFile(Concat(
+      R"({"normalizer": )", normalizer, R"(, "pre_tokenizer": )", pre_tokenizer, R"(, "decoder": )",
+      decoder, R"(, "model": {"type": "BPE", "vocab": {}, "merges": []}})"));
+  PACE_CHECK(file.ok(), file.status().message());
+  return *file;
+}
+
+void PutSentencePiece(SpaceMark mark, bool add_space, TokenizerSpec& spec) {
+  const bool marked = mark == SpaceMark::kLowLine;
+  std::string normalizers;
+  std::string decoders;
+  if (add_space) {
+    normalizers +=
+        Concat(R"({"type": "Prepend", "prepend": ")", marked ? kLowLineMark : " ", R"("})");
+  }
+  if (marked) {
+    if (add_space) normalizers += ", ";
+    normalizers += Concat(R"({"type": "Replace", "pattern": {"String": " "}, "content": ")",
+                          kLowLineMark, R"("})");
+    decoders += Concat(R"({"type": "Replace", "pattern": {"String": ")", kLowLineMark,
+                       R"("}, "content": " "}, )");
+  }
+  decoders += R"({"type": "ByteFallback"}, {"type": "Fuse"})";
+  if (add_space) decoders += R"(, {"type": "Strip", "content": " ", "start": 1, "stop": 0})";
+  spec.normalizer = normalizers.empty() ? "null" : Sequence("normalizers", normalizers);
+  spec.decoder = Sequence("decoders", decoders);
+  spec.byte_fallback = true;
+  spec.fuse_unk = true;
+}
+
+std::vector<std::pair<std::string, std::string>> MergesFromScores(
+    std::span<const std::string> tokens, std::span<const float> scores) {
+  PACE_CHECK(tokens.size() == scores.size(), tokens.size(), " tokens, ", scores.size(), " scores");
+  const std::unordered_set<std::string_view> known(tokens.begin(), tokens.end());
+  std::vector<size_t> order(tokens.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+  });
+  std::vector<std::pair<std::string, std::string>> merges;
+  for (const size_t id : order) {
+    const std::string_view token = tokens[id];
+    if (token.empty()) continue;
+    for (const size_t cut : Cuts(token, known)) {
+      merges.emplace_back(token.substr(0, cut), token.substr(cut));
+    }
+  }
+  return merges;
 }
 
 }  // namespace pace

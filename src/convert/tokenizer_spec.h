@@ -5,7 +5,9 @@
 #define PACE_CONVERT_TOKENIZER_SPEC_H_
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,6 +49,41 @@ struct TokenizerSpec {
 // tokenizer.json and tokenizer_config.json. An error where our own tokenizer
 // does not take the result, or a special token is none of the tokens.
 Result<std::vector<FolderText>> TokenizerFiles(const TokenizerSpec& spec);
+
+// Sequences count by their steps, however they nest: a sequence of one step is
+// that step. Offsets and places in the file do not count.
+bool SameComponent(const std::optional<TokenizerComponent>& a,
+                   const std::optional<TokenizerComponent>& b);
+
+// A file that has only these components, given in JSON. REQUIRES: they are valid
+TokenizerFile FileOfComponents(std::string_view normalizer, std::string_view pre_tokenizer,
+                               std::string_view decoder);
+
+// How the vocabulary writes a space.
+enum class SpaceMark {
+  kSpace,    // as it is: llama2.c
+  kLowLine,  // as U+2581: SentencePiece itself
+};
+
+inline constexpr std::string_view kLowLineMark = "\u2581";
+
+// Sets normaliser, decoder and the rule for unknown characters. `add_space`: a
+// text begins with a space of its own, which decoding takes away.
+void PutSentencePiece(SpaceMark mark, bool add_space, TokenizerSpec& spec);
+
+// The merges of BPE from the scores of a SentencePiece vocabulary.
+//
+// SentencePiece, llama.cpp and llama2.c join the adjacent pair whose joined token has the highest
+// score, the leftmost among equals. BPE joins the pair of the lowest rank. So every way to make a
+// token of two others becomes a merge, in falling order of the token's score, then of its id.
+//
+// The ways to make one token have equal scores, and BPE must order them where the others take the
+// leftmost. Two of them can meet in x y z only if x + y = y + z; the one that begins with x then
+// comes first, unless the token repeats one word and both orders are needed (x = z); then the
+// longer left part comes first, which is right for what joining from the left leaves.
+// REQUIRES: as many scores as tokens, none NaN; tokens are UTF-8, each once
+std::vector<std::pair<std::string, std::string>> MergesFromScores(
+    std::span<const std::string> tokens, std::span<const float> scores);
 
 }  // namespace pace
 

@@ -1,11 +1,9 @@
 // ChaosDriver: a driver for tests that delivers events in random legal order.
 //
-// It carries out commands as the contract asks (per worker in order, syncs
-// before the groups behind them) and otherwise misbehaves as the world does:
-// workers join and vanish, groups fail, syncs take long, responses finish in
-// any order and may be reported late. After every event the coordinator's
-// invariants are checked, and the driver's own books are compared with what
-// the commands say.
+// It keeps the contract of a driver (the commands to one worker are carried out in order) and
+// exercises everything else that may happen: workers join and vanish, groups fail, syncs take
+// long, responses finish in any order and may be reported late. After every event it checks
+// the coordinator's invariants and compares the commands with its own records.
 #ifndef PACE_COORDINATOR_CHAOS_DRIVER_H_
 #define PACE_COORDINATOR_CHAOS_DRIVER_H_
 
@@ -34,13 +32,12 @@ class ChaosDriver {
 
   // Delivers one random event; returns false when none is possible.
   bool DeliverRandom();
-  // Delivers the oldest thing owed, never a failure: the fair world in which
-  // liveness is promised. Makes a worker join if none is live.
+  // Delivers the oldest outstanding event, never a failure: the assumption of the liveness
+  // proof. A worker joins if none is live.
   bool DeliverFair();
   void Deliver(const Event& event);
 
-  // Runs a restored copy beside the coordinator from here on, and requires the
-  // same commands from both.
+  // From here on a restored copy handles the same events and must return the same commands.
   void Shadow(std::unique_ptr<Coordinator> copy);
 
   Coordinator& coordinator() { return *coordinator_; }
@@ -90,7 +87,7 @@ class ChaosDriver {
   std::vector<PolicyVersion> evaluating_;
   bool stopped_ = false;
 
-  // The driver's own books.
+  // The driver's own records.
   std::set<GroupId> started_, completed_, ended_;
   std::map<GroupId, PolicyVersion> oldest_token_;
   int64_t num_events_ = 0;

@@ -1,6 +1,7 @@
 #include "coordinator/coordinator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/check.h"
@@ -14,19 +15,6 @@ PolicyVersion NextSync(PolicyVersion version, int64_t interval) {
 }
 
 }  // namespace
-
-CoordinatorOptions CoordinatorOptions::Of(const Settings& settings) {
-  return {.batch = settings.batch.num_groups,
-          .group_size = settings.NumMembers(),
-          .num_steps = settings.run.num_steps,
-          .sync_interval = settings.supply.sync_interval,
-          .checkpoint_every = settings.run.checkpoint_every,
-          .evaluate_every = settings.run.evaluate_every,
-          .requeue = settings.supply.requeue,
-          .max_attempts = settings.supply.max_attempts,
-          .greedy_last = settings.train.WantsGreedyResponse(),
-          .pool = settings.pool};
-}
 
 Coordinator::Coordinator(const CoordinatorOptions& options,
                          std::unique_ptr<AdmissionPolicy> admission,
@@ -242,7 +230,7 @@ void Coordinator::AbandonRunning(Commands& out) {
     const bool keep_prefix = abandon == Abandon::kKeepPrefix;
     workers_.RemoveGroup(record.worker);
     if (keep_prefix) {
-      // The same try goes on, so it is not counted again.
+      // The attempt continues, so it is not counted again.
       prompts_.Resume({record.prompt, record.attempt});
     } else {
       ReturnPrompt(record, /*rejected=*/false);
@@ -255,8 +243,7 @@ void Coordinator::AbandonRunning(Commands& out) {
 
 void Coordinator::StartGroups(Commands& out) {
   int64_t num_to_start = supply_->NumToStart(supply_view());
-  // Whatever the policy answers: a step that nothing can complete gets what it
-  // lacks.
+  // Whatever the policy decides: a step that nothing else can complete gets the groups it lacks.
   if (num_to_start <= 0 && NothingOutstanding() && pool_.empty()) {
     num_to_start = options_.batch - groups_.num_selected();
   }
@@ -275,7 +262,7 @@ void Coordinator::FinishIfDone(Commands& out) {
   if (!LastStepDone() && !stop_requested_) return;
   if (training_ || checkpointing_) return;
   const bool saves = options_.SavesAtEnd() && !final_checkpoint_done_;
-  // A stop is saved at once; an evaluation under way is begun again by the run that goes on.
+  // A stop saves at once; the resumed run repeats an evaluation that is in flight.
   if (!evaluating_.empty() && !(saves && stop_requested_)) return;
   if (saves) {
     checkpointing_ = true;
@@ -323,6 +310,247 @@ SupplyView Coordinator::supply_view() const {
           .oldest_dispatch = groups_.OldestDispatch(),
           .gathering = gathering_,
           .training = training_};
+}
+
+// --- what may be asked without a change: whether an event fits, invariants, reasons to wait ---
+
+Status Coordinator::Validate(const Event& event) const {
+  if (const auto* joined = std::get_if<WorkerJoined>(&event)) {
+    if (workers_.Find(joined->worker) != nullptr) {
+      return InvalidArgument("worker = ", joined->worker, ": has joined already");
+    }
+    if (joined->max_groups < 1) {
+      return InvalidArgument("max_groups = ", joined->max_groups, ": must be >= 1");
+    }
+  } else if (const auto* lost = std::get_if<WorkerLost>(&event)) {
+    if (workers_.Find(lost->worker) == nullptr) {
+      return InvalidArgument("worker = ", lost->worker, ": is not live");
+    }
+  } else if (const auto* response = std::get_if<ResponseFinished>(&event)) {
+    return ValidateResponse(*response);
+  } else if (const auto* failed = std::get_if<GroupFailed>(&event)) {
+    if (failed->group.value() < 0 || failed->group >= groups_.next_id()) {
+      return InvalidArgument("group = ", failed->group, ": was never started");
+    }
+  } else if (const auto* synced = std::get_if<WorkerSynced>(&event)) {
+    const WorkerRecord* record = workers_.Find(synced->worker);
+    if (record == nullptr) return InvalidArgument("worker = ", synced->worker, ": is not live");
+    if (record->in_flight != synced->version) {
+      return InvalidArgument("version = ", synced->version, ": worker ", synced->worker,
+                             " has no sync to it in flight");
+    }
+  } else if (const auto* step = std::get_if<StepFinished>(&event)) {
+    if (!training_ || step->step != version_) {
+      return InvalidArgument("step = ", step->step, ": is not in training");
+    }
+  } else if (const auto* evaluation = std::get_if<EvaluationFinished>(&event)) {
+    if (std::find(evaluating_.begin(), evaluating_.end(), evaluation->version) ==
+        evaluating_.end()) {
+      return InvalidArgument("version = ", evaluation->version, ": is not being evaluated");
+    }
+  } else if (const auto* checkpoint = std::get_if<CheckpointFinished>(&event)) {
+    if (!checkpointing_ || checkpoint->step != version_) {
+      return InvalidArgument("step = ", checkpoint->step, ": no such checkpoint is in flight");
+    }
+  }
+  return Status::Ok();
+}
+
+Status Coordinator::ValidateResponse(const ResponseFinished& event) const {
+  if (event.group.value() < 0 || event.group >= groups_.next_id()) {
+    return InvalidArgument("group = ", event.group, ": was never started");
+  }
+  if (event.member < 0 || event.member >= options_.group_size) {
+    return InvalidArgument("member = ", event.member, ": must be in [0, ", options_.group_size,
+                           ")");
+  }
+  if (event.segments.empty()) return InvalidArgument("segments: must hold at least one token");
+  PolicyVersion last(0);
+  for (const Segment& segment : event.segments) {
+    if (segment.num_tokens < 1) {
+      return InvalidArgument("segments: ", segment.num_tokens, " tokens: must be >= 1");
+    }
+    if (segment.version < last || segment.version > version_) {
+      return InvalidArgument("segments: version ", segment.version, ": must not fall, nor pass ",
+                             version_, ", the trainer's");
+    }
+    last = segment.version;
+  }
+  if (event.prefix_score.has_value() &&
+      !(std::isfinite(*event.prefix_score) && *event.prefix_score >= 0)) {
+    return InvalidArgument("prefix_score = ", *event.prefix_score, ": must be finite and >= 0");
+  }
+  if (event.num_bytes < 0) {
+    return InvalidArgument("num_bytes = ", event.num_bytes, ": must be >= 0");
+  }
+  const GroupRecord* record = groups_.Find(event.group);
+  if (record != nullptr && record->state == GroupState::kRunning &&
+      record->IsFinished(event.member)) {
+    return InvalidArgument("member = ", event.member, ": of group ", event.group,
+                           " has finished already");
+  }
+  return Status::Ok();
+}
+
+void Coordinator::CheckInvariants() const {
+  groups_.CheckInvariants();
+  workers_.CheckInvariants();
+  pool_.CheckInvariants();
+  const SupplyView view = supply_view();
+
+  // Each group is in exactly one state, and none is lost or counted twice.
+  PACE_CHECK(pool_.occupancy() == view.num_pooled, "pool holds ", pool_.occupancy(), ", table ",
+             view.num_pooled);
+  PACE_CHECK(static_cast<int64_t>(selected_.size()) == view.num_selected, "selected groups");
+  PACE_CHECK(view.num_started == view.num_running + view.num_pooled + view.num_selected +
+                                     view.num_trained + view.num_rejected + view.num_lost,
+             "started ", view.num_started, " groups, accounted for ",
+             view.num_running + view.num_pooled + view.num_selected + view.num_trained +
+                 view.num_rejected + view.num_lost);
+  PACE_CHECK(view.num_trained == version_.step() * options_.batch, "trained ", view.num_trained,
+             " groups by version ", version_);
+
+  // Credits.
+  int64_t num_awaiting = 0;
+  for (const AwaitingSync& awaiting : awaiting_sync_) num_awaiting += awaiting.num_groups;
+  PACE_CHECK(num_awaiting == num_awaiting_sync_, "awaiting sync");
+  if (const auto bound = supply_->MaxOutstanding()) {
+    PACE_CHECK(view.num_outstanding() <= *bound, view.num_outstanding(), " credits of ", *bound);
+  }
+
+  // Versions.
+  PACE_CHECK(published_ <= version_, "published ", published_, " above ", version_);
+  for (const auto& [worker, record] : workers_.workers()) {
+    PACE_CHECK(!record.promised().has_value() || *record.promised() <= published_, "worker ",
+               worker, " was promised a version not yet published");
+  }
+
+  // The step.
+  PACE_CHECK(!(gathering_ && training_), "a step gathers and trains at once");
+  PACE_CHECK(gathering_ || training_ || selected_.empty(), "groups selected outside a step");
+  PACE_CHECK(!training_ || view.num_selected == options_.batch, "training on ", view.num_selected,
+             " groups");
+  PACE_CHECK(!gathering_ || view.num_selected < options_.batch, "a full batch waits");
+
+  // Liveness: with a live worker and no stop, something is always outstanding.
+  if (workers_.num_live() > 0 && !stop_requested_ && !LastStepDone() && !stopped_) {
+    PACE_CHECK(!NothingOutstanding(), "nothing is outstanding: ", WhyWaiting());
+    PACE_CHECK(checkpointing_ || training_ || pool_.empty(), "the trainer idles beside a pool");
+  }
+}
+
+std::string Coordinator::WhyWaiting() const {
+  if (stopped_) return "stopped";
+  const SupplyView view = supply_view();
+  if (checkpointing_) return Concat("the checkpoint of step ", version_, " is being written");
+  if (training_) return Concat("step ", version_, " is training on ", view.num_selected, " groups");
+  if (stop_requested_ || LastStepDone()) {
+    return Concat(evaluating_.size(), " evaluations are to finish before the run stops");
+  }
+  std::string why =
+      Concat("step ", version_, " has ", view.num_selected, " of ", options_.batch, " groups; ",
+             view.num_running, " groups run on ", workers_.num_live(), " workers");
+  if (workers_.num_live() == 0) {
+    why += " (no worker is live: start one)";
+  } else if (workers_.num_syncing() > 0) {
+    why += Concat(", ", workers_.num_syncing(), " of them syncing weights");
+  }
+  if (view.num_awaiting_sync > 0) {
+    why += Concat("; ", view.num_awaiting_sync, " credits wait for a sync");
+  }
+  if (guard_.num_rejected() > 0) why += Concat("; ", guard_.num_rejected(), " groups rejected");
+  return why;
+}
+
+// --- saving and restoring ---
+
+CoordinatorSnapshot Coordinator::Save() const {
+  CoordinatorSnapshot out;
+  out.batch = options_.batch;
+  out.group_size = options_.group_size;
+  out.sync_interval = options_.sync_interval;
+  out.num_events = num_events_;
+  out.version = version_;
+  out.published = published_;
+  out.started = started_;
+  out.gathering = gathering_;
+  out.training = training_;
+  out.checkpointing = checkpointing_;
+  out.stop_requested = stop_requested_;
+  out.final_checkpoint_done = final_checkpoint_done_;
+  out.stopped = stopped_;
+  out.evaluating = evaluating_;
+  out.num_offered = num_offered_;
+  out.num_rejected_in_step = guard_.num_rejected();
+  out.num_guarded = guard_.num_guarded();
+  out.num_trained = num_trained_;
+  out.num_rejected = num_rejected_;
+  out.num_lost = num_lost_;
+  out.workers.assign(workers_.workers().begin(), workers_.workers().end());
+  out.next_group = groups_.next_id();
+  groups_.ForEach(
+      [&out](GroupId id, const GroupRecord& record) { out.groups.emplace_back(id, record); });
+  out.selected = selected_;
+  out.awaiting_sync = awaiting_sync_;
+  out.pool = pool_.Save();
+  out.next_prompt = prompts_.next();
+  out.resumed_prompts = prompts_.resumed();
+  out.returned_prompts = prompts_.returned();
+  out.throughput = throughput_.steps();
+  out.current_throughput = throughput_.current();
+  out.admission = admission_->Save();
+  return out;
+}
+
+Status Coordinator::Restore(const CoordinatorSnapshot& snapshot) {
+  PACE_CHECK(!started_, "restore into a coordinator that has handled events");
+  PACE_RETURN_IF_ERROR(
+      CheckSnapshot(snapshot, {options_, admission_->NeedsMembers(), supply_->MaxOutstanding()}));
+  PACE_RETURN_IF_ERROR(admission_->Restore(snapshot.admission).At("admission"));
+  num_events_ = snapshot.num_events;
+  version_ = snapshot.version;
+  published_ = snapshot.published;
+  started_ = snapshot.started;
+  gathering_ = snapshot.gathering;
+  training_ = snapshot.training;
+  checkpointing_ = snapshot.checkpointing;
+  stop_requested_ = snapshot.stop_requested;
+  final_checkpoint_done_ = snapshot.final_checkpoint_done;
+  stopped_ = snapshot.stopped;
+  evaluating_ = snapshot.evaluating;
+  num_offered_ = snapshot.num_offered;
+  guard_.Restore(snapshot.admission.plan.step, snapshot.num_rejected_in_step, snapshot.num_guarded);
+  num_trained_ = snapshot.num_trained;
+  num_rejected_ = snapshot.num_rejected;
+  num_lost_ = snapshot.num_lost;
+  for (const auto& [id, record] : snapshot.workers) workers_.Insert(id, record);
+  for (const auto& [id, record] : snapshot.groups) groups_.Insert(id, record);
+  groups_.ReserveIds(snapshot.next_group);
+  selected_ = snapshot.selected;
+  awaiting_sync_ = snapshot.awaiting_sync;
+  num_awaiting_sync_ = 0;
+  for (const AwaitingSync& awaiting : awaiting_sync_) num_awaiting_sync_ += awaiting.num_groups;
+  std::vector<PooledGroup> pool;
+  for (const PooledGroup& group : snapshot.pool) pool.push_back(group.Copy());
+  pool_.Restore(std::move(pool));
+  prompts_.Restore(snapshot.next_prompt, snapshot.resumed_prompts, snapshot.returned_prompts);
+  throughput_.Restore(snapshot.throughput, snapshot.current_throughput);
+  return Status::Ok();
+}
+
+std::vector<Command> Coordinator::Owed() const {
+  std::vector<Command> owed;
+  for (const auto& [worker, record] : workers_.workers()) {
+    if (record.in_flight.has_value()) owed.push_back(SyncWeights{worker, *record.in_flight});
+  }
+  for (const GroupId id : groups_.Running()) {
+    const GroupRecord& record = *groups_.Find(id);
+    owed.push_back(StartGroup{id, record.worker, record.prompt, record.attempt});
+  }
+  if (training_) owed.push_back(TrainBatch{version_, selected_});
+  for (const PolicyVersion version : evaluating_) owed.push_back(Evaluate{version});
+  if (checkpointing_) owed.push_back(Checkpoint{version_});
+  return owed;
 }
 
 }  // namespace pace

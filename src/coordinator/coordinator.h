@@ -1,21 +1,23 @@
-// The Coordinator decides what everybody does next.
+// The Coordinator decides what workers and trainer do next.
 //
-// It is a pure state machine: events in, commands out. No threads, no clock, no
-// I/O, no tensors. The simulator, the lab and the runtime all drive this one
-// class, so what holds in one holds in all; the proofs are in docs/method.md.
+// It is a pure state machine: events in, commands out. No threads, no clock, no I/O, no
+// tensors. The simulator, the lab and the runtime drive this one class, so what holds in one
+// holds in all; the proofs are in docs/method.md.
 //
-//   Coordinator coordinator(options, MakeAdmissionPolicy(...), MakeSupplyPolicy(...));
+//   const int64_t batch = settings.batch.num_groups;
+//   Coordinator coordinator(CoordinatorOptions::Of(settings),
+//                           MakeAdmissionPolicy(settings.admission, batch, seed),
+//                           MakeSupplyPolicy(settings.supply, batch));
 //   for (const Command& command : coordinator.Handle(WorkerJoined{worker, 64})) Execute(command);
 //
-// What a driver owes it: events of one worker arrive in order; commands to one
-// worker are carried out in order (SyncWeights precedes the StartGroup that
-// depends on it); every StartGroup ends in ResponseFinished for each member, in
-// GroupFailed or in WorkerLost; every SyncWeights ends in WorkerSynced or
-// WorkerLost; every TrainBatch, Evaluate and Checkpoint is answered by its
-// Finished event; deadlines are the driver's. Late events of a group that is no
-// longer running are ignored.
+// The contract of a driver. It delivers the events of one worker in order and carries out the
+// commands to one worker in order (SyncWeights precedes the StartGroup that depends on it).
+// Every StartGroup ends in ResponseFinished for each member, in GroupFailed or in WorkerLost.
+// Every SyncWeights ends in WorkerSynced or WorkerLost. Every TrainBatch, Evaluate and
+// Checkpoint is answered with its Finished event. Deadlines are up to the driver. Late events
+// of a group that is no longer running are ignored.
 //
-// Thread-safety: none; call it from one thread at a time.
+// Thread-safety: none; call it from one thread at a time. Stable: docs/library.md.
 #ifndef PACE_COORDINATOR_COORDINATOR_H_
 #define PACE_COORDINATOR_COORDINATOR_H_
 
@@ -40,7 +42,7 @@
 
 namespace pace {
 
-// Sees what was decided, as it is decided. Never calls back.
+// Is told of decisions as they are made. Must not call the coordinator.
 class CoordinatorObserver {
  public:
   virtual ~CoordinatorObserver() = default;
@@ -57,32 +59,29 @@ class Coordinator {
   Coordinator(const CoordinatorOptions& options, std::unique_ptr<AdmissionPolicy> admission,
               std::unique_ptr<SupplyPolicy> supply, CoordinatorObserver* observer = nullptr);
 
-  // Whether Handle may be called with this event now; an error names the field
-  // and the rule. Drivers need not ask; readers of recorded events must.
+  // Whether Handle may be called with this event now; an error names the field and the rule.
+  // For events from files; a driver that keeps its contract need not call it.
   [[nodiscard]] Status Validate(const Event& event) const;
 
-  // Takes one event and returns what to do, in order.
+  // Takes one event and returns the commands to carry out, in order.
   // REQUIRES: Validate(event).ok()
   std::vector<Command> Handle(const Event& event);
 
-  // One line: what the next step waits for and who could bring it.
+  // One line: what the next step waits for.
   [[nodiscard]] std::string WhyWaiting() const;
 
-  // Everything, so that a restored coordinator answers as this one would.
+  // The whole state: a restored coordinator behaves as this one would.
   [[nodiscard]] CoordinatorSnapshot Save() const;
-  // Checks the snapshot whole before it changes anything. REQUIRES: no event
-  // was handled yet.
+  // Checks the whole snapshot before it changes anything. REQUIRES: no event was handled yet.
   Status Restore(const CoordinatorSnapshot& snapshot);
-  // The commands whose answers are still owed: what a driver must see to after
-  // Restore.
+  // The commands that are not answered yet, for the driver to carry out after Restore.
   [[nodiscard]] std::vector<Command> Owed() const;
 
-  // The invariants of docs/method.md; stops the process when one is broken.
+  // Checks the invariants of docs/method.md; ends the process when one is broken.
   void CheckInvariants() const;
 
   PolicyVersion version() const { return version_; }
-  // Events handled since the run began, a snapshot's included: where a recorded
-  // run goes on after it.
+  // Events handled since the run began, including those before a restored snapshot.
   int64_t num_events() const { return num_events_; }
   bool stopped() const { return stopped_; }
   bool training() const { return training_; }
@@ -90,22 +89,22 @@ class Coordinator {
   bool gathering() const { return gathering_; }
   SupplyView supply_view() const;
   const PoolState& pool() const { return pool_; }
-  // 1 for a group from the first dispatch of its prompt, 2 from the first retry; 1 also
-  // for a group that is not known (any more).
+  // 1 for the first dispatch of the group's prompt, 2 for the first retry; 1 for an unknown
+  // group.
   int64_t AttemptOf(GroupId group) const;
   const Throughput& throughput() const { return throughput_; }
   // Verdicts of the step begun last.
   int64_t num_offered() const { return num_offered_; }
   int64_t num_rejected_in_step() const { return guard_.num_rejected(); }
   int64_t num_guarded() const { return guard_.num_guarded(); }
-  // u: the oldest version that a group started now could sample from. A sync on
-  // its way counts as done, because groups start behind it.
+  // u: the oldest version that a group started now could sample from. A sync in flight counts
+  // as done, because groups start after it.
   std::optional<PolicyVersion> served() const { return workers_.OldestPromised(); }
 
  private:
   using Commands = std::vector<Command>;
 
-  // Each returns whether Advance has anything to look at.
+  // Each returns whether Advance must run.
   bool On(const WorkerJoined& event, Commands& out);
   bool On(const WorkerLost& event, Commands& out);
   bool On(const ResponseFinished& event, Commands& out);
@@ -117,7 +116,7 @@ class Coordinator {
   bool On(const StopRequested& event, Commands& out);
   bool On(const RunResumed& event, Commands& out);
 
-  // Does everything the state now allows, in the order commands must leave.
+  // Does everything that the state now allows, in the order that commands must have.
   void Advance(Commands& out);
   void SyncWorkers(Commands& out);
   void SyncWorker(WorkerId worker, Commands& out);
@@ -149,7 +148,7 @@ class Coordinator {
   Throughput throughput_;
 
   PolicyVersion version_;    // of the trainer
-  PolicyVersion published_;  // newest handed to workers
+  PolicyVersion published_;  // the newest sent to workers
   int64_t num_events_ = 0;
   bool started_ = false;
   bool gathering_ = false;
@@ -158,7 +157,7 @@ class Coordinator {
   bool stop_requested_ = false;
   bool final_checkpoint_done_ = false;
   bool stopped_ = false;
-  std::vector<PolicyVersion> evaluating_;  // in the order they were asked for
+  std::vector<PolicyVersion> evaluating_;  // in the order of their commands
 
   std::vector<GroupId> selected_;           // the batch so far, or in training
   std::deque<AwaitingSync> awaiting_sync_;  // trained groups that hold credits

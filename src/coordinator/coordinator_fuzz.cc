@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "control/threshold_supply.h"
+#include "control/supply_policies.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/event_json.h"
 #include "core/check.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "control/pace_admission.h"
-#include "control/threshold_supply.h"
+#include "control/supply_policies.h"
 #include "coordinator/chaos_driver.h"
 
 namespace pace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "control/stale_k.h"
-#include "control/threshold_supply.h"
+#include "control/lag_bound.h"
+#include "control/supply_policies.h"
 #include "coordinator/event_json.h"
 
 namespace pace {

@@ -1,7 +1,6 @@
-// What the coordinator is told and what it asks for.
+// Events and commands: the inputs and outputs of the coordinator. Stable: docs/library.md.
 //
-// Events come from a driver in one order; commands go back to it. Payloads
-// (tokens, rewards) stay with the driver and are named by group and member.
+// Payloads (tokens, rewards) stay with the driver and are named by group and member.
 #ifndef PACE_COORDINATOR_EVENTS_H_
 #define PACE_COORDINATOR_EVENTS_H_
 
@@ -19,12 +18,12 @@ namespace pace {
 
 // --- events ---
 
-// A worker is ready for commands. It serves nothing until its first sync.
+// A worker is ready for commands. It serves no version until its first sync.
 struct WorkerJoined {
   WorkerId worker;
   int64_t max_groups = 1;  // that it can run at once
 };
-// A worker and everything unfinished on it is gone. Its id does not return.
+// A worker and its unfinished groups are gone. Its id is not used again.
 struct WorkerLost {
   WorkerId worker;
 };
@@ -32,14 +31,14 @@ struct WorkerLost {
 struct ResponseFinished {
   GroupId group;
   int64_t member = 0;
-  std::vector<Segment> segments;  // in generation order, versions do not fall
+  std::vector<Segment> segments;  // in generation order, versions never decrease
   std::optional<double> prefix_score;
   int64_t num_bytes = 0;
 };
-// A running group cannot finish, or is not worth it.
+// A running group cannot finish, or is given up.
 struct GroupFailed {
   GroupId group;
-  bool retry = true;  // whether its prompt may come back (supply.requeue)
+  bool retry = true;  // whether its prompt may be dispatched again (supply.requeue)
 };
 // A SyncWeights command has taken effect.
 struct WorkerSynced {
@@ -56,9 +55,9 @@ struct EvaluationFinished {
 struct CheckpointFinished {
   PolicyVersion step;
 };
-// Finish the update in flight, save, stop.
+// The run shall finish the update in flight, save and stop.
 struct StopRequested {};
-// A run that was asked to stop goes on, from its checkpoint.
+// A run that was asked to stop continues from its checkpoint.
 struct RunResumed {};
 
 using Event =
@@ -96,14 +95,14 @@ struct DropGroup {
 struct Evaluate {
   PolicyVersion version;
 };
-// Pause, let the events on their way come in, save everything as one, then
-// answer CheckpointFinished with the same step. Until then no command follows
-// but DropGroup, when what comes in overfills the pool, and SyncWeights, so that
-// a driver which waits for syncs saves workers that all serve one version.
+// Pause, deliver the events in flight, save the coordinator and all payloads as one state,
+// then answer with CheckpointFinished of the same step. Until then only two commands follow:
+// DropGroup, when a finished group overfills the pool, and SyncWeights, so that a driver that
+// waits for syncs saves workers that all serve one version.
 struct Checkpoint {
   PolicyVersion step;  // that a resumed run begins with
 };
-// Nothing follows.
+// The run has ended; no command follows.
 struct Stop {};
 
 using Command = std::variant<StartGroup, AbandonGroup, SyncWeights, TrainBatch, DropGroup, Evaluate,

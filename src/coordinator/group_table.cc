@@ -69,7 +69,7 @@ void GroupTable::Forget(GroupId id) {
       blocks_[static_cast<size_t>(id.value() / kBlockSize - first_block_)];
   --block->num_present;
   const bool is_last = id.value() / kBlockSize == (next_id_ - 1) / kBlockSize;
-  // The block that still fills keeps its place.
+  // The block of the next id stays.
   if (block->num_present == 0 && (!is_last || next_id_ % kBlockSize == 0)) block.reset();
   while (!blocks_.empty() && blocks_.front() == nullptr) {
     blocks_.pop_front();
@@ -116,12 +116,7 @@ void GroupTable::CheckInvariants() const {
     ++counts[static_cast<size_t>(record.state)];
     if (record.state != GroupState::kRunning) return;
     int64_t num_finished = 0;
-    for (size_t m = 0; m < record.members.size(); ++m) {
-      const bool finished = record.members[m].num_tokens > 0;
-      num_finished += finished;
-      PACE_CHECK(finished == record.IsFinished(static_cast<int64_t>(m)), "group ", id, " member ",
-                 m);
-    }
+    for (const MemberSummary& member : record.members) num_finished += member.num_tokens > 0;
     PACE_CHECK(num_finished == record.num_finished &&
                    num_finished < static_cast<int64_t>(record.members.size()),
                "running group ", id, " counts ", record.num_finished, " finished members");

@@ -1,10 +1,9 @@
-// GroupTable: every group that has not come to an end, and what state it is in.
+// GroupTable: every live group and its state.
 //
-// A group is running, pooled, selected (drawn for the current step, also while
-// it trains) or gone; gone groups are forgotten, but ids are never used again,
-// so a late event can be told from a wrong one. Records lie in blocks by id; a
-// block is given back when all its groups are gone, so that one group that
-// stays for long does not hold the memory of those after it.
+// A group is running, pooled, selected (drawn for the current step, also while it trains) or
+// gone. Gone groups are removed. Ids are never reused, so a late event differs from a wrong
+// one. Records are in blocks by id, and a block is freed when all its groups are gone: one old
+// group does not hold the memory of those after it.
 //
 // Thread-safety: none; part of the coordinator.
 #ifndef PACE_COORDINATOR_GROUP_TABLE_H_
@@ -30,23 +29,18 @@ struct GroupRecord {
   GroupState state = GroupState::kGone;
   WorkerId worker;
   PromptIndex prompt;
-  int64_t attempt = 1;       // the how-manieth dispatch of this prompt
+  int64_t attempt = 1;       // 1 for the first dispatch of this prompt, 2 for the first retry
   PolicyVersion dispatched;  // the version its worker was promised
   int64_t num_finished = 0;
   int64_t num_bytes = 0;
-  // While running: one per member; a member without tokens has not finished.
+  // While the group runs: one per member; an unfinished member has no tokens.
   std::vector<MemberSummary> members;
-  // The same for the first 64 members, beside the counts: asking needs no second
-  // look into memory.
-  uint64_t finished_mask = 0;
 
   bool IsFinished(int64_t member) const {
-    return member < 64 ? ((finished_mask >> member) & 1) != 0
-                       : members[static_cast<size_t>(member)].num_tokens > 0;
+    return members[static_cast<size_t>(member)].num_tokens > 0;
   }
   void Finish(int64_t member, const MemberSummary& summary) {
     members[static_cast<size_t>(member)] = summary;
-    if (member < 64) finished_mask |= uint64_t{1} << member;
     ++num_finished;
   }
 };
@@ -90,7 +84,7 @@ class GroupTable {
 
   // Restores one group under its own id. REQUIRES: id >= next_id().
   void Insert(GroupId id, GroupRecord record);
-  // Ids below this are used up.
+  // Ids below this are taken.
   void ReserveIds(GroupId next_id);
 
   void CheckInvariants() const;

@@ -1,8 +1,7 @@
-// PromptQueue: which prompt the next group starts from.
+// PromptQueue: the prompt that the next group starts from.
 //
-// Prompts form an endless stream. A prompt whose group did not train may come
-// back: resumed ones first (their prefixes are kept), then returned ones, then
-// the stream.
+// Prompts form an endless stream. A prompt whose group was not trained on may be dispatched
+// again: first resumed ones (their prefixes were kept), then returned ones, then the stream.
 #ifndef PACE_COORDINATOR_PROMPT_QUEUE_H_
 #define PACE_COORDINATOR_PROMPT_QUEUE_H_
 
@@ -20,7 +19,7 @@ struct Dispatch {
 
 class PromptQueue {
  public:
-  // The next dispatch; never runs dry.
+  // The next dispatch; there always is one.
   Dispatch Next() {
     for (std::deque<Dispatch>* queue : {&resumed_, &returned_}) {
       if (queue->empty()) continue;

@@ -1,13 +1,15 @@
-// CoordinatorSnapshot: all that a coordinator knows, as plain values.
+// CoordinatorSnapshot: the whole state of a coordinator, as plain values.
 //
-// Format and version are written with it; a reader refuses what it does not
-// know. ToJson and FromJson are the one file form; FromJson checks types,
-// ranges and unknown keys, Coordinator::Restore checks that the parts agree.
+// ToJson writes it with its format version; SnapshotFromJson checks types, ranges, unknown
+// keys and the version; Coordinator::Restore checks that the parts agree (CheckSnapshot).
+//
+// Stable: docs/library.md. The fields are not; use it as a whole.
 #ifndef PACE_COORDINATOR_SNAPSHOT_H_
 #define PACE_COORDINATOR_SNAPSHOT_H_
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +17,7 @@
 
 #include "control/admission_policy.h"
 #include "coordinator/group_table.h"
+#include "coordinator/options.h"
 #include "coordinator/prompt_queue.h"
 #include "coordinator/throughput.h"
 #include "coordinator/worker_table.h"
@@ -72,8 +75,21 @@ struct CoordinatorSnapshot {
 };
 
 std::string ToJson(const CoordinatorSnapshot& snapshot);
-// `name` stands in front of errors.
+// An error begins with `name`.
 Result<CoordinatorSnapshot> SnapshotFromJson(std::string_view json, const std::string& name);
+
+// What the run asks of a snapshot.
+struct SnapshotRules {
+  const CoordinatorOptions& options;
+  bool needs_members = false;              // of the admission policy
+  std::optional<int64_t> max_outstanding;  // of the supply policy
+};
+
+// Whether the parts of a snapshot agree with each other and with the run that resumes it:
+// every group is in one state, credits are within the bound, versions are in order, and the
+// run can progress. A snapshot that passes restores into a coordinator whose invariants hold.
+// An error names the part and the rule, in one line.
+Status CheckSnapshot(const CoordinatorSnapshot& snapshot, const SnapshotRules& rules);
 
 }  // namespace pace
 

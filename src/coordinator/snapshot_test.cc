@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "control/threshold_supply.h"
+#include "control/supply_policies.h"
 #include "coordinator/chaos_driver.h"
 #include "coordinator/event_json.h"
 

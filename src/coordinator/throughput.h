@@ -1,5 +1,4 @@
-// Throughput: production and consumption in groups per step, over the last
-// five steps.
+// Throughput: groups produced and consumed per step, over the last five steps.
 #ifndef PACE_COORDINATOR_THROUGHPUT_H_
 #define PACE_COORDINATOR_THROUGHPUT_H_
 
@@ -19,14 +18,14 @@ class Throughput {
 
   void AddProduced() { ++current_.num_produced; }
   void AddConsumed(int64_t num_groups) { current_.num_consumed += num_groups; }
-  // Closes the step under way.
+  // Ends the current step.
   void EndStep() {
     steps_.push_back(current_);
     if (steps_.size() > kWindowSteps) steps_.pop_front();
     current_ = {};
   }
 
-  // Means over the closed steps in the window; 0 before the first.
+  // Means over the ended steps in the window; 0 before the first.
   double produced() const { return Mean(&Step::num_produced); }
   double consumed() const { return Mean(&Step::num_consumed); }
 

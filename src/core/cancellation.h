@@ -1,7 +1,7 @@
 // How a caller says that it no longer wants a result: a descriptor that becomes ready, such
 // as a connection that its client closed. The default never becomes ready.
 //
-//   HttpClient::Call(request, {.descriptor = connection, .events = POLLRDHUP});
+//   runner.Run(request, {.descriptor = connection, .events = POLLRDHUP});
 #ifndef PACE_CORE_CANCELLATION_H_
 #define PACE_CORE_CANCELLATION_H_
 

@@ -1,6 +1,6 @@
 // Concat joins values into one string, for error messages and labels.
 //
-//   Concat("supply.threshold = ", -1, ": must be >= 0")
+//   Concat("supply.threshold = ", -1, ": must be >= 0");
 //
 // Doubles print in their shortest form that reads back to the same value.
 #ifndef PACE_CORE_CONCAT_H_

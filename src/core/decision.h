@@ -1,4 +1,4 @@
-// Decisions: what an admission policy answers, and why.
+// Decisions: what an admission policy answers, and why. Stable: docs/library.md.
 //
 // A Reason doubles as a metric label and as the word in decisions.jsonl, so
 // its name never changes once released.

@@ -1,4 +1,4 @@
-// Names of things, each a type of its own so that none passes for another.
+// Names of things, each a type of its own. Stable: docs/library.md.
 #ifndef PACE_CORE_IDS_H_
 #define PACE_CORE_IDS_H_
 

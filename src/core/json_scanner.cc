@@ -284,20 +284,10 @@ bool JsonScanner::ScanHex(uint32_t& out) {
 }
 
 bool JsonScanner::ScanUtf8(std::string& out) {
-  const auto lead = static_cast<unsigned char>(text_[at_]);
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  uint32_t code = lead & (0x7Fu >> length);
-  bool valid = lead >= 0xC2 && lead <= 0xF4 && at_ + length <= text_.size();
-  for (size_t i = 1; valid && i < length; ++i) {
-    const auto next = static_cast<unsigned char>(text_[at_ + i]);
-    valid = (next & 0xC0) == 0x80;
-    code = (code << 6) | (next & 0x3Fu);
-  }
-  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (!valid || overlong || surrogate || code > 0x10FFFF) return FailSyntax("not UTF-8");
-  out.append(text_, at_, length);
-  at_ += length;
+  const CodePoint point = ReadCodePoint(text_, at_);
+  if (!point.well_formed) return FailSyntax("not UTF-8");
+  out.append(text_, at_, point.num_bytes);
+  at_ += point.num_bytes;
   return true;
 }
 

@@ -3,7 +3,7 @@
 //   JsonWriter json(out);
 //   json.BeginObject();
 //   json.Put("step", 7);
-//   json.Key("members"); json.BeginArray(); ... json.EndArray();
+//   json.Key("members"); json.BeginArray(); json.EndArray();
 //   json.EndObject();
 //
 // Doubles are written in their shortest form that reads back to the same value;

@@ -3,7 +3,7 @@
 // A draw is a pure function of (seed, stream, index): no state to save, no
 // order to keep, the same bits under every schedule and on every machine.
 //
-//   CounterRandom lengths(seed, Stream::kResponseLength);
+//   CounterRandom lengths(seed, kLengthStream);
 //   double u = lengths.Uniform(prompt, member);
 //
 // Thread-safety: immutable values.

@@ -12,7 +12,7 @@
 // ties fall the same way everywhere: doubles, sums in member order, integers
 // summed exactly before the one division.
 //
-// Thread-safety: values and pure functions.
+// Thread-safety: values and pure functions. Stable: docs/library.md.
 #ifndef PACE_CORE_STALENESS_H_
 #define PACE_CORE_STALENESS_H_
 

@@ -5,10 +5,10 @@
 // breaks its rule. Its message is one line that names what, where, which rule
 // and what to do: "supply.threshold = -1: must be >= 0 (0 means on-policy)".
 //
-//   PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings(path));
+//   PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings(path, {}));
 //   PACE_RETURN_IF_ERROR(settings.Validate());
 //
-// Thread-safety: values, as safe as an int.
+// Thread-safety: values, as safe as an int. Stable: docs/library.md.
 #ifndef PACE_CORE_STATUS_H_
 #define PACE_CORE_STATUS_H_
 

@@ -115,4 +115,14 @@ size_t OffsetOfCodePoint(std::string_view text, size_t index) {
   return at;
 }
 
+bool IsWhiteSpace(uint32_t code) {
+  return (code >= 0x9 && code <= 0xD) || code == 0x20 || code == 0x85 || code == 0xA0 ||
+         code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 ||
+         code == 0x202F || code == 0x205F || code == 0x3000;
+}
+
+bool IsPythonSpace(uint32_t code) {
+  return IsWhiteSpace(code) || (code >= 0x1C && code <= 0x1F);
+}
+
 }  // namespace pace

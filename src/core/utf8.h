@@ -45,6 +45,11 @@ std::string ReplaceIllFormed(std::string_view text);
 // Whether ReplaceIllFormed(text) ends in U+FFFD, from the last bytes alone.
 bool EndsInReplacement(std::string_view text);
 
+// White_Space of Unicode.
+bool IsWhiteSpace(uint32_t code);
+// str.isspace of Python, which is also what its `\s` matches: the above and four separators.
+bool IsPythonSpace(uint32_t code);
+
 // Code points in the text, an ill-formed part counting as one.
 size_t CountCodePoints(std::string_view text);
 

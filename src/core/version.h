@@ -1,4 +1,4 @@
-// PolicyVersion and the one subtraction that turns two of them into a lag.
+// PolicyVersion, and Lag: the difference of two. Stable: docs/library.md.
 #ifndef PACE_CORE_VERSION_H_
 #define PACE_CORE_VERSION_H_
 

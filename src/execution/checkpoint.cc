@@ -15,6 +15,7 @@
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
 #include "model/devices.h"
+#include "model/model_config_json.h"
 
 namespace pace {
 namespace {

@@ -41,10 +41,10 @@ TEST(CheckpointJsonTest, AGroupOfAnEarlierVersionIsRead) {
        .version = PolicyVersion(4),
        .logprob = -0.33F,
        .sampled_logprob = -std::numeric_limits<float>::infinity()},
-      {.id = 2, .given = true, .version = PolicyVersion(4)}};
+      {.id = 2, .is_tool = true, .version = PolicyVersion(4)}};
   EXPECT_EQ(member.response.tokens, tokens);
   EXPECT_EQ(member.response.prefix_score, 0.25);
-  EXPECT_EQ(member.response.rests, FinishReason::kStopString);
+  EXPECT_EQ(member.response.paused, FinishReason::kStopString);
 }
 
 TEST(CheckpointJsonTest, ResponsesInFlightOfAnEarlierVersionAreRead) {

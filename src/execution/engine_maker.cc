@@ -25,7 +25,7 @@ int64_t BlocksFor(int64_t num_tokens) {
 
 bool KeepsStates(const Settings& settings) {
   const RolloutOptions options = RolloutOptionsOf(settings);
-  return options.score_prefixes && options.sync_mode == SyncMode::kRebuild;
+  return options.score_prefixes && options.sync_mode == SyncMode::kReprefill;
 }
 
 Status CheckContext(const Settings& settings, const Policy& policy) {
@@ -76,8 +76,8 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
                                       {.dtype = dtype,
                                        .num_blocks = num_blocks,
                                        .num_threads = settings.engine.threads,
-                                       .keep_states = use.score_moment == ScoreMoment::kEnd &&
-                                                      KeepsStates(settings)}));
+                                       .cache_states = use.score_moment == ScoreMoment::kEnd &&
+                                                       KeepsStates(settings)}));
   return std::make_unique<EngineCore>(std::move(decoder), policy.tokenizer, options);
 }
 

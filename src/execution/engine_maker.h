@@ -19,7 +19,7 @@ struct EngineUse {
   std::optional<int64_t> max_context = std::nullopt;
   // Beside a trainer, at the end; a modelled engine pays for scores as the published
   // system does, at every sync.
-  ScoreMoment score_moment = ScoreMoment::kRebuild;
+  ScoreMoment score_moment = ScoreMoment::kReprefill;
 };
 
 // Its cache holds engine.kv_mib. An error where that is too little for one prompt with

@@ -158,7 +158,7 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
     request.sampling = {.temperature = options.temperature, .top_p = options.top_p};
     request.stop = {.max_tokens = settings.generation.max_tokens,
                     .stop_tokens = policy.config.eos,
-                    .rests = turns.has_value()};
+                    .pauses = turns.has_value()};
     PACE_RETURN_IF_ERROR(engine->Submit(std::move(request)).At(benchmark.problems[i].id));
   }
   std::vector<ProblemTally> tallies(benchmark.problems.size());
@@ -191,7 +191,7 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
     }
     PACE_ASSIGN_OR_RETURN(StepReport report, engine->Step());
     tally(report.finished);
-    resting.insert(resting.end(), report.rested.begin(), report.rested.end());
+    resting.insert(resting.end(), report.paused.begin(), report.paused.end());
   }
   BenchmarkScore score = Summarise(benchmark, tallies, options.num_responses);
   const auto responses = static_cast<double>(score.num_problems * score.num_responses);
@@ -257,7 +257,7 @@ Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& re
     if (call.has_value()) {
       calls.emplace_back(id, *std::move(call));
     } else {
-      finished.push_back(engine->EndRest(id));
+      finished.push_back(engine->FinishPaused(id));
     }
   }
   std::vector<std::optional<Result<ToolReply>>> replies(calls.size());
@@ -272,7 +272,7 @@ Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& re
     if (tokens.has_value()) {
       PACE_RETURN_IF_ERROR(engine->Continue(id, *tokens));
     } else {
-      finished.push_back(engine->EndRest(id));
+      finished.push_back(engine->FinishPaused(id));
     }
   }
   return Status::Ok();

@@ -1,7 +1,7 @@
 // Evaluator: how good a policy is on fixed benchmarks.
 //
-//   Result<Evaluator> evaluator = Evaluator::Create(settings, policy);
-//   Result<std::vector<BenchmarkScore>> scores = evaluator->Run(version, weights);
+//   Result<Evaluator> evaluator = Evaluator::Create(settings, policy, executor);
+//   Result<std::vector<BenchmarkScore>> scores = evaluator->Run(weights);
 //
 // It generates with an engine of its own, so training responses wait for nobody.
 // The random numbers of a response depend on the benchmark's problem and not on

@@ -109,7 +109,7 @@ GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num
                    {"gradients", 4 * count},
                    Activations(settings, config, width),
                    {"snapshot for engines", width * count}};
-  if (settings.train.kl_coef > 0 || settings.train.kl_reward_coef > 0) {
+  if (settings.train.kl.active()) {
     plan.training.push_back({"initial policy", 4 * count, "train.kl_coef"});
   }
   plan.training.push_back(

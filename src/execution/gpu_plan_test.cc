@@ -75,7 +75,7 @@ TEST(GpuPlanTest, EveryPartGrowsWithItsSetting) {
   };
   EXPECT_GT(with([](Settings& s) { s.train.token_budget *= 2; }), base);
   EXPECT_GT(with([](Settings& s) { s.train.recompute_layers = false; }), base);
-  EXPECT_GT(with([](Settings& s) { s.train.kl_coef = 0.1; }), base);
+  EXPECT_GT(with([](Settings& s) { s.train.kl.loss_coefficient = 0.1; }), base);
   EXPECT_GT(with([](Settings& s) { s.engine.kv_mib += 1; }), base);
   EXPECT_GT(with([](Settings& s) { s.run.evaluate_every = 5; }), base);
   EXPECT_GT(with([](Settings& s) { s.policy.compute = ComputeType::kFloat32; }), base);

@@ -73,12 +73,12 @@ class InterruptedTurnsTest : public testing::Test {
         }
         response = engine->Peek(id);
       }
-      if (response->rests.has_value()) {
+      if (response->paused.has_value()) {
         const std::optional<ToolCall> call = prompt_source_->turns()->CallOf(*response);
-        if (!call.has_value()) return engine->EndRest(id).response;
+        if (!call.has_value()) return engine->FinishPaused(id).response;
         const auto reply =
             prompt_source_->turns()->ReplyOf(*response, executor_.Answer(*call)->text);
-        if (!reply->has_value()) return engine->EndRest(id).response;
+        if (!reply->has_value()) return engine->FinishPaused(id).response;
         EXPECT_TRUE(engine->Continue(id, **reply).ok());
       }
       Result<StepReport> report = engine->Step();
@@ -106,7 +106,7 @@ TEST_F(InterruptedTurnsTest, SameTextAtEveryTokenBoundary) {
     if (CountTurns(whole).tool < (num_multi_turn == 0 ? 2 : 1)) continue;
     ++num_multi_turn;
     for (size_t after = 1; after < whole.tokens.size(); ++after) {
-      if (whole.tokens[after].given) continue;  // no boundary inside a reply
+      if (whole.tokens[after].is_tool) continue;  // no boundary inside a reply
       const PartialResponse synced = Generate(prompt, Interruption::kSync, after);
       ASSERT_EQ(Ids(synced), Ids(whole)) << "prompt " << prompt << ", sync after " << after;
       EXPECT_EQ(synced.num_interrupts, 1);

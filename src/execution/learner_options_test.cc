@@ -23,13 +23,6 @@ TEST(LearnerOptionsTest, AFilterByPrefixScoresNeedsThem) {
   }
 }
 
-TEST(LearnerOptionsTest, AnAdvantageIsNoLoss) {
-  const auto options = TrainerOptionsOf(SmallSettings({"train.loss=grpo"}));
-  ASSERT_FALSE(options.ok());
-  EXPECT_EQ(options.status().message(),
-            "train.loss = grpo: is an advantage here (train.advantage=grpo train.loss=ppo)");
-}
-
 TEST(LearnerOptionsTest, AnotherLossLeavesThePresetsSettings) {
   EXPECT_TRUE(TrainerOptionsOf(SmallSettings({"train.loss=cispo"})).ok());
 }

@@ -8,7 +8,8 @@
 #include "core/file.h"
 #include "execution/tiny_model.h"
 #include "formats/safetensors.h"
-#include "model/finite_weights.h"
+#include "model/model_config_json.h"
+#include "model/weight_set.h"
 #include "task/character_tokenizer.h"
 #include "task/tool_tokenizer.h"
 
@@ -164,8 +165,9 @@ Status SavePolicy(const std::string& folder, const Policy& policy, const WeightS
   // The source's own config.json says more than ours: it replaces the one just written.
   for (const auto& [name, text] : policy.texts) {
     const bool is_config = name == kConfigName;
-    PACE_RETURN_IF_ERROR(
-        WriteFileAtomically(folder + "/" + name, is_config ? WithStoredDtype(text, dtype) : text));
+    PACE_ASSIGN_OR_RETURN(const std::string stored,
+                          is_config ? WithStoredDtype(text, dtype) : Result<std::string>(text));
+    PACE_RETURN_IF_ERROR(WriteFileAtomically(folder + "/" + name, stored));
   }
   return Status::Ok();
 }

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "model/model_config_json.h"
+
 namespace pace {
 namespace {
 

@@ -77,7 +77,7 @@ Result<GroupRequest> PromptSource::RequestFor(GroupId group, PromptIndex prompt,
   request.sampling = TrainingSampling(settings_);
   request.stop.max_tokens = settings_.generation.max_tokens;
   request.stop.stop_tokens = stop_tokens_;
-  request.stop.rests = turns_.has_value();
+  request.stop.pauses = turns_.has_value();
   if (settings_.generation.mean_tokens > 0) request.stop.lengths = LengthsOf(prompt, request.seed);
   return request;
 }

@@ -117,11 +117,11 @@ void PutRuns(std::string& out, const std::vector<TokenRecord>& tokens) {
   for (size_t i = 0; i < tokens.size(); ++num_runs) {
     size_t end = i + 1;
     while (end < tokens.size() && tokens[end].version == tokens[i].version &&
-           tokens[end].given == tokens[i].given) {
+           tokens[end].is_tool == tokens[i].is_tool) {
       ++end;
     }
     Put<int64_t>(out, tokens[i].version.step());
-    Put<uint8_t>(out, tokens[i].given ? 1 : 0);
+    Put<uint8_t>(out, tokens[i].is_tool ? 1 : 0);
     Put<uint64_t>(out, end - i);
     i = end;
   }
@@ -143,7 +143,7 @@ void PutResponse(std::string& out, const PartialResponse& response) {
   Put<double>(out, response.prefix_score.value_or(0));
   Put<uint8_t>(out, response.awaits_score ? 1 : 0);
   Put<int64_t>(out, response.num_interrupts);
-  Put<uint8_t>(out, response.rests.has_value() ? static_cast<uint8_t>(*response.rests) : kNone);
+  Put<uint8_t>(out, response.paused.has_value() ? static_cast<uint8_t>(*response.paused) : kNone);
 }
 
 FinishReason TakeReason(uint8_t value, Bytes& in) {
@@ -157,12 +157,12 @@ void TakeRuns(Bytes& in, std::vector<TokenRecord>& tokens) {
   size_t at = 0;
   for (size_t run = 0; run < num_runs && in.ok(); ++run) {
     const PolicyVersion version(in.TakeCount("version"));
-    const bool given = in.TakeBool("given");
+    const bool is_tool = in.TakeBool("given");
     const auto count = in.Take<uint64_t>();
     if (count == 0 || count > tokens.size() - at) return in.Fail("runs of versions: do not fit");
     for (const size_t end = at + static_cast<size_t>(count); at < end; ++at) {
       tokens[at].version = version;
-      tokens[at].given = given;
+      tokens[at].is_tool = is_tool;
     }
   }
   if (at != tokens.size()) in.Fail("runs of versions: do not fit");
@@ -194,8 +194,8 @@ void TakeResponse(Bytes& in, PartialResponse& response) {
   response.num_interrupts = in.TakeCount("num_interrupts");
   const auto rests = in.Take<uint8_t>();
   if (rests == kNone || !in.ok()) return;
-  response.rests = TakeReason(rests, in);
-  if (*response.rests == FinishReason::kMaxTokens) in.Fail("rests: the longest response ends");
+  response.paused = TakeReason(rests, in);
+  if (*response.paused == FinishReason::kMaxTokens) in.Fail("rests: the longest response ends");
 }
 
 FinishedTrajectory TakeMember(Bytes& in) {

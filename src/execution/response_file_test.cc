@@ -37,8 +37,8 @@ PartialResponse Response() {
        .version = PolicyVersion(4),
        .logprob = -1.0F / 3,
        .sampled_logprob = -std::numeric_limits<float>::infinity()},
-      {.id = 2, .given = true, .version = PolicyVersion(4)}};
-  response.rests = FinishReason::kStopString;
+      {.id = 2, .is_tool = true, .version = PolicyVersion(4)}};
+  response.paused = FinishReason::kStopString;
   response.prefix_score = 1.0 / 7;
   response.awaits_score = true;
   response.num_interrupts = 2;

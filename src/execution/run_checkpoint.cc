@@ -57,7 +57,7 @@ void ReadJson(JsonScanner& scan, TokenRecord& token) {
     }
   }
   if (field != 4 && field != 2) scan.Fail("a token has four fields, or two if a tool wrote it");
-  token.given = field == 2;
+  token.is_tool = field == 2;
   token.id = static_cast<TokenId>(id);
   token.version = PolicyVersion(version);
 }
@@ -68,7 +68,7 @@ void JsonKeys(V& v, PartialResponse& response) {
   v("prefix_score", response.prefix_score);
   v("awaits_score", response.awaits_score);
   v("num_interrupts", response.num_interrupts);
-  v.Optional("rests", PausedFor{response.rests});
+  v.Optional("rests", PausedFor{response.paused});
 }
 template <typename V>
 void JsonKeys(V& v, Trajectory& trajectory) {
@@ -224,7 +224,7 @@ Status CheckVersions(const PartialResponse& response, PolicyVersion newest) {
 
 Status CheckMember(const Trajectory& member, PolicyVersion step) {
   if (member.response.tokens.empty()) return DataLoss("a finished response has no tokens");
-  if (member.response.tokens.front().given)
+  if (member.response.tokens.front().is_tool)
     return DataLoss("a response begins with a tool's token");
   if (member.completed > step) {
     return DataLoss("a response was completed at version ", member.completed, ", the run is at ",
@@ -283,7 +283,7 @@ Status CheckCalls(const RunCheckpoint& run) {
   std::set<MemberId> resting;
   for (const GroupInFlight& group : run.in_flight) {
     for (size_t i = 0; i < group.members.size(); ++i) {
-      if (group.responses[i].rests.has_value()) resting.insert({group.group, group.members[i]});
+      if (group.responses[i].paused.has_value()) resting.insert({group.group, group.members[i]});
     }
   }
   for (const CallInFlight& call : run.calls) {

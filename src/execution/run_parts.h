@@ -1,9 +1,9 @@
 // RunParts: what every driver of a training run has, made, described and restored
 // in one place.
 //
-//   Result<RunParts> parts = RunParts::Create(settings, policy, clock, writer);
-//   RunCheckpoint saved = parts->Describe(step, served);        // then the driver's own
-//   Result<ResumedRun> resumed = parts->Restore(checkpoints, policy, observer);
+//   Result<RunParts> parts = RunParts::Create(settings, policy, clock, writer, saves);
+//   Result<RunCheckpoint> saved = parts->Describe(step, served, writer);
+//   Result<ResumedRun> resumed = parts->Restore(folder, loaded, policy, observer);
 //
 // Thread-safety: none, but for the learner, which may be on another thread.
 #ifndef PACE_EXECUTION_RUN_PARTS_H_

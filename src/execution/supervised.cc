@@ -9,7 +9,7 @@
 #include "execution/learner_options.h"
 #include "execution/prompt_source.h"
 #include "task/sft_line.h"
-#include "task/shuffle.h"
+#include "task/splits.h"
 #include "task/task.h"
 
 namespace pace {
@@ -21,7 +21,7 @@ TrainSequence ToSequence(SftTokens tokens) {
   sequence.num_prompt_tokens = tokens.num_prompt_tokens;
   const size_t length = sequence.num_response_tokens();
   sequence.mask.assign(length, 1);
-  for (size_t i = 0; i < tokens.given.size(); ++i) sequence.mask[i] = tokens.given[i] ? 0 : 1;
+  for (size_t i = 0; i < tokens.is_tool.size(); ++i) sequence.mask[i] = tokens.is_tool[i] ? 0 : 1;
   sequence.rollout_logprobs.assign(length, 0);
   sequence.versions.assign(length, 0);
   return sequence;
@@ -43,13 +43,13 @@ Result<SftTokens> ActOut(const PromptRenderer& renderer, const SftExample& examp
     PACE_ASSIGN_OR_RETURN(const ToolReply reply, executor.Answer(*call));
     PACE_ASSIGN_OR_RETURN(const auto given, turns.ReplyOf(said, reply.text));
     if (!given.has_value()) break;  // no room: a rollout would end here, too
-    for (const TokenId id : *given) said.tokens.push_back({.id = id, .given = true});
+    for (const TokenId id : *given) said.tokens.push_back({.id = id, .is_tool = true});
   }
   SftTokens tokens{.ids = std::move(ids)};
   tokens.num_prompt_tokens = static_cast<int64_t>(tokens.ids.size());
   for (const TokenRecord& token : said.tokens) {
     tokens.ids.push_back(token.id);
-    tokens.given.push_back(token.given);
+    tokens.is_tool.push_back(token.is_tool);
   }
   return tokens;
 }

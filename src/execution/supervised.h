@@ -1,7 +1,7 @@
 // Supervised training: a policy learns to continue prompts as examples do.
 //
-//   SupervisedOptions options{...};
-//   Result<WeightSet> weights = RunSupervised(settings, policy, examples, progress);
+//   Result<std::unique_ptr<Trainer>> trained =
+//       RunSupervised(settings, policy, examples, progress);
 //
 // The same trainer as reinforcement learning, with Imitate for Step.
 // Thread-safety: none.

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sandbox/output_text.h"
+#include "sandbox/program.h"
 #include "sandbox/tool_runner.h"
 #include "task/code_interpreter.h"
 #include "text/python_text.h"

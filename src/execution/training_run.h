@@ -10,7 +10,8 @@
 //   one rests     -> run.CallOf, then run.Reply with what the tool said
 //   TrainBatch    -> run.BatchOf(command)    what the learner trains on
 //   trained       -> run.EndStep(...), then Handle(StepFinished)
-//   DropGroup, AbandonGroup -> run.Drop(command), run.Abandon(command)
+//   DropGroup     -> run.Drop(command)
+//   AbandonGroup  -> run.Abandon(group, unfinished)
 //
 // Thread-safety: none; it belongs to the driver's thread. The learner does not
 // belong to it.

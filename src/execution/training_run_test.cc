@@ -27,7 +27,7 @@ TEST(TrainingRunTest, CancelledTokensWereGeneratedAndAreNeverTrained) {
   const StoppedClock clock;
   const auto run = MakeRun(settings, policy, clock);
   PartialResponse unfinished;
-  unfinished.tokens = {{.id = 1}, {.id = 2}, {.id = 3, .given = true}};
+  unfinished.tokens = {{.id = 1}, {.id = 2}, {.id = 3, .is_tool = true}};
   run->CountCancelled({unfinished, {}});
   EXPECT_EQ(run->journal().totals().num_tokens_generated, 2);
   EXPECT_EQ(run->journal().totals().num_tokens_never_trained, 2);

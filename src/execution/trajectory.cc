@@ -11,7 +11,7 @@ namespace pace {
 std::vector<Segment> Trajectory::Segments() const {
   VersionRuns runs;
   for (const TokenRecord& token : response.tokens) {
-    if (!token.given) runs.Append(token.version, 1);
+    if (!token.is_tool) runs.Append(token.version, 1);
   }
   return runs.segments();
 }
@@ -80,7 +80,7 @@ void GroupTrajectories::AppendTo(std::vector<TrainSequence>& out, RolloutLogprob
     if (greedy_last) sequence.baseline = members.back()->reward;
     for (const TokenRecord& token : tokens) {
       sequence.tokens.push_back(token.id);
-      sequence.mask.push_back(token.given ? 0 : 1);
+      sequence.mask.push_back(token.is_tool ? 0 : 1);
       sequence.rollout_logprobs.push_back(sampled ? token.sampled_logprob : token.logprob);
       sequence.versions.push_back(token.version.step());
     }

@@ -12,8 +12,8 @@ std::vector<ResponseTurn> TurnsOf(const PartialResponse& response, const Tokeniz
   for (size_t i = 0; i < response.tokens.size(); ++i) {
     ids.push_back(response.tokens[i].id);
     const bool last = i + 1 == response.tokens.size();
-    if (!last && response.tokens[i + 1].given == response.tokens[i].given) continue;
-    turns.push_back({.is_tool = response.tokens[i].given,
+    if (!last && response.tokens[i + 1].is_tool == response.tokens[i].is_tool) continue;
+    turns.push_back({.is_tool = response.tokens[i].is_tool,
                      .text = tokenizer.Decode(ids, /*skip_special=*/false)});
     ids.clear();
   }

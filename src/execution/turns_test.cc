@@ -30,7 +30,7 @@ class TurnRulesTest : public testing::Test {
   void Hear(const std::string& reply) {
     const auto tokens = Rules().ReplyOf(said_, reply);
     ASSERT_TRUE(tokens.ok() && tokens->has_value());
-    for (const TokenId id : **tokens) said_.tokens.push_back({.id = id, .given = true});
+    for (const TokenId id : **tokens) said_.tokens.push_back({.id = id, .is_tool = true});
   }
   static std::string Call(const std::string& code) {
     return Concat("<tool_call>\n{\"name\": \"code_interpreter\", \"arguments\": {\"code\": \"",

@@ -4,7 +4,7 @@
 //   GgufWriter writer;
 //   writer.PutText("general.architecture", "llama");
 //   writer.AddTensor("output_norm.weight", kGgmlF32, {576});
-//   Status status = writer.Write(path, [&](size_t index) { return floats of that tensor; });
+//   Status status = writer.Write(path, [&](size_t index) { return tensors[index]; });
 //
 // Keys and tensors are written in the order they came. Values are asked for one
 // tensor at a time, so a model need not fit in memory. The file is written aside

@@ -5,7 +5,9 @@
 // the spool is destroyed.
 //
 //   Result<TensorSpool> spool = TensorSpool::Create(folder);
-//   for (...) PACE_RETURN_IF_ERROR(spool->Add(name, shape, values, Dtype::kBF16));
+//   for (const auto& [name, values] : all) {
+//     PACE_RETURN_IF_ERROR(spool->Add(name, {std::ssize(values)}, values, Dtype::kBF16));
+//   }
 //   Result<SpooledTensors> tensors = spool->Finish();
 //
 // Thread-safety: none.

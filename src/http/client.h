@@ -1,4 +1,4 @@
-// One HTTP request and its answer, over a connection of its own.
+// One HTTP request and its response, over a new connection.
 #ifndef PACE_HTTP_CLIENT_H_
 #define PACE_HTTP_CLIENT_H_
 
@@ -22,12 +22,12 @@ Result<HttpUrl> ReadHttpUrl(std::string_view text);
 
 struct HttpCall {
   std::string method = "POST";
-  std::string target{};  // behind the URL's path
+  std::string target{};  // appended to the URL's path
   std::string body{};
 };
 
-// The answer, whatever its status. An error: none came before the timeout, or the
-// caller gave up (then the message says "cancelled").
+// The response, whatever its status. An error: none came before the timeout, or the caller
+// cancelled (the message then says "cancelled").
 // Thread-safety: may be called from any thread.
 Result<HttpMessage> CallHttp(const HttpUrl& url, const HttpCall& call, Seconds timeout,
                              const Cancellation& cancellation);

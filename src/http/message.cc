@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 
 #include "core/printable.h"
 
@@ -72,7 +73,7 @@ std::string_view HostName(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-// A name that nobody but this machine can give a meaning.
+// A name that only this machine resolves.
 bool IsPlainAddress(std::string_view name) {
   if (name == "localhost") return true;
   in6_addr ignored{};
@@ -80,6 +81,9 @@ bool IsPlainAddress(std::string_view name) {
   return ::inet_pton(AF_INET, text.c_str(), &ignored) == 1 ||
          ::inet_pton(AF_INET6, text.c_str(), &ignored) == 1;
 }
+
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 }  // namespace
 
@@ -273,7 +277,7 @@ Result<bool> HttpReader::ReadChunkSize() {
     if (Rest().size() > 256) return Malformed("the size of a chunk");
     return false;
   }
-  // Behind a semicolon are extensions, which mean nothing to us.
+  // After a semicolon are extensions, which mean nothing to us.
   if (!ParseSize(Trim(std::string_view(*line).substr(0, line->find(';'))), 16, left_)) {
     return Malformed("the size of a chunk");
   }
@@ -342,6 +346,48 @@ std::string HttpRequestText(std::string_view method, std::string_view host, std:
   return Concat(method, " ", target, " HTTP/1.1\r\nHost: ", host,
                 "\r\nContent-Type: application/json\r\nContent-Length: ", body.size(),
                 "\r\nConnection: close\r\n\r\n", body);
+}
+
+std::string EncodeBase64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    const size_t have = std::min<size_t>(3, bytes.size() - at);
+    uint32_t word = 0;
+    for (size_t index = 0; index < 3; ++index) {
+      const auto byte = index < have ? static_cast<unsigned char>(bytes[at + index]) : 0;
+      word = word << 8 | static_cast<uint32_t>(byte);
+    }
+    for (size_t index = 0; index < 4; ++index) {
+      text += index <= have ? kAlphabet[word >> (18 - 6 * index) & 63] : '=';
+    }
+  }
+  return text;
+}
+
+std::optional<std::string> DecodeBase64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  size_t padding = 0;
+  while (padding < 2 && !text.empty() && text.back() == '=') {
+    text.remove_suffix(1);
+    ++padding;
+  }
+  std::string bytes;
+  bytes.reserve(text.size() * 3 / 4);
+  uint32_t word = 0;
+  int num_bits = 0;
+  for (const char c : text) {
+    const size_t digit = kAlphabet.find(c);
+    if (digit == std::string_view::npos) return std::nullopt;
+    word = word << 6 | static_cast<uint32_t>(digit);
+    num_bits += 6;
+    if (num_bits < 8) continue;
+    num_bits -= 8;
+    bytes += static_cast<char>(word >> num_bits & 255);
+  }
+  // What is left over must be zero, so that every text has one meaning.
+  if ((word & ((1U << num_bits) - 1)) != 0) return std::nullopt;
+  return bytes;
 }
 
 }  // namespace pace

@@ -1,8 +1,8 @@
 // HTTP/1.1 messages, read strictly and within limits.
 //
-// An HttpReader takes bytes as they come, from a peer that may be slow, wrong or
-// hostile, and says when a message is whole. It knows Content-Length and chunked
-// bodies; both at once, folded headers and anything ambiguous are refused.
+// HttpReader parses bytes as they arrive from a peer that may be slow, wrong or hostile, and
+// reports when a message is complete. It supports Content-Length and chunked bodies; both at
+// once, folded headers and anything ambiguous are refused.
 //
 // Thread-safety: none.
 #ifndef PACE_HTTP_MESSAGE_H_
@@ -36,7 +36,7 @@ struct HttpMessage {
   std::string body{};
   // Whether the peer wants the connection to stay.
   bool keep_alive = true;
-  // HTTP/1.1, whose clients wait through answers of "100 Continue".
+  // HTTP/1.1, whose clients accept "100 Continue" responses.
   bool takes_interim = true;
 
   // Empty where there is none.
@@ -48,7 +48,7 @@ class HttpReader {
   enum class Kind { kRequest, kResponse };
   HttpReader(Kind kind, const HttpLimits& limits) : kind_(kind), limits_(limits) {}
 
-  // More bytes of the stream. After an error the stream is of no more use.
+  // Parses more bytes of the stream. After an error the stream cannot be used.
   Status Feed(std::string_view bytes);
   // The stream has ended; a response without a length ends with it.
   Status End();
@@ -105,6 +105,11 @@ Status CheckSite(const HttpMessage& request, bool local);
 std::string HttpResponseText(int64_t status, std::string_view body, bool keep_alive);
 std::string HttpRequestText(std::string_view method, std::string_view host, std::string_view target,
                             std::string_view body);
+
+// Base64 with padding, as JSON bodies carry files (RFC 4648).
+std::string EncodeBase64(std::string_view bytes);
+// None where a character, or the length, does not belong.
+std::optional<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace pace
 

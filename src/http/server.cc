@@ -223,7 +223,7 @@ void HttpServer::AcceptOne() {
 }
 
 // A client that closed its side, or half of it, while its handler works is sent an
-// interim answer: where nobody is left to read it, a reset comes back, which cancels.
+// interim response: a disconnected client answers with a reset, which cancels.
 void HttpServer::AskWhoHungUp() {
   epoll_event events[64];
   const int count = ::epoll_wait(hangups_.get(), events, std::size(events), 0);
@@ -304,7 +304,7 @@ bool HttpServer::ReadMessage(Connection& connection, HttpReader& reader) {
   }
 }
 
-HttpAnswer HttpServer::Handle(Connection& connection, const HttpMessage& request) {
+HttpResponse HttpServer::Handle(Connection& connection, const HttpMessage& request) {
   const Status site = CheckSite(request, local_);
   if (!site.ok()) return {.status = 403, .body = DetailText(site.message())};
   const int socket = connection.socket.get();
@@ -317,7 +317,7 @@ HttpAnswer HttpServer::Handle(Connection& connection, const HttpMessage& request
     if (request.takes_interim) ::epoll_ctl(hangups_.get(), EPOLL_CTL_ADD, socket, &event);
   }
   // Errors and the end of both directions alone.
-  HttpAnswer answer = handler_(request, {.descriptor = socket, .events = 0});
+  HttpResponse answer = handler_(request, {.descriptor = socket, .events = 0});
   MutexLock lock(mutex_);
   connection.handling = false;
   if (request.takes_interim) ::epoll_ctl(hangups_.get(), EPOLL_CTL_DEL, socket, nullptr);
@@ -331,7 +331,7 @@ bool HttpServer::ServeOne(Connection& connection, HttpReader& reader) {
   {
     const HttpMessage request = reader.Take();
     keep_alive = request.keep_alive;
-    const HttpAnswer answer = Handle(connection, request);
+    const HttpResponse answer = Handle(connection, request);
     text = HttpResponseText(answer.status, answer.body, keep_alive);
   }
   if (!Count(connection, reader.held_bytes() + text.size())) {

@@ -1,16 +1,16 @@
 // HttpServer: a small HTTP/1.1 server, one thread per connection.
 //
-// Strict about what it reads and bounded in everything: connections, sizes of one message
-// and of all together, and the time a peer may take to send a message. What it has no
-// room, thread or memory for gets 503. Requests that web pages send get 403 (CheckSite).
+// It parses strictly and bounds everything: connections, the size of one message and of all
+// messages together, and the time a peer may take to send a message. Requests beyond a bound get
+// 503. Requests from web pages get 403 (CheckSite).
 //
-// A handler learns that its client is gone by the Cancellation it is given. A client that
-// merely says that it will send no more gets its answer: it is sent a "100 Continue",
-// which a client that is gone answers with a reset. Clients of HTTP/1.0, which know no such
-// thing, count as there until they are answered.
+// The handler's Cancellation reports that its client has disconnected. A client that only closed
+// its sending side still gets its response: the server sends a "100 Continue", which a
+// disconnected client answers with a reset. HTTP/1.0 clients do not know interim responses and
+// count as connected until they are answered.
 //
-// Thread-safety: the handler is called from many threads; Start, port and the
-// destructor belong to one.
+// Thread-safety: the handler is called from many threads; Start, port and the destructor belong
+// to one thread.
 #ifndef PACE_HTTP_SERVER_H_
 #define PACE_HTTP_SERVER_H_
 
@@ -31,7 +31,7 @@
 
 namespace pace {
 
-struct HttpAnswer {
+struct HttpResponse {
   int64_t status = 200;
   std::string body{};
 };
@@ -39,9 +39,9 @@ struct HttpAnswer {
 struct HttpServerOptions {
   std::string address = "127.0.0.1";  // or one of IPv6, without brackets
   int64_t port = 8080;                // 0: any that is free
-  // As many again may be busy with their last answer.
+  // As many again may be sending their last response.
   int64_t max_connections = 1024;
-  // Bytes of all requests and answers under way together, beyond the first 64 KiB of each.
+  // Bytes of all requests and responses in progress, beyond the first 64 KiB of each.
   int64_t max_total_bytes = int64_t{256} << 20;
   // For a whole message, and between two of them.
   Seconds patience{60};
@@ -50,7 +50,7 @@ struct HttpServerOptions {
 
 class HttpServer {
  public:
-  using Handler = std::function<HttpAnswer(const HttpMessage&, const Cancellation&)>;
+  using Handler = std::function<HttpResponse(const HttpMessage&, const Cancellation&)>;
 
   static Result<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
                                                    Handler handler);
@@ -62,14 +62,14 @@ class HttpServer {
   int64_t port() const { return port_; }
 
  private:
-  // The thread's own, but for what the server's mutex guards.
+  // Used by its thread alone, except for what the server's mutex guards.
   struct Connection {
     FileDescriptor socket{};
     std::thread thread{};
-    // Its last answer is on its way, so it takes nobody's place any more.
+    // It is sending its last response and does not count toward max_connections.
     bool ending = false;
     bool done = false;
-    // A handler is at work, so nothing else is being sent.
+    // A handler is running, so nothing else is being sent.
     bool handling = false;
     int64_t counted_bytes = 0;
   };
@@ -85,8 +85,8 @@ class HttpServer {
   bool ServeOne(Connection& connection, HttpReader& reader);
   bool IsFull() const PACE_REQUIRES(mutex_);
   bool ReadMessage(Connection& connection, HttpReader& reader);
-  HttpAnswer Handle(Connection& connection, const HttpMessage& request) PACE_EXCLUDES(mutex_);
-  // Says that the connection holds so many bytes; false: there is no room for them.
+  HttpResponse Handle(Connection& connection, const HttpMessage& request) PACE_EXCLUDES(mutex_);
+  // Sets the number of bytes that the connection holds; false: over max_total_bytes.
   bool Count(Connection& connection, size_t bytes) PACE_EXCLUDES(mutex_);
   void JoinFinished() PACE_EXCLUDES(mutex_);
 
@@ -94,9 +94,9 @@ class HttpServer {
   const Handler handler_;
   FileDescriptor listener_;
   FileDescriptor stop_;
-  FileDescriptor hangups_;  // an epoll of the clients whose handlers are at work
+  FileDescriptor hangups_;  // an epoll of the clients whose handlers are running
   int64_t port_ = 0;
-  bool local_ = false;  // nobody but this machine reaches it
+  bool local_ = false;  // reachable from this machine alone
   std::thread acceptor_;
 
   Mutex mutex_;

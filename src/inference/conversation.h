@@ -1,12 +1,10 @@
 // Conversation: the tokens of a chat, turn by turn.
 //
-// What the model generated stays as it generated it: the history is tokens, and
-// each turn adds those of its own text. With a chat template the new text is what
-// a rendering of all messages has behind the last reply. A template that renders
-// earlier turns differently than they were (it drops their thoughts, say) leaves
-// no such text; the whole conversation is then rendered and tokenized again, and
-// the prompt says so. Without a template the user's lines and the model's
-// continue one text.
+// The history is tokens, and each turn adds the tokens of its own text, so generated tokens are
+// never re-tokenized. With a chat template the new text is the part of the rendered conversation
+// after the last reply. If the template renders earlier turns differently (for example, it drops
+// their thoughts), there is no such part; the whole conversation is then rendered and tokenized
+// again, and Prompt::retokenized is set. Without a template all lines form one text.
 // Thread-safety: none.
 #ifndef PACE_INFERENCE_CONVERSATION_H_
 #define PACE_INFERENCE_CONVERSATION_H_
@@ -55,7 +53,7 @@ class Conversation {
   Result<std::string> Render(std::span<const Message> messages) const;
   Result<Prompt> SayWithTemplate();
   Result<Prompt> SayPlainly(const std::string& text) const;
-  // The rendering's text behind the last reply, without the token that ended it;
+  // The rendering's text after the last reply, without the token that ended it;
   // none if the rendering does not contain the turns as they were.
   std::optional<std::string> NewText(const std::string& rendered) const;
 

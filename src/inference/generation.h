@@ -18,7 +18,7 @@ namespace pace {
 inline constexpr int64_t kDefaultMaxTokens = 512;
 
 // A request for one prompt, number `index` of this run. Errors: a prompt that is
-// empty, or does not fit into the model's positions with max_tokens behind it.
+// empty, or does not fit into the model's positions together with max_tokens.
 Result<GroupRequest> RequestFor(const GenerationOptions& options, const ModelConfig& config,
                                 bool has_tokenizer, int64_t index, std::vector<TokenId> prompt);
 

@@ -1,14 +1,16 @@
-// What the commands that run a model are asked: which model and how, and how to
-// generate.
+// Options of the commands that run a model.
 #ifndef PACE_INFERENCE_INFERENCE_OPTIONS_H_
 #define PACE_INFERENCE_INFERENCE_OPTIONS_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/printable.h"
 #include "core/status.h"
+#include "formats/dtype.h"
 #include "model/sampling.h"
 
 namespace pace {
@@ -32,6 +34,14 @@ struct GenerationOptions {
 
   [[nodiscard]] Status Validate() const;
 };
+
+// The dtypes of weights as the command line spells them.
+inline Result<Dtype> ParseModelDtype(std::string_view text) {
+  if (text == "f32") return Dtype::kF32;
+  if (text == "f16") return Dtype::kF16;
+  if (text == "bf16") return Dtype::kBF16;
+  return InvalidArgument("--dtype ", Printable(text), ": must be f32, f16 or bf16");
+}
 
 }  // namespace pace
 

@@ -5,11 +5,11 @@
 #include <thread>
 #include <utility>
 
-#include "inference/model_dtype.h"
+#include "inference/inference_options.h"
 #include "model/devices.h"
-#include "model/finite_weights.h"
+#include "model/model_config_json.h"
 #include "model/weight_set.h"
-#include "terminal/byte_size.h"
+#include "terminal/terminal_text.h"
 
 namespace pace {
 namespace {

@@ -136,7 +136,7 @@ Status LabDriver::ActEngine(size_t index) {
     const std::optional<Event> event = parts_.run->Finish(std::move(response));
     if (event.has_value()) PACE_RETURN_IF_ERROR(Handle(*event));
   }
-  for (const MemberId id : report.rested) PACE_RETURN_IF_ERROR(OnRested(id));
+  for (const MemberId id : report.paused) PACE_RETURN_IF_ERROR(OnRested(id));
   if (report.synced.has_value()) {
     PACE_RETURN_IF_ERROR(
         Handle(WorkerSynced{WorkerId(static_cast<int64_t>(index)), *report.synced}));

@@ -47,7 +47,7 @@ Result<LabReport> LabEngine::Act() {
   }
   if (pass_.has_value()) {
     report.finished = std::move(pass_->finished);
-    report.rested = std::move(pass_->rested);
+    report.paused = std::move(pass_->paused);
     num_tokens_ += static_cast<int64_t>(pass_->sampled.size());
     if (pass_->synced.has_value()) report.synced = pass_->synced;
     pass_.reset();

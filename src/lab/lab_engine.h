@@ -24,7 +24,7 @@ namespace pace {
 
 struct LabReport {
   std::vector<FinishedResponse> finished = {};
-  std::vector<MemberId> rested = {};
+  std::vector<MemberId> paused = {};
   std::optional<PolicyVersion> synced = std::nullopt;
 };
 

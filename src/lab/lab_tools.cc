@@ -17,7 +17,7 @@ Status LabDriver::OnRested(MemberId id) {
   if (response == nullptr) return Status::Ok();
   const std::optional<ToolCall> wanted = parts_.run->CallOf(*response);
   if (!wanted.has_value()) {
-    const std::optional<Event> event = parts_.run->Finish(core.EndRest(id));
+    const std::optional<Event> event = parts_.run->Finish(core.FinishPaused(id));
     return event.has_value() ? Handle(*event) : Status::Ok();
   }
   const int64_t turn = CountTurns(*response).assistant - 1;
@@ -52,7 +52,7 @@ Status LabDriver::FinishCall() {
     engine.Continue(clock_.Now(), id, *std::move(tokens));
     return Status::Ok();
   }
-  const std::optional<Event> event = parts_.run->Finish(engine.core().EndRest(id));
+  const std::optional<Event> event = parts_.run->Finish(engine.core().FinishPaused(id));
   return event.has_value() ? Handle(*event) : Status::Ok();
 }
 

@@ -1,18 +1,18 @@
 // Decoder: inference with one network on one device, over a paged KV cache.
 //
-// It knows tokens, blocks and rows; not requests, groups or versions. The
-// cache is num_blocks blocks of kBlockTokens tokens; who owns which block is
-// the caller's business. A pass runs new tokens of several sequences, adds
-// their keys and values to the cache, and samples from or scores some of the
-// rows. Everything above this interface is the same for every device.
+// It knows tokens, blocks and rows, not requests, groups or versions. The cache has num_blocks
+// blocks of kBlockTokens tokens; the caller decides which sequence owns which block. A forward
+// pass runs new tokens of several sequences, adds their keys and values to the cache, and
+// samples from or scores some of the rows. The code above this interface is the same for every
+// device.
 //
-// Every row is computed in an order that depends on its own context alone, so
-// its bits do not depend on what else is in the pass, nor on how a sequence was
-// cut into chunks: prefill, rebuild and decode agree to the bit. (A device that
-// cannot promise this says so in deterministic().)
+// The order of computation within a row depends on its own context alone. Its bits therefore do
+// not depend on the other rows of the pass or on how a sequence was cut into chunks: prefill,
+// re-prefill and decode agree to the bit. A device that cannot promise this returns false from
+// deterministic().
 //
-// Thread-safety: one thread at a time, but for Prepare, which may run beside
-// Run: a trainer's thread prepares, the rollout thread installs.
+// Thread-safety: one thread at a time, except for Prepare, which may run concurrently with Run:
+// a trainer's thread prepares, the rollout thread installs.
 #ifndef PACE_MODEL_DECODER_H_
 #define PACE_MODEL_DECODER_H_
 
@@ -38,13 +38,12 @@ using BlockId = int32_t;
 struct Chunk {
   int64_t start = 0;       // its tokens already in the cache
   int64_t num_tokens = 0;  // new ones, at least 1
-  // Blocks of tokens [0, start + num_tokens), in order; there may be more, as room for
-  // the next token. Those that the new tokens fall into, and those behind them, must
-  // belong to this sequence alone.
+  // Blocks of tokens [0, start + num_tokens), in order, and possibly more for the next token.
+  // Blocks from the first new token on must belong to this sequence alone.
   std::span<const BlockId> blocks;
 };
 
-// Draw the token that follows a row.
+// Sample the token that follows a row.
 struct SampleRequest {
   int64_t row = 0;
   SamplingOptions options;
@@ -59,15 +58,15 @@ struct ScoreRequest {
 };
 
 struct Pass {
-  std::vector<TokenId> tokens;  // of all chunks, one after the other: the rows
+  std::vector<TokenId> tokens;  // of all chunks in order: the rows
   std::vector<Chunk> chunks;
   std::vector<SampleRequest> samples;
   std::vector<ScoreRequest> scores;
 };
 
 struct PassResult {
-  std::vector<Sampled> samples;  // in the order asked
-  std::vector<float> logprobs;   // of the scores, in the order asked
+  std::vector<Sampled> samples;  // in the order of the requests
+  std::vector<float> logprobs;   // of the scores, in the order of the requests
 };
 
 struct BlockCopy {
@@ -88,13 +87,13 @@ class Decoder {
   virtual const ModelConfig& config() const = 0;
   virtual int64_t num_blocks() const = 0;
   virtual bool deterministic() const = 0;
-  // Where chunks have room for the next token it begins the pass that probably
-  // follows before it is asked to (speculative_pass.h).
+  // Whether it runs speculative passes for chunks that have room for the next token
+  // (speculative_pass.h).
   virtual bool speculates() const { return false; }
 
   // Lays weights out for this device. Thread-safe.
   virtual Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const = 0;
-  // The next pass uses these. The cache keeps what the old weights computed.
+  // The next pass uses these. The cache still holds values of the old weights.
   virtual void Install(std::shared_ptr<const DecoderWeights> weights) = 0;
 
   // REQUIRES: weights installed; ids, rows and blocks in range.
@@ -104,24 +103,24 @@ class Decoder {
   // Copies whole blocks, all layers.
   virtual void CopyBlocks(std::span<const BlockCopy> copies) = 0;
 
-  // With DecoderOptions::keep_states a pass keeps the last state of every row that it
-  // does not sample from, at the row's place in the cache, until another row comes
-  // there. This is what Run answers for ScoreRequests of those rows, later: `row` is
-  // such a place. REQUIRES: keep_states; a state kept under the installed weights
-  Result<std::vector<float>> ScoreKept(std::span<const ScoreRequest> scores);
-  // How long all calls of ScoreKept took.
+  // With DecoderOptions::cache_states a pass caches the last hidden state of every row that it
+  // does not sample from, at the row's slot in the KV cache, until another row overwrites it.
+  // ScoreCached returns what Run would have returned for ScoreRequests of those rows; `row` is
+  // a slot (SlotOf). REQUIRES: cache_states; states cached under the installed weights
+  Result<std::vector<float>> ScoreCached(std::span<const ScoreRequest> scores);
+  // Total time of all calls of ScoreCached.
   Seconds scoring_time() const { return scoring_time_; }
 
  private:
-  virtual Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) = 0;
-  // Returns when what it began ahead is done, so that nobody's time holds it.
-  virtual void Settle() {}
+  virtual Result<std::vector<float>> RunCached(std::span<const ScoreRequest> scores) = 0;
+  // Waits for speculative work, so that it is not charged to the caller's timing.
+  virtual void WaitForSpeculation() {}
 
   Seconds scoring_time_{0};
 };
 
-// The place of a token of a sequence whose blocks these are.
-inline int64_t PlaceOf(std::span<const BlockId> blocks, int64_t token) {
+// The KV slot of a token of the sequence that owns these blocks.
+inline int64_t SlotOf(std::span<const BlockId> blocks, int64_t token) {
   return int64_t{blocks[static_cast<size_t>(token / kBlockTokens)]} * kBlockTokens +
          token % kBlockTokens;
 }
@@ -129,22 +128,23 @@ inline int64_t PlaceOf(std::span<const BlockId> blocks, int64_t token) {
 struct DecoderOptions {
   // F32 or BF16: weights and cache; sums are float32 in both.
   Dtype dtype = Dtype::kF32;
-  // The cache's hard bound.
+  // Size of the cache.
   int64_t num_blocks = 0;
   // Threads that compute, the caller's included.
   int64_t num_threads = 1;
-  // For ScoreKept: hidden_size more elements for each token of the cache.
-  bool keep_states = false;
+  // For ScoreCached: costs hidden_size elements per token of the cache.
+  bool cache_states = false;
 
   [[nodiscard]] Status Validate() const;
 };
 
-// Bytes of one block of all layers.
+// Bytes of one block of the KV cache, all layers.
 int64_t BlockBytes(const ModelConfig& config, Dtype dtype);
 
-// A decoder on this machine's CPU, without weights.
-Result<std::unique_ptr<Decoder>> CreateCpuDecoder(const ModelConfig& config,
-                                                  const DecoderOptions& options);
+// For decoders: aborts if a pass breaks what Run or ScoreCached require.
+void CheckPass(const Pass& pass, const ModelConfig& config, int64_t num_blocks);
+void CheckCached(std::span<const ScoreRequest> scores, const ModelConfig& config,
+                 int64_t num_blocks);
 
 }  // namespace pace
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/printable.h"
+#include "model/cpu/cpu_decoder.h"
 #include "model/cuda/decode/cuda_decoder.h"
 
 namespace pace {
@@ -34,9 +35,9 @@ Result<WeightSet> ToHost(const ModelConfig& config, const WeightSet& weights) {
   TensorViews views;
   size_t at = 0;
   for (const auto& [name, view] : weights.views()) {
-    const std::span<std::byte> place(bytes->data() + at, view.bytes.size());
-    PACE_RETURN_IF_ERROR(CopyFromCuda(view.bytes, place));
-    views.emplace(name, TensorView{.dtype = view.dtype, .shape = view.shape, .bytes = place});
+    const std::span<std::byte> target(bytes->data() + at, view.bytes.size());
+    PACE_RETURN_IF_ERROR(CopyFromCuda(view.bytes, target));
+    views.emplace(name, TensorView{.dtype = view.dtype, .shape = view.shape, .bytes = target});
     at += view.bytes.size();
   }
   return WeightSet::Create(config, std::move(views), std::move(bytes));

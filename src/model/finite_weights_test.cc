@@ -1,5 +1,3 @@
-#include "model/finite_weights.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -7,6 +5,8 @@
 #include <limits>
 #include <memory>
 #include <vector>
+
+#include "model/weight_set.h"
 
 namespace pace {
 namespace {

@@ -28,15 +28,6 @@ float Llama3Frequency(float frequency, const RopeConfig& rope) {
 
 }  // namespace
 
-Status CheckEndTokens(const ModelConfig& config) {
-  for (const TokenId id : config.eos) {
-    if (id < config.vocab_size) continue;
-    return InvalidArgument("eos_token_id = ", id, ": must be less than vocab_size, ",
-                           config.vocab_size);
-  }
-  return Status::Ok();
-}
-
 bool ModelConfig::IsSparse(int64_t layer) const {
   if (!moe || moe->num_experts == 0) return false;
   if (std::ranges::find(moe->dense_layers, layer) != moe->dense_layers.end()) return false;

@@ -1,11 +1,6 @@
 // ModelConfig: the shape of a network, as a Hugging Face config.json states it.
 //
-// Architectures: Llama, Qwen2, Qwen3, Qwen3-MoE, in the classic layout
-// (rope_theta, rope_scaling, torch_dtype) and in that of transformers 5
-// (rope_parameters, dtype, layer_types). A key that would change the
-// computation and that we do not compute is refused by name, as is a key we do
-// not know whose value is not null, false or empty: nothing is ignored that
-// could matter.
+// Architectures: Llama, Qwen2, Qwen3, Qwen3-MoE. model_config_json.h reads and writes it.
 // Thread-safety: values and pure functions.
 #ifndef PACE_MODEL_MODEL_CONFIG_H_
 #define PACE_MODEL_MODEL_CONFIG_H_
@@ -16,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/status.h"
 #include "core/token_id.h"
 #include "formats/dtype.h"
 
@@ -75,22 +69,6 @@ struct ModelConfig {
   // Weights, the tied head counted once.
   int64_t num_parameters() const;
 };
-
-// Reads `folder`/`file` and, for the end-of-text ids, generation_config.json
-// beside it if there is one (its list replaces config.json's).
-Result<ModelConfig> ReadModelConfig(const std::string& folder,
-                                    const std::string& file = "config.json");
-Result<ModelConfig> ParseModelConfig(std::string_view json);
-// End tokens must be in the vocabulary: no other one could ever end a response.
-Status CheckEndTokens(const ModelConfig& config);
-
-// A config.json that `transformers` 4 and 5 read, and generation_config.json.
-std::string ModelConfigJson(const ModelConfig& config);
-std::string GenerationConfigJson(const ModelConfig& config);
-
-// A config.json that ParseModelConfig accepts, for weights stored in `dtype`:
-// every other key stays as it is.
-std::string WithStoredDtype(std::string_view config_json, Dtype dtype);
 
 // "llama", "qwen3_moe": model_type as config.json spells it.
 std::string_view ArchitectureName(Architecture architecture);

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/check.h"
-#include "model/model_config.h"
+#include "model/model_config_json.h"
 
 namespace pace {
 namespace {

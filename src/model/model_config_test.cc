@@ -1,5 +1,3 @@
-#include "model/model_config.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,6 +5,7 @@
 
 #include "core/test_data.h"
 #include "core/test_files.h"
+#include "model/model_config_json.h"
 #include "model/tiny_configs.h"
 
 namespace pace {
@@ -189,6 +188,24 @@ TEST(ModelConfigTest, WrittenConfigsReadBackTheSame) {
   }
 }
 
+TEST(ModelConfigTest, WritesAsTransformersDoes) {
+  ModelConfig config = Parsed(With("llama", R"("rope_theta":5e5,"torch_dtype":"bfloat16",)"
+                                            R"("rope_scaling":{"type":"linear","factor":2.5})"));
+  config.eos = {3, 4};
+  config.pad = 5;
+  EXPECT_EQ(GenerationConfigJson(config),
+            "{\n  \"bos_token_id\": 1,\n  \"pad_token_id\": 5,\n"
+            "  \"eos_token_id\": [\n    3,\n    4\n  ]\n}\n");
+  const std::string json = ModelConfigJson(config);
+  EXPECT_EQ(json.find("{\n  \"architectures\": [\n    \"LlamaForCausalLM\"\n  ],\n"), 0u) << json;
+  for (const char* line :
+       {"\n  \"rms_norm_eps\": 1e-06,\n", "\n  \"rope_theta\": 500000.0,\n",
+        "\n  \"rope_scaling\": {\n    \"rope_type\": \"linear\",\n    \"factor\": 2.5\n  },\n",
+        "\n  \"attention_dropout\": 0.0,\n  \"attention_bias\": false,\n"}) {
+    EXPECT_NE(json.find(line), std::string::npos) << line << json;
+  }
+}
+
 TEST(ModelConfigTest, GenerationConfigReplacesTheEndTokens) {
   const std::filesystem::path folder = ScratchFolder();
   WriteFile(folder / "config.json", With("llama", R"("eos_token_id":7)"));
@@ -220,11 +237,11 @@ TEST(ModelConfigTest, EndTokensAreInTheVocabulary) {
 TEST(ModelConfigTest, AnotherDtypeLeavesEveryOtherKey) {
   const std::string keys =
       R"("transformers_version":"4.51.0","torch_dtype":"bfloat16","eos_token_id":7)";
-  const std::string json = WithStoredDtype(With("qwen3", keys), Dtype::kF32);
+  const std::string json = *WithStoredDtype(With("qwen3", keys), Dtype::kF32);
   EXPECT_NE(json.find(R"("transformers_version": "4.51.0")"), std::string::npos) << json;
   EXPECT_EQ(Parsed(json).dtype, Dtype::kF32);
   EXPECT_EQ(Parsed(json).eos, std::vector<TokenId>{7});
-  const std::string newer = WithStoredDtype(With("qwen3", R"("dtype":"float16")"), Dtype::kBF16);
+  const std::string newer = *WithStoredDtype(With("qwen3", R"("dtype":"float16")"), Dtype::kBF16);
   EXPECT_EQ(Parsed(newer).dtype, Dtype::kBF16);
   EXPECT_EQ(newer.find("torch_dtype"), std::string::npos);
 }

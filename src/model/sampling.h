@@ -55,12 +55,9 @@ struct Sampled {
   float sampled_logprob = 0;  // under the one sampled from
 };
 
-// REQUIRES: logits not empty, options valid. `scratch` is reused between calls.
-Sampled Sample(std::span<const float> logits, const SamplingOptions& options, const SampleKey& key,
-               std::vector<float>& scratch);
-
-// log softmax(logits / scale)[target].
-float LogProbOf(std::span<const float> logits, double scale, TokenId target);
+// The random number of a draw, uniform in [0, 1): a function of the key alone, the same on every
+// device.
+double UniformOf(const SampleKey& key);
 
 }  // namespace pace
 

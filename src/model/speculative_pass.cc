@@ -10,8 +10,8 @@ namespace {
 
 constexpr int32_t kNone = -1;
 
-// The sample behind the last row of each chunk, or kNone; nothing where samples are
-// asked for in another order, or of other rows.
+// The sample of the last row of each chunk, or kNone. Nothing if samples are in another order
+// or of other rows.
 std::optional<std::vector<int32_t>> SamplesOf(const Pass& pass) {
   std::vector<int32_t> samples(pass.chunks.size(), kNone);
   size_t num_found = 0;
@@ -124,14 +124,15 @@ Pass WithoutFound(const Pass& pass, std::span<const int32_t> found) {
 }
 
 PassResult JoinFound(const Pass& pass, std::span<const int32_t> found,
-                     std::span<const Sampled> ahead, const PassResult& rest) {
+                     std::span<const Sampled> speculative, const PassResult& rest) {
   PassResult result;
   const std::optional<std::vector<int32_t>> samples = SamplesOf(pass);
   PACE_CHECK(samples.has_value(), "samples in the order of chunks");
   auto other = rest.samples.begin();
   for (size_t c = 0; c < pass.chunks.size(); ++c) {
     if ((*samples)[c] == kNone) continue;
-    result.samples.push_back(found[c] == kNone ? *other++ : ahead[static_cast<size_t>(found[c])]);
+    result.samples.push_back(found[c] == kNone ? *other++
+                                               : speculative[static_cast<size_t>(found[c])]);
   }
   return result;
 }

@@ -1,12 +1,11 @@
-// SpeculativePass: the pass that probably follows a pass, so that a device can begin it
-// before anybody asks.
+// SpeculativePass: a prediction of the next forward pass, which a device executes before it is
+// requested.
 //
-// While sequences just go on, the next pass is known but for its tokens, and these
-// the device has: each row moves one place, behind the token just sampled, with the
-// next random number. When a pass then comes, Find says which of its chunks were
-// run: the same sequence at the same place, behind the same token, asked in the same
-// way. A row that nobody asks for is wasted and does no harm: it wrote where its
-// sequence would have gone on, a place that nobody reads.
+// While sequences continue, the next pass is known except for its tokens, which are already on
+// the device: each row moves to the next position, after the token just sampled, with the next
+// random number. When the real pass arrives, Find tells which of its chunks already ran: same
+// sequence, same position, same preceding token, same sampling options. A mispredicted row wastes
+// compute but is harmless: it only wrote past the end of its own sequence.
 // Thread-safety: none.
 #ifndef PACE_MODEL_SPECULATIVE_PASS_H_
 #define PACE_MODEL_SPECULATIVE_PASS_H_
@@ -21,10 +20,10 @@ namespace pace {
 
 class SpeculativePass {
  public:
-  // Nothing is ahead.
+  // Predicts nothing.
   SpeculativePass() = default;
-  // What probably follows `pass`: one row for each of its chunks with room for one more
-  // token. Nothing, where some chunk does not end with a sample.
+  // The prediction after `pass`: one row for each chunk with room for one more token. Empty if
+  // some chunk does not end with a sample.
   explicit SpeculativePass(const Pass& pass);
   SpeculativePass(SpeculativePass&&) = default;
   SpeculativePass& operator=(SpeculativePass&&) = default;
@@ -35,8 +34,8 @@ class SpeculativePass {
   // For each row, the chunk that it follows.
   std::span<const int32_t> sources() const { return sources_; }
 
-  // What the pass before sampled, a token for each chunk. Behind one of `stops`
-  // a row has not been run.
+  // The samples of the preceding pass, one for each chunk. The device does not run rows after
+  // one of `stops`.
   void SetTokens(std::span<const Sampled> sampled, std::span<const TokenId> stops);
   // For each chunk of `pass` the row that ran it, or -1.
   std::vector<int32_t> Find(const Pass& pass) const;
@@ -50,13 +49,12 @@ class SpeculativePass {
   std::vector<bool> stopped_;
 };
 
-// The chunks alone that Find did not find, with their samples. REQUIRES: no scores;
-// samples in the order of chunks, each behind a chunk's last row (where there are
-// others, Find finds nothing)
+// The chunks that Find did not find, with their samples. REQUIRES: no scores; samples in the
+// order of chunks, each of a chunk's last row (Find finds nothing in other passes)
 Pass WithoutFound(const Pass& pass, std::span<const int32_t> found);
-// The answers to `pass`: of what was found those of the row ahead, then the rest's.
+// The result of `pass`: `speculative` for the chunks that were found, `rest` for the others.
 PassResult JoinFound(const Pass& pass, std::span<const int32_t> found,
-                     std::span<const Sampled> ahead, const PassResult& rest);
+                     std::span<const Sampled> speculative, const PassResult& rest);
 
 }  // namespace pace
 

@@ -19,7 +19,7 @@ struct Sequence {
   std::vector<BlockId> blocks;
 };
 
-// Adds all that is not in the cache, and a sample behind it.
+// Adds all that is not in the cache, and a sample after it.
 void Add(const Sequence& sequence, Pass& pass, bool samples = true) {
   const int64_t num_tokens = std::ssize(sequence.tokens) - sequence.num_cached;
   pass.tokens.insert(pass.tokens.end(), sequence.tokens.begin() + sequence.num_cached,
@@ -81,7 +81,7 @@ TEST(SpeculativePassTest, NothingWhereAChunkAsksForNoSample) {
   EXPECT_TRUE(SpeculativePass(scored).empty());
 }
 
-// One sequence whose next token is `token`, after a pass ahead behind token 12.
+// One sequence whose next token is `token`, after a pass ahead after token 12.
 std::vector<int32_t> FoundAfter(const std::function<void(Sequence&, Pass&)>& change) {
   Sequence sequence = OneOf(1, 5, 4, 1);
   SpeculativePass ahead(PassOf({sequence}));

@@ -39,7 +39,7 @@ class WeightSet {
   // Every parameter of the config must be there in its shape, as F32, F16 or
   // BF16, and nothing else (but for lm_head.weight beside tied embeddings, and
   // the rotary tables that old checkpoints carry). Experts may be stacked
-  // (stacked_experts.h). `owner` keeps the bytes alive.
+  // into one tensor per projection. `owner` keeps the bytes alive.
   static Result<WeightSet> Create(const ModelConfig& config, TensorViews views,
                                   std::shared_ptr<const void> owner,
                                   Residence residence = Residence::kHost);
@@ -61,6 +61,10 @@ class WeightSet {
 
 // Elements of an F32, F16 or BF16 tensor as floats. REQUIRES: out fits.
 void ReadFloats(const TensorView& tensor, std::span<float> out);
+
+// Refuses NaN and infinities: an error names the first tensor that has any and their number.
+// Reads every byte once. REQUIRES: on the host
+Status CheckFinite(const WeightSet& weights);
 
 // Writes config.json, generation_config.json and the weights as safetensors in
 // `dtype` (F32, F16 or BF16; rounded to nearest even), in shards of at most

@@ -1,16 +1,15 @@
 // PoolState: finished groups that wait to be drawn.
 //
-// A plain state machine. Which group comes next is the draw order's matter,
-// which group goes when a bound is passed the admission policy's score's; the
-// pool itself decides nothing, never blocks and never refuses a group.
+// A plain state machine. The draw order chooses the next group; the admission policy's score
+// chooses what to evict when a bound is exceeded. The pool itself makes no decisions, never
+// blocks and never refuses a group.
 //
 //   PoolState pool(options);
 //   for (const Eviction& eviction : pool.Put(std::move(group), policy)) Drop(eviction);
 //   while (!pool.empty()) Judge(pool.Draw(policy));
 //
-// Cost: O(1) per put and draw in completion and newest order without bounds;
-// otherwise O(log n) and one O(n) pass per step, because scores move only when
-// a step begins.
+// Cost: O(1) per put and draw in completion and newest order without bounds; otherwise
+// O(log n), and one O(n) pass per step, because scores change only when a step begins.
 //
 // Thread-safety: none; one owner, the coordinator.
 #ifndef PACE_POOL_POOL_STATE_H_
@@ -28,7 +27,7 @@
 
 namespace pace {
 
-// A finished group. `members` may be empty when no policy reads them.
+// A finished group. `members` is empty unless the admission policy reads them.
 struct PooledGroup {
   GroupSummary summary;
   std::vector<MemberSummary> members;
@@ -56,7 +55,7 @@ class PoolState {
   // Takes the next group in draw order. REQUIRES: !empty()
   PooledGroup Draw(const AdmissionPolicy& policy);
 
-  // The policy has begun a step: scores have moved.
+  // The policy has begun a step: scores have changed.
   void OnStepBegan() { ranked_ = false; }
 
   bool empty() const { return num_groups_ == 0; }
@@ -72,7 +71,7 @@ class PoolState {
   void CheckInvariants() const;
 
  private:
-  // Entries keep their place until they reach an end or the pool is compacted.
+  // Taken entries stay in the deque until they reach an end or the pool is compacted.
   struct Entry {
     PooledGroup group;
     bool present = false;
@@ -80,7 +79,7 @@ class PoolState {
   struct Ranked {
     double score;
     int64_t position;  // base_ + index in entries_
-    GroupId group;     // positions at the end are used again; ids never are
+    GroupId group;     // positions at the end are reused, ids are not
   };
 
   PooledGroup Take(int64_t position);
@@ -90,7 +89,7 @@ class PoolState {
   void PushRanked(const Ranked& ranked);
   static bool LeavesLaterAsLowest(const Ranked& a, const Ranked& b);
   static bool LeavesLaterAsHighest(const Ranked& a, const Ranked& b);
-  // The first of a heap that is still present.
+  // Pops until an entry is still present.
   int64_t Pop(std::vector<Ranked> PoolState::* heap,
               bool (*leaves_later)(const Ranked&, const Ranked&), const AdmissionPolicy& policy);
   bool IsBounded() const { return options_.max_groups > 0 || options_.max_bytes > 0; }
@@ -103,8 +102,8 @@ class PoolState {
   int64_t num_groups_ = 0;
   int64_t num_bytes_ = 0;
 
-  // Heaps over the present entries, with left-overs of taken ones; valid while
-  // ranked_. Built on first use in a step.
+  // Heaps over the present entries, and some taken ones; valid while ranked_. Built on first
+  // use in a step.
   bool ranked_ = false;
   std::vector<Ranked> lowest_, highest_;
 };

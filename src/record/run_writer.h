@@ -8,8 +8,8 @@
 // since:
 //
 //   Result<std::map<std::string, int64_t>> sizes = writer->Flush();
-//   ... killed ...
-//   auto writer = RunWriter::Resume(directory, level, tensorboard, *sizes);
+//   // ... killed ...
+//   auto resumed = RunWriter::Resume(directory, level, /*tensorboard=*/true, *sizes);
 //
 // Thread-safety: none; one driver owns it. Errors stick: the first failure to
 // write is returned by every later call.

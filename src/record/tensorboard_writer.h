@@ -1,9 +1,8 @@
 // TensorBoardWriter writes scalars as an event file that TensorBoard reads.
 //
 //   Result<TensorBoardWriter> board = TensorBoardWriter::Create(directory, 0);
-//   const std::vector<Scalar> scalars = {{"train/reward", 0.5}};
-//   board->Add(step, time, scalars);
-//   board->Close();
+//   Status added = board->Add(step, time, std::vector<Scalar>{{"train/reward", 0.5}});
+//   Status closed = board->Close();
 //
 // The file is events.out.tfevents.START.pace: records of length, checksum and
 // an Event in protobuf's encoding, of which three fields are written by hand;

@@ -5,7 +5,7 @@
 //     Result<std::optional<TraceLine>> line = trace->Next();
 //     if (!line.ok()) return line.status();
 //     if (!line->has_value()) break;
-//     std::visit(..., **line);
+//     Use(**line);
 //   }
 //
 // The format is docs/run-directory.md's; other programs write it too. Every

@@ -1,11 +1,9 @@
+#include "report/chart.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "report/figure.h"
-#include "report/histogram.h"
-#include "report/line_chart.h"
-#include "report/stacked_bars.h"
 #include "report/table.h"
 
 namespace pace {
@@ -34,18 +32,18 @@ TEST(ShortenedTest, NeverSplitsACharacter) {
 }
 
 TEST(LineChartTest, LinesWithoutPointsAreLeftOut) {
-  LineChart chart;
+  Chart chart;
   chart.figure = {.name = "x", .caption = "X"};
   chart.lines = {{0, "a", {{0, 1}, {1, 2}}}, {1, "b", {}}};
-  const std::string html = RenderLineChart(chart);
+  const std::string html = RenderLines(chart);
   EXPECT_EQ(CountOf(html, "class=\"mark"), 1u);
   EXPECT_EQ(CountOf(html, "data-key="), 1u);
   chart.lines = {{1, "b", {}}};
-  EXPECT_EQ(RenderLineChart(chart), "");
+  EXPECT_EQ(RenderLines(chart), "");
 }
 
 TEST(LineChartTest, BandsAndFaintLinesStandBehindTheLineAndInsideThePlot) {
-  LineChart chart;
+  Chart chart;
   chart.figure = {.name = "x", .caption = "X"};
   chart.x_name = "hours";
   chart.from_zero = false;
@@ -56,7 +54,7 @@ TEST(LineChartTest, BandsAndFaintLinesStandBehindTheLineAndInsideThePlot) {
                   .lower = {{0, 50}, {1, 60}},
                   .upper = {{0, 70}, {1, 80}},
                   .dots = true}};
-  const std::string html = RenderLineChart(chart);
+  const std::string html = RenderLines(chart);
   // The plot spans y 24 (value 80) to 180 (value 50).
   const size_t band = html.find("M44 76L330 24L330 128L44 180Z");
   const size_t line = html.find("mark line s1");
@@ -65,23 +63,23 @@ TEST(LineChartTest, BandsAndFaintLinesStandBehindTheLineAndInsideThePlot) {
   EXPECT_EQ(CountOf(html, "mark dot s1"), 2u);
   EXPECT_NE(html.find("data-x=\"hours\""), std::string::npos);
   chart.from_zero = true;
-  EXPECT_NE(RenderLineChart(chart), html);
+  EXPECT_NE(RenderLines(chart), html);
 }
 
 TEST(StackedAreasTest, LayersStandOnEachOther) {
-  StackedAreas chart;
+  Chart chart;
   chart.figure = {.name = "x", .caption = "X"};
   chart.layers = {{"low", "pool", {{0, 1}, {10, 1}}, 1},
                   {"high", "generation", {{0, 1}, {10, 3}}, 2}};
   EXPECT_EQ(StackTop(chart.layers), 4);
-  const std::string html = RenderStackedAreas(chart);
+  const std::string html = RenderAreas(chart);
   // The plot spans y 24 (value 4) to 180 (value 0): low is 39 high, high ends on top.
   EXPECT_NE(html.find("M44 141L330 141L330 180L44 180Z"), std::string::npos) << html;
   EXPECT_NE(html.find("M44 102L330 24L330 141L44 141Z"), std::string::npos) << html;
 }
 
 TEST(VerdictHistogramTest, BarsCountRetainedAndRejected) {
-  HistogramText text;
+  Chart text;
   text.figure = {.name = "x", .caption = "X"};
   const std::string html = RenderVerdicts(text, 0, {1, 1, 2}, {2, 5});
   EXPECT_NE(html.find("2 retained"), std::string::npos);
@@ -90,13 +88,13 @@ TEST(VerdictHistogramTest, BarsCountRetainedAndRejected) {
 }
 
 TEST(StackedBarsTest, PartsMeetAndTheTotalIsWritten) {
-  StackedBars chart;
+  Chart chart;
   chart.figure = {.name = "time", .caption = "T"};
   chart.unit = " s";
   chart.parts = {{"train", "a"}, {"wait", "b"}};
   chart.beside = {"hidden", "c"};
   chart.bars = {{"one", {30, 20}, 5, 100.0}, {"two", {10, 0}, 0, {}}};
-  const std::string html = RenderStackedBars(chart);
+  const std::string html = RenderBars(chart);
   EXPECT_EQ(CountOf(html, "class=\"mark part"), 3u);
   EXPECT_EQ(CountOf(html, "class=\"mark c\""), 1u);
   EXPECT_EQ(CountOf(html, "mark reference"), 1u);

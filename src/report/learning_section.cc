@@ -5,8 +5,7 @@
 #include "core/concat.h"
 #include "report/accuracy.h"
 #include "report/axes.h"
-#include "report/figure.h"
-#include "report/line_chart.h"
+#include "report/chart.h"
 #include "report/run_names.h"
 #include "report/sections.h"
 #include "report/series.h"
@@ -126,13 +125,12 @@ std::string MetricLines(const ReportView& view, const MetricChart& spec, Against
                         const TimeAxis& axis) {
   const bool over_time = against == Against::kTime;
   const size_t window = SmoothingWindow(view);
-  LineChart chart;
-  chart.figure.name = Concat(spec.name, over_time ? "-time" : "");
-  chart.figure.caption = Concat(spec.caption, over_time ? " over time" : "");
-  chart.description = spec.description;
-  chart.x_name = over_time ? axis.name : "step";
-  chart.y_name = spec.y_name;
-  chart.from_zero = spec.from_zero;
+  Chart chart{.figure = {.name = Concat(spec.name, over_time ? "-time" : ""),
+                         .caption = Concat(spec.caption, over_time ? " over time" : "")},
+              .description = std::string(spec.description),
+              .x_name = over_time ? axis.name : "step",
+              .y_name = std::string(spec.y_name),
+              .from_zero = spec.from_zero};
   if (spec.name == "length") chart.limits = LengthLimits(view);
   for (size_t i = 0; i < view.runs.size(); ++i) {
     const MetricsTable& metrics = view.runs[i].metrics;
@@ -143,7 +141,7 @@ std::string MetricLines(const ReportView& view, const MetricChart& spec, Against
     if (window > 1 && view.runs.size() <= kMostFaint) line.faint = std::move(points);
     chart.lines.push_back(std::move(line));
   }
-  return RenderLineChart(chart);
+  return RenderLines(chart);
 }
 
 // One benchmark, or the mean over several, in every run that has it.
@@ -181,28 +179,25 @@ RunLine AccuracyLine(const ReportView& view, size_t run, const AccuracyChart& sp
 std::string AccuracyLines(const ReportView& view, const AccuracyChart& spec, Against against,
                           const TimeAxis& axis) {
   const bool over_time = against == Against::kTime;
-  LineChart chart;
-  chart.figure.name = Concat(spec.name, over_time ? "-time" : "");
-  chart.figure.caption = over_time ? spec.caption_over_time : spec.caption;
-  chart.description =
-      "Share of correct responses in each evaluation, one line per run; a band is the 95 % "
-      "interval over the problems.";
-  chart.x_name = over_time ? axis.name : "step";
-  chart.y_name = spec.y_name;
-  chart.from_zero = false;
+  Chart chart{.figure = {.name = Concat(spec.name, over_time ? "-time" : ""),
+                         .caption = over_time ? spec.caption_over_time : spec.caption},
+              .description =
+                  "Share of correct responses in each evaluation, one line per run; a "
+                  "band is the 95 % interval over the problems.",
+              .x_name = over_time ? axis.name : "step",
+              .y_name = spec.y_name,
+              .from_zero = false};
   for (size_t i = 0; i < view.runs.size(); ++i) {
     chart.lines.push_back(AccuracyLine(view, i, spec, against, axis));
   }
-  return RenderLineChart(chart);
+  return RenderLines(chart);
 }
 
 std::string LengthLines(const ReportView& view,
                         const std::vector<std::vector<BenchmarkColumns>>& columns) {
-  LineChart chart;
-  chart.figure.name = "length-evaluation";
-  chart.figure.caption = "Response length in evaluation";
-  chart.description = "Mean length of the responses of each evaluation, one line per run.";
-  chart.y_name = "tokens";
+  Chart chart{.figure = {.name = "length-evaluation", .caption = "Response length in evaluation"},
+              .description = "Mean length of the responses of each evaluation, one line per run.",
+              .y_name = "tokens"};
   for (size_t i = 0; i < view.runs.size(); ++i) {
     std::vector<BenchmarkColumns> lengths = columns[i];
     for (BenchmarkColumns& benchmark : lengths) benchmark.mean = benchmark.length;
@@ -214,7 +209,7 @@ std::string LengthLines(const ReportView& view,
     line.dots = line.points.size() <= kMostDots;
     chart.lines.push_back(std::move(line));
   }
-  return RenderLineChart(chart);
+  return RenderLines(chart);
 }
 
 // Runs may differ in k.

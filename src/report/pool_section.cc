@@ -2,7 +2,7 @@
 
 #include "core/concat.h"
 #include "report/axes.h"
-#include "report/line_chart.h"
+#include "report/chart.h"
 #include "report/sections.h"
 #include "report/series.h"
 
@@ -34,17 +34,15 @@ std::string ThinningNote(const ReportView& view) {
 }
 
 std::string MetricLines(const ReportView& view, const MetricChart& spec) {
-  LineChart chart;
-  chart.figure.name = spec.name;
-  chart.figure.caption = spec.caption;
-  chart.description = spec.description;
-  chart.y_name = spec.y_name;
+  Chart chart{.figure = {.name = std::string(spec.name), .caption = std::string(spec.caption)},
+              .description = std::string(spec.description),
+              .y_name = std::string(spec.y_name)};
   for (size_t i = 0; i < view.runs.size(); ++i) {
     if (spec.filtering_only && view.summaries[i].kind != RunKind::kFiltered) continue;
     chart.lines.push_back({i, view.summaries[i].name,
                            MetricOverSteps(view.runs[i].metrics, spec.metric, kMostPoints)});
   }
-  return RenderLineChart(chart);
+  return RenderLines(chart);
 }
 
 // rejected / offered over the steps that a point stands for; runs of any age.
@@ -60,15 +58,14 @@ std::vector<Point> RealisedOverSteps(const MetricsTable& metrics) {
 
 // What was planned beside what was done.
 std::string BudgetLines(const ReportView& view) {
-  LineChart chart;
-  chart.figure.name = "budget";
-  chart.figure.caption = "Rejected, and the budget for it";
-  chart.figure.note =
-      "The budget is a quantile of recent scores: it does not bound what one step rejects.";
-  chart.description =
-      "The share of draws each step rejected, solid, beside the share it planned to reject, "
-      "dotted, per filtering run.";
-  chart.y_name = "share of draws";
+  Chart chart{.figure = {.name = "budget",
+                         .caption = "Rejected, and the budget for it",
+                         .note = "The budget is a quantile of recent scores: it does not bound "
+                                 "what one step rejects."},
+              .description =
+                  "The share of draws each step rejected, solid, beside the share it "
+                  "planned to reject, dotted, per filtering run.",
+              .y_name = "share of draws"};
   const bool one_run = view.runs.size() == 1;
   for (size_t i = 0; i < view.runs.size(); ++i) {
     if (view.summaries[i].kind != RunKind::kFiltered) continue;
@@ -84,7 +81,7 @@ std::string BudgetLines(const ReportView& view) {
     planned.dashes = "2 3";
     chart.lines.push_back(std::move(planned));
   }
-  return RenderLineChart(chart);
+  return RenderLines(chart);
 }
 
 std::vector<StackLayer> StalenessLayers(const RunData& run) {
@@ -114,7 +111,7 @@ std::string StalenessPanels(const ReportView& view) {
   }
   std::string out;
   for (size_t i = 0; i < panels.size(); ++i) {
-    StackedAreas chart;
+    Chart chart;
     chart.figure.name = Concat("staleness-", i);
     chart.figure.caption =
         panels.size() == 1 ? "Staleness of trained groups" : view.summaries[i].name;
@@ -124,7 +121,7 @@ std::string StalenessPanels(const ReportView& view) {
     chart.y_name = "steps of staleness";
     chart.layers = std::move(panels[i]);
     chart.y_top = top;
-    out += RenderStackedAreas(chart);
+    out += RenderAreas(chart);
   }
   return out;
 }

@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "core/concat.h"
 #include "report/figure.h"
-#include "report/page_parts.h"
+#include "report/page.h"
 #include "report/run_names.h"
 #include "report/sections.h"
 #include "report/summary.h"
@@ -145,24 +145,14 @@ std::string RenderReport(const std::vector<RunData>& runs, const ReportOptions& 
   PACE_CHECK(!runs.empty() && runs.size() <= kMaxReportRuns, runs.size(), " runs");
   const std::vector<RunSummary> summaries = Summarize(runs);
   const ReportView view{runs, summaries, options.reference_step_seconds};
-  std::string page = Concat(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" "
-      "content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>",
-      Escape(TitleOf(runs, summaries)), " \u2013 pace report</title>\n<style>", PageStyle(),
-      "</style></head>\n<body", runs.size() == 1 ? " class=\"one-run\"" : "", ">", PagePatterns(),
-      "<main>\n");
-  page += Header(runs, summaries);
-  page += LearningSection(view);
-  page += PoolSection(view);
-  page += VerdictSection(view);
-  page += TrainedSection(view);
-  page += TimeSection(view);
-  page += ResponsesSection(view);
-  page += SelectionSection(view);
-  page += SettingsSection(view);
-  page += Concat("</main>\n<script>", PageScript(), "</script></body></html>\n");
-  return page;
+  std::string content = Header(runs, summaries);
+  for (const auto section : {LearningSection, PoolSection, VerdictSection, TrainedSection,
+                             TimeSection, ResponsesSection, SelectionSection, SettingsSection}) {
+    content += section(view);
+  }
+  return RenderPage({.title = Concat(TitleOf(runs, summaries), " \u2013 pace report"),
+                     .content = std::move(content),
+                     .is_one_run = runs.size() == 1});
 }
 
 Status WriteReport(const std::vector<RunData>& runs, const std::string& path,

@@ -2,8 +2,8 @@
 
 #include "core/concat.h"
 #include "report/axes.h"
+#include "report/chart.h"
 #include "report/group_values.h"
-#include "report/histogram.h"
 #include "report/sections.h"
 #include "report/table.h"
 
@@ -62,16 +62,16 @@ std::string SelectionCharts(const ReportView& view, size_t run) {
     if (!Varies(offered)) continue;  // single-turn runs have nothing to show for turns
     const auto distance = KolmogorovSmirnov(offered, trained);
     if (!distance.has_value()) continue;
-    HistogramText text;
-    text.figure.name = Concat("selection-", run, "-", quantity.name);
-    text.figure.caption = quantity.caption;
-    text.figure.note = Concat("Largest distance (KS) ", Readable(distance->distance), ", at ",
-                              Readable(distance->at), ".");
-    text.x_name = quantity.axis;
-    text.description =
+    Chart chart;
+    chart.figure.name = Concat("selection-", run, "-", quantity.name);
+    chart.figure.caption = quantity.caption;
+    chart.figure.note = Concat("Largest distance (KS) ", Readable(distance->distance), ", at ",
+                               Readable(distance->at), ".");
+    chart.x_name = quantity.axis;
+    chart.description =
         Concat("Cumulative distribution of ", quantity.caption, " over the groups offered to ",
-               view.summaries[run].name, " and those it trained on. ", text.figure.note);
-    charts += RenderSelection(text, run, offered, trained);
+               view.summaries[run].name, " and those it trained on. ", chart.figure.note);
+    charts += RenderSelection(chart, run, offered, trained);
   }
   if (charts.empty()) return "";
   const std::vector<KeyEntry> key = {

@@ -2,30 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/concat.h"
+#include "core/utf8.h"
 
 namespace pace {
-namespace {
-
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
-// The length of the valid UTF-8 sequence at the front of `text`, or 0.
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(0);
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
-  const bool surrogate = lead == 0xED && byte(1) >= 0xA0;
-  const bool beyond = lead == 0xF4 && byte(1) >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
-}
-
-}  // namespace
 
 std::string Escape(std::string_view text) {
   std::string out;
@@ -33,9 +15,9 @@ std::string Escape(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c >= 0x80) {
-      const size_t length = SequenceLength(text.substr(i));
-      out += length == 0 ? kReplacement : text.substr(i, length);
-      i += length == 0 ? 1 : length;
+      const CodePoint point = ReadCodePoint(text, i);
+      out += point.well_formed ? text.substr(i, point.num_bytes) : kReplacementCharacter;
+      i += point.well_formed ? point.num_bytes : 1;
       continue;
     }
     ++i;
@@ -61,7 +43,7 @@ std::string Escape(std::string_view text) {
         break;
       default:
         if (c < 0x20 || c == 0x7f) {
-          out += kReplacement;
+          out += kReplacementCharacter;
         } else {
           out += static_cast<char>(c);
         }
@@ -137,31 +119,29 @@ void Svg::Line(Point from, Point to, const Look& look) {
   Polyline(points, look);
 }
 
-void Svg::Polyline(std::span<const Point> points, const Look& look) {
+// Straight from point to point; `end` closes the path or not.
+void Svg::Path(std::span<const Point> points, std::string_view end, const Look& look) {
   body_ += "<path d=\"";
   for (size_t i = 0; i < points.size(); ++i) MoveTo(i == 0 ? 'M' : 'L', points[i]);
-  // A single point shows as a dot under a round line cap.
-  if (points.size() == 1) MoveTo('L', points[0]);
+  body_ += end;
   body_ += '"';
   Attributes(look);
   Close("path", look);
 }
 
+void Svg::Polyline(std::span<const Point> points, const Look& look) {
+  // A single point shows as a dot under a round line cap.
+  points.size() == 1 ? Line(points[0], points[0], look) : Path(points, "", look);
+}
+
 void Svg::Polygon(std::span<const Point> points, const Look& look) {
-  body_ += "<path d=\"";
-  for (size_t i = 0; i < points.size(); ++i) MoveTo(i == 0 ? 'M' : 'L', points[i]);
-  body_ += "Z\"";
-  Attributes(look);
-  Close("path", look);
+  Path(points, "Z", look);
 }
 
 void Svg::Band(std::span<const Point> lower, std::span<const Point> upper, const Look& look) {
-  body_ += "<path d=\"";
-  for (size_t i = 0; i < upper.size(); ++i) MoveTo(i == 0 ? 'M' : 'L', upper[i]);
-  for (size_t i = lower.size(); i > 0; --i) MoveTo('L', lower[i - 1]);
-  body_ += "Z\"";
-  Attributes(look);
-  Close("path", look);
+  std::vector<Point> around(upper.begin(), upper.end());
+  around.insert(around.end(), lower.rbegin(), lower.rend());
+  Path(around, "Z", look);
 }
 
 void Svg::Text(Point at, std::string_view text, Anchor anchor, std::string_view classes) {

@@ -3,7 +3,7 @@
 // Colours are classes, so that the page's style sheet can follow light and
 // dark. All text is escaped here and nowhere else.
 //
-//   Svg svg(400, 240, {"occupancy", "Occupancy", "Groups in the pool ..."});
+//   Svg svg(400, 240, {"Occupancy", "Groups in the pool ..."});
 //   svg.Rect(10, 10, 5, 80, {.classes = "mark f0", .tooltip = "12 groups"});
 //   html += std::move(svg).Finish();
 //
@@ -31,7 +31,7 @@ struct Point {
 
 // How one element looks and what it says.
 struct Look {
-  std::string_view classes;
+  std::string classes;
   std::string tooltip = {};        // shown on hover; escaped
   std::optional<size_t> run = {};  // the run it belongs to, for the page's key
   std::string_view dashes = {};    // as stroke-dasharray takes it
@@ -62,6 +62,7 @@ class Svg {
   std::string Finish() &&;
 
  private:
+  void Path(std::span<const Point> points, std::string_view end, const Look& look);
   void Attributes(const Look& look);
   void Close(std::string_view tag, const Look& look);
   void Coordinate(double value);

@@ -4,9 +4,9 @@
 #include "config/methods.h"
 #include "core/concat.h"
 #include "report/axes.h"
+#include "report/chart.h"
 #include "report/sections.h"
 #include "report/series.h"
-#include "report/stacked_bars.h"
 #include "report/table.h"
 
 namespace pace {
@@ -43,7 +43,7 @@ std::string Seconds3(std::optional<double> value) {
 }  // namespace
 
 std::string TimeSection(const ReportView& view) {
-  StackedBars chart;
+  Chart chart;
   chart.figure.name = "time";
   const bool all_virtual = std::all_of(view.summaries.begin(), view.summaries.end(),
                                        [](const RunSummary& s) { return s.is_virtual; });
@@ -87,8 +87,8 @@ std::string TimeSection(const ReportView& view) {
                        "Parts that do not overlap and add up to the step. Rescoring that ran "
                        "while rollouts waited anyway is hatched below the bar: it costs the step "
                        "nothing.",
-                       Concat("<div class=\"charts two\">", RenderStackedBars(chart),
-                              RenderTable(table), "</div>", TimelineFigures(view)));
+                       Concat("<div class=\"charts two\">", RenderBars(chart), RenderTable(table),
+                              "</div>", TimelineFigures(view)));
 }
 
 }  // namespace pace

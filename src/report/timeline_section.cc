@@ -78,9 +78,8 @@ void DrawTrainer(Svg& svg, const Column& column, const Scale& x, double y, size_
   for (size_t i = 0; i < kParts.size(); ++i) {
     if (column.parts[i] <= 0) continue;
     const double end = at + column.parts[i] * (column.end - column.begin) / sum;
-    const std::string classes = Concat("mark ", kParts[i].classes);
     svg.Rect(x(at), y, x(end) - x(at), kLane,
-             {.classes = classes,
+             {.classes = Concat("mark ", kParts[i].classes),
               .tooltip = Concat(StepsName(column), ": ", kParts[i].name, " ",
                                 Readable(column.parts[i]), " s"),
               .run = run});

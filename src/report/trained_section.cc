@@ -2,8 +2,8 @@
 
 #include "core/concat.h"
 #include "report/axes.h"
+#include "report/chart.h"
 #include "report/group_values.h"
-#include "report/histogram.h"
 #include "report/sections.h"
 
 namespace pace {
@@ -20,18 +20,18 @@ std::string PairCharts(const ReportView& view, size_t light, size_t dark) {
                            ValuesOf(view.runs[light], quantity, GroupsOf::kRetained)};
     const NamedSample b = {dark, view.summaries[dark].name,
                            ValuesOf(view.runs[dark], quantity, GroupsOf::kRetained)};
-    HistogramText text;
-    text.figure.name = Concat("trained-", light, "-", dark, "-", quantity.name);
-    text.figure.caption = quantity.caption;
-    text.x_name = quantity.axis;
+    Chart chart;
+    chart.figure.name = Concat("trained-", light, "-", dark, "-", quantity.name);
+    chart.figure.caption = quantity.caption;
+    chart.x_name = quantity.axis;
     const auto mean_a = MeanOf(a.values), mean_b = MeanOf(b.values);
     if (mean_a.has_value() && mean_b.has_value()) {
-      text.figure.note = Concat("Means: ", Shortened(a.name, 24), " ", Readable(*mean_a), ", ",
-                                Shortened(b.name, 24), " ", Readable(*mean_b), ".");
+      chart.figure.note = Concat("Means: ", Shortened(a.name, 24), " ", Readable(*mean_a), ", ",
+                                 Shortened(b.name, 24), " ", Readable(*mean_b), ".");
     }
-    text.description = Concat(quantity.caption, " of the groups that ", a.name, " and ", b.name,
-                              " trained on, as shares. ", text.figure.note);
-    charts += RenderAgainst(text, a, b);
+    chart.description = Concat(quantity.caption, " of the groups that ", a.name, " and ", b.name,
+                               " trained on, as shares. ", chart.figure.note);
+    charts += RenderAgainst(chart, a, b);
   }
   const std::vector<KeyEntry> key = {{.label = view.summaries[light].name,
                                       .classes = Concat("pale ", RunFill(light)),

@@ -2,8 +2,8 @@
 
 #include "core/concat.h"
 #include "report/axes.h"
+#include "report/chart.h"
 #include "report/group_values.h"
-#include "report/histogram.h"
 #include "report/sections.h"
 
 namespace pace {
@@ -18,19 +18,19 @@ std::string VerdictCharts(const ReportView& view, size_t run) {
     if (quantity.needs_scores && !view.summaries[run].has_scores) continue;
     const Sample retained = ValuesOf(data, quantity, GroupsOf::kRetained);
     const Sample rejected = ValuesOf(data, quantity, GroupsOf::kRejected);
-    HistogramText text;
-    text.figure.name = Concat("verdicts-", run, "-", quantity.name);
-    text.figure.caption = quantity.caption;
-    text.x_name = quantity.axis;
-    text.description = Concat(quantity.caption, " of the groups drawn by ", name, ": ",
-                              retained.size(), " retained, ", rejected.size(), " rejected.");
+    Chart chart;
+    chart.figure.name = Concat("verdicts-", run, "-", quantity.name);
+    chart.figure.caption = quantity.caption;
+    chart.x_name = quantity.axis;
+    chart.description = Concat(quantity.caption, " of the groups drawn by ", name, ": ",
+                               retained.size(), " retained, ", rejected.size(), " rejected.");
     if (quantity.name == "prefix") {
       num_unscored = ValuesOf(data, kStalenessQuantities[0], GroupsOf::kAll).size() -
                      retained.size() - rejected.size();
-      text.figure.note =
+      chart.figure.note =
           num_unscored == 0 ? "" : Concat(num_unscored, " groups have no prefix score.");
     }
-    charts += RenderVerdicts(text, run, retained, rejected);
+    charts += RenderVerdicts(chart, run, retained, rejected);
   }
   if (charts.empty()) return "";
   const std::vector<KeyEntry> key = {{.label = "retained", .classes = RunFill(run)},

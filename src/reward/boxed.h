@@ -11,7 +11,7 @@
 
 namespace pace {
 
-// What stands in the last "\boxed{", up to the brace that closes it. None where
+// The content of the last "\boxed{", up to the brace that closes it. None where
 // there is no such box or its brace is never closed, even if an earlier one is:
 // the last box counts.
 std::optional<std::string_view> LastBoxed(std::string_view text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/utf8.h"
 #include "reward/boxed.h"
@@ -60,13 +61,13 @@ size_t MatchWord(std::string_view text, size_t at, std::string_view word) {
 size_t SkipSpace(std::string_view text, size_t at) {
   while (at < text.size()) {
     const CodePoint point = ReadCodePoint(text, at);
-    if (!IsPythonSpaceCode(point.code)) break;
+    if (!IsPythonSpace(point.code)) break;
     at += point.num_bytes;
   }
   return at;
 }
 
-// Where the captured rest of the line begins behind a colon. Space is skipped;
+// Where the captured rest of the line begins after a colon. Space is skipped;
 // where nothing but space follows, its last character that is no line break is
 // the answer, for so the expression backtracks.
 size_t BeginOfCapture(std::string_view text, size_t behind_colon) {
@@ -117,7 +118,7 @@ std::string Unwrap(std::string_view text, std::string_view command, bool greedy)
     const std::string_view line = text.substr(inside, line_end - inside);
     const size_t close = greedy ? line.rfind('}') : line.find('}');
     if (close == kNone) {
-      // Nor is one behind any other command of this line.
+      // Nor is one after any other command of this line.
       out += text.substr(at, line_end - at);
       at = line_end;
       continue;
@@ -130,7 +131,7 @@ std::string Unwrap(std::string_view text, std::string_view command, bool greedy)
   return out;
 }
 
-// frac12 -> frac{1}{2}; a brace behind "frac" or a line break in second place
+// frac12 -> frac{1}{2}; a brace after "frac" or a line break in second place
 // leaves it as it is.
 std::string BraceFractions(std::string_view text) {
   std::string out;
@@ -177,6 +178,16 @@ std::string BraceRoots(std::string_view text) {
   return out;
 }
 
+constexpr uint32_t kMinusSign = 0x2212;
+
+// Lengths of the runs of digits between commas: one run of any length, or one
+// to three digits and then threes.
+bool AreGroupsOfThree(const std::vector<size_t>& runs) {
+  if (runs.size() == 1) return runs[0] > 0;
+  if (runs[0] < 1 || runs[0] > 3) return false;
+  return std::all_of(runs.begin() + 1, runs.end(), [](size_t length) { return length == 3; });
+}
+
 }  // namespace
 
 std::string ExtractDapo(std::string_view response) {
@@ -221,6 +232,54 @@ Verification VerifyDapoStrict(std::string_view response, std::string_view answer
   const std::optional<std::string_view> boxed = LastBoxed(LastCharacters(response, kStrictWindow));
   if (!boxed.has_value()) return Signed(false, std::nullopt);
   return Signed(*boxed == answer, std::string(*boxed));
+}
+
+std::optional<std::string> CanonicalInteger(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  bool negative = false;
+  const CodePoint sign = ReadCodePoint(text, 0);
+  if (sign.code == '+' || sign.code == '-' || sign.code == kMinusSign) {
+    negative = sign.code != '+';
+    text.remove_prefix(sign.num_bytes);
+  }
+  std::string digits;
+  std::vector<size_t> runs = {0};
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint point = ReadCodePoint(text, at);
+    at += point.num_bytes;
+    if (point.code == ',') {
+      runs.push_back(0);
+      continue;
+    }
+    const std::optional<int> value = DecimalDigitValue(point.code);
+    if (!value.has_value()) return std::nullopt;
+    digits += static_cast<char>('0' + *value);
+    ++runs.back();
+  }
+  if (!AreGroupsOfThree(runs)) return std::nullopt;
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  return negative && digits != "0" ? "-" + digits : digits;
+}
+
+Verification VerifyDapoInteger(std::string_view response, std::string_view answer) {
+  std::string extracted = NormalizeDapo(ExtractDapo(response));
+  const std::string wanted = NormalizeDapo(answer);
+  if (extracted == wanted) return Signed(true, std::move(extracted));
+  const std::optional<std::string> ours = CanonicalInteger(extracted);
+  const std::optional<std::string> right = ours.has_value() ? CanonicalInteger(wanted) : ours;
+  const bool correct = ours.has_value() && ours == right;
+  return Signed(correct, std::move(extracted));
+}
+
+Verification VerifyRetool(std::string_view response, std::string_view answer, int64_t num_turns) {
+  Verification seen = VerifyDapoStrict(response, answer);
+  if (!seen.correct) {
+    // In this order of operations, for the same bits as the recipe.
+    const double bonus = (static_cast<double>(num_turns) - 2.0) / 2.0 * 0.1;
+    seen.score = std::min(-0.6, seen.score + bonus);
+  }
+  if (!seen.extracted.has_value()) seen.extracted = "";
+  return seen;
 }
 
 }  // namespace pace

@@ -4,8 +4,6 @@
 
 #include <string>
 
-#include "reward/dapo_integer.h"
-
 namespace pace {
 namespace {
 
@@ -33,7 +31,7 @@ TEST(DapoTest, LooksAtTheLastThreeHundredCharacters) {
 
 TEST(DapoTest, SpaceAndCaseArePythons) {
   EXPECT_EQ(Extracted("An\u017fwer\u00a0:\u20037"), "7");  // long s folds to s
-  // With nothing but space behind the colon the expression backtracks into it.
+  // With nothing but space after the colon the expression backtracks into it.
   EXPECT_EQ(Extracted("Answer: \u2003\n"), "");
   EXPECT_EQ(Extracted("Answer:\n\n"), "[INVALID]");
 }

@@ -7,7 +7,6 @@
 #include "reward/equivalence/answer_search.h"
 #include "reward/equivalence/answer_text.h"
 #include "reward/equivalence/math_comparer.h"
-#include "reward/equivalence/measures.h"
 #include "reward/equivalence/units.h"
 
 namespace pace {

@@ -65,7 +65,7 @@ std::optional<std::string> NumberBehindMarker(std::string_view text) {
 std::optional<std::string> LastNumber(std::string_view text) {
   std::optional<std::string> last;
   for (size_t at = 0; at < text.size();) {
-    // A minus directly behind a digit or a letter joins, it is no sign.
+    // A minus directly after a digit or a letter joins, it is no sign.
     const bool joined =
         text[at] == '-' && at > 0 && (IsDigit(text[at - 1]) || (text[at - 1] | 32) >= 'a');
     const std::optional<WrittenNumber> number = joined ? std::nullopt : NumberAt(text, at);

@@ -1,7 +1,7 @@
 // GSM8K: whole-number and decimal answers.
 //
-// The number behind the last "####" of the response; where there is none (or no
-// number behind it), the last number of the response. A number is an optional
+// The number after the last "####" of the response; if there is none (or no
+// number after it), the last number of the response. A number is an optional
 // "-", then digits with commas and at most one point; "$" before it and commas
 // inside are dropped, and so is a point at the end. The answer is read the same
 // way, so that it may be a bare number or a whole GSM8K solution. Numbers are

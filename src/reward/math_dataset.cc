@@ -44,7 +44,7 @@ std::optional<std::string> BraceRoots(std::string_view text) {
   return out;
 }
 
-// \frac12 and \frac1{2} -> \frac{1}{2}. A single character behind a \frac
+// \frac12 and \frac1{2} -> \frac{1}{2}. A single character after a \frac
 // leaves the whole text as it is.
 std::optional<std::string> BraceFractions(std::string_view text) {
   const std::vector<std::string_view> parts = Split(text, "\\frac");

@@ -22,7 +22,7 @@ Verification VerifyMath(std::string_view response, std::string_view answer);
 // text is one that its normaliser fails on, the two must be the same letters.
 bool IsMathEquivalent(std::string_view one, std::string_view other);
 
-// One form for fractions and roots without braces, a/b, units behind
+// One form for fractions and roots without braces, a/b, units after
 // "\text{ ", percent, degrees, a missing leading zero, "x=" with at most two
 // characters before "=". None for a text that it fails on: two "\text{ ", or a
 // "\frac" or "\sqrt" at the very end.

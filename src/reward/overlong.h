@@ -24,7 +24,7 @@ struct OverlongOptions {
 
 // What to add to the reward of a response of `length` tokens: 0 up to
 // max_length - buffer_length, then falling linearly, by `factor` over the
-// buffer; it goes on falling behind the limit. REQUIRES: options are valid
+// buffer; it keeps falling beyond the limit. REQUIRES: options are valid
 double OverlongPenalty(int64_t length, const OverlongOptions& options);
 
 }  // namespace pace

@@ -42,10 +42,6 @@ constexpr CodeRange kOtherDigits[] = {
     {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},   {0x278A, 0x2792},
     {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A}};
 
-constexpr CodeRange kSpaces[] = {
-    {0x9, 0xD},       {0x1C, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},     {0x1680, 0x1680},
-    {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
-
 template <size_t kSize>
 const CodeRange* RangeOf(const CodeRange (&ranges)[kSize], uint32_t code) {
   const CodeRange* found =
@@ -67,10 +63,6 @@ size_t BeginOfCharacterBefore(std::string_view text, size_t end) {
 
 }  // namespace
 
-bool IsPythonSpaceCode(uint32_t code) {
-  return RangeOf(kSpaces, code) != nullptr;
-}
-
 bool IsPythonDigitCode(uint32_t code) {
   return RangeOf(kDecimalDigits, code) != nullptr || RangeOf(kOtherDigits, code) != nullptr;
 }
@@ -90,12 +82,12 @@ std::string_view LastCharacters(std::string_view text, size_t count) {
 std::string_view StripSpace(std::string_view text) {
   while (!text.empty()) {
     const CodePoint point = ReadCodePoint(text, 0);
-    if (!IsPythonSpaceCode(point.code)) break;
+    if (!IsPythonSpace(point.code)) break;
     text.remove_prefix(point.num_bytes);
   }
   while (!text.empty()) {
     const size_t begin = BeginOfCharacterBefore(text, text.size());
-    if (!IsPythonSpaceCode(ReadCodePoint(text, begin).code)) break;
+    if (!IsPythonSpace(ReadCodePoint(text, begin).code)) break;
     text.remove_suffix(text.size() - begin);
   }
   return text;

@@ -13,8 +13,6 @@
 
 namespace pace {
 
-// str.isspace, which is also what `\s` matches.
-bool IsPythonSpaceCode(uint32_t code);
 // str.isdigit of one character: decimal digits and superscripts, circled and
 // the like.
 bool IsPythonDigitCode(uint32_t code);

@@ -1,16 +1,15 @@
 #include "reward/verifier.h"
 
 #include <array>
+#include <string>
 #include <utility>
 
 #include "core/printable.h"
 #include "reward/dapo.h"
-#include "reward/dapo_integer.h"
 #include "reward/equivalence.h"
-#include "reward/exact.h"
 #include "reward/gsm8k.h"
 #include "reward/math_dataset.h"
-#include "reward/retool.h"
+#include "reward/python_characters.h"
 
 namespace pace {
 namespace {
@@ -25,6 +24,25 @@ constexpr std::array<std::pair<VerifierMode, std::string_view>, 8> kModes = {{
     {VerifierMode::kExact, "exact"},
     {VerifierMode::kRetool, "retool"},
 }};
+
+// A name that ends in * stands for every source that begins so.
+constexpr std::array<std::pair<std::string_view, VerifierMode>, 9> kSources = {{
+    {"openai/gsm8k", VerifierMode::kGsm8k},
+    {"lighteval/MATH", VerifierMode::kMath},
+    {"DigitalLearningGmbH/MATH-lighteval", VerifierMode::kMath},
+    {"HuggingFaceH4/MATH-500", VerifierMode::kMath},
+    {"math_dapo", VerifierMode::kDapo},
+    {"math", VerifierMode::kDapo},
+    {"math_dapo_reasoning", VerifierMode::kDapo},
+    {"aime*", VerifierMode::kDapo},
+    {"numina_*", VerifierMode::kEquivalence},
+}};
+
+// The whole response against the answer, white space at either end left out.
+Verification VerifyExact(std::string_view response, std::string_view answer) {
+  const std::string_view ours = StripSpace(response);
+  return ZeroOrOne(ours == StripSpace(answer), std::string(ours));
+}
 
 }  // namespace
 
@@ -65,6 +83,16 @@ Verification Verify(VerifierMode mode, std::string_view response, std::string_vi
       return VerifyRetool(response, answer, num_turns);
   }
   return {};
+}
+
+std::optional<VerifierMode> VerifierOfDataSource(std::string_view data_source) {
+  for (const auto& [name, mode] : kSources) {
+    const bool matches = name.ends_with('*')
+                             ? data_source.starts_with(name.substr(0, name.size() - 1))
+                             : data_source == name;
+    if (matches) return mode;
+  }
+  return std::nullopt;
 }
 
 }  // namespace pace

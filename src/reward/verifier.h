@@ -1,18 +1,18 @@
 // Verify: the reward of one response to one problem.
 //
-// A mode says how an answer is found in the response and when it counts as the
-// problem's answer. Rules never look outside the two texts, use no Python and
-// end in bounded time on any input.
+// A mode defines how an answer is found in the response and when it equals the problem's answer.
+// Verifiers read the two texts alone, use no Python and take bounded time on any input.
 //
 //   Result<VerifierMode> mode = VerifierModeFromName("dapo");
 //   const Verification seen = Verify(*mode, "... Answer: 34", "34");
-//   seen.correct == true; seen.score == 1; seen.extracted == "34"
+//   // seen.correct == true, seen.score == 1, seen.extracted == "34"
 //
 // Thread-safety: functions of their arguments.
 #ifndef PACE_REWARD_VERIFIER_H_
 #define PACE_REWARD_VERIFIER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/status.h"
@@ -26,8 +26,8 @@ enum class VerifierMode {
   kDapoInteger,  // kDapo, and integers by their value: "-1,234" is "-1234"
   kMath,         // the last \boxed{...} under the normaliser of the MATH dataset
   kEquivalence,  // mathematical equivalence: "\frac12", "0.5" and "x = 1/2" agree
-  kGsm8k,        // the number behind "####", else the last number
-  kExact,        // the whole response, but for space around it
+  kGsm8k,        // the number after "####", else the last number
+  kExact,        // the whole response, white space around it aside
   kRetool,       // kDapoStrict with a score that grows with the turns taken
 };
 
@@ -42,6 +42,17 @@ inline constexpr int64_t kDefaultNumTurns = 2;
 // (used by kRetool alone).
 Verification Verify(VerifierMode mode, std::string_view response, std::string_view answer,
                     int64_t num_turns = kDefaultNumTurns);
+
+// The verifier for a value of verl's `data_source` (verl/utils/reward_score):
+//
+//   openai/gsm8k                                        gsm8k
+//   lighteval/MATH, DigitalLearningGmbH/MATH-lighteval,
+//   HuggingFaceH4/MATH-500                              math
+//   math_dapo, math, math_dapo_reasoning, aime*         dapo
+//   numina_*                                            equiv (verl: PRIME's rules)
+//
+// None where we have no verifier for the source.
+std::optional<VerifierMode> VerifierOfDataSource(std::string_view data_source);
 
 }  // namespace pace
 

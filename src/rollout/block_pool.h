@@ -1,7 +1,6 @@
-// BlockPool: which blocks of a KV cache are free, and how many owners each of
-// the others has.
+// BlockPool: the free blocks of a KV cache, and the number of owners of each other block.
 //
-// A hard bound: there are num_blocks() blocks and never one more.
+// There are exactly num_blocks() blocks.
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_BLOCK_POOL_H_
 #define PACE_ROLLOUT_BLOCK_POOL_H_
@@ -29,8 +28,8 @@ class BlockPool {
     }
   }
 
-  // A free block, now with one owner. The block freed last comes first: it is
-  // the likeliest to lie in a processor's cache. REQUIRES: num_free() > 0
+  // A free block, now with one owner. The block freed last comes first: it is the likeliest to
+  // be in a processor's cache. REQUIRES: num_free() > 0
   BlockId Take() {
     PACE_CHECK(!free_.empty(), "no free block");
     const BlockId block = free_.back();

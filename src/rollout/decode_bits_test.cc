@@ -6,7 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "model/cpu/cpu_decoder.h"
 #include "model/decoder.h"
+#include "model/model_config_json.h"
 #include "model/weight_set.h"
 #include "rollout/engine_core.h"
 

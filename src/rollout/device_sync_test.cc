@@ -41,7 +41,7 @@ class DeviceSyncTest : public testing::TestWithParam<DeviceKind> {
                                           ScoreMoment moment = ScoreMoment::kEnd) {
     Result<std::unique_ptr<Decoder>> decoder = CreateDecoder(
         GetParam(), config,
-        {.dtype = Dtype::kBF16, .num_blocks = 64, .num_threads = 1, .keep_states = true});
+        {.dtype = Dtype::kBF16, .num_blocks = 64, .num_threads = 1, .cache_states = true});
     EXPECT_TRUE(decoder.ok()) << decoder.status().message();
     return std::make_unique<EngineCore>(
         std::move(*decoder), std::nullopt,
@@ -157,7 +157,7 @@ TEST_P(DeviceSyncTest, AResponseThatMovesToAnotherEngineKeepsEveryToken) {
 TEST_P(DeviceSyncTest, AScoreIsTheSameAtEitherMoment) {
   const ModelConfig config = Wide();
   std::map<ScoreMoment, std::map<int64_t, PartialResponse>> finished;
-  for (const ScoreMoment moment : {ScoreMoment::kRebuild, ScoreMoment::kEnd}) {
+  for (const ScoreMoment moment : {ScoreMoment::kReprefill, ScoreMoment::kEnd}) {
     const auto core = Core(config, moment);
     SyncTo(*core, 0, Network(config, 1));
     ASSERT_TRUE(core->Submit(Request()).ok());
@@ -167,7 +167,7 @@ TEST_P(DeviceSyncTest, AScoreIsTheSameAtEitherMoment) {
     SyncTo(*core, 2, Network(config, 3));
     finished[moment] = Finish(*core);
   }
-  for (const auto& [member, response] : finished[ScoreMoment::kRebuild]) {
+  for (const auto& [member, response] : finished[ScoreMoment::kReprefill]) {
     const PartialResponse& other = finished[ScoreMoment::kEnd].at(member);
     ASSERT_TRUE(response.prefix_score.has_value() && other.prefix_score.has_value());
     EXPECT_EQ(other.num_interrupts, 2);

@@ -24,9 +24,9 @@ struct CancelCommand {
 };
 struct ContinueCommand {
   MemberId id;
-  std::vector<TokenId> given;
+  std::vector<TokenId> tool_tokens;
 };
-struct EndRestCommand {
+struct FinishPausedCommand {
   MemberId id;
 };
 struct SyncCommand {
@@ -39,7 +39,7 @@ struct PauseCommand {
 };
 struct ResumeCommand {};
 
-using Command = std::variant<SubmitCommand, CancelCommand, ContinueCommand, EndRestCommand,
+using Command = std::variant<SubmitCommand, CancelCommand, ContinueCommand, FinishPausedCommand,
                              SyncCommand, PauseCommand, ResumeCommand>;
 
 }  // namespace
@@ -65,14 +65,14 @@ struct RolloutEngine::State {
   void Do(SubmitCommand&& command);
   void Do(CancelCommand&& command);
   void Do(ContinueCommand&& command);
-  void Do(EndRestCommand&& command);
+  void Do(FinishPausedCommand&& command);
   void Do(SyncCommand&& command);
   void Do(PauseCommand&& command);
   void Do(ResumeCommand&& command);
   void Step();
-  bool Rests(MemberId id) const {
+  bool IsPaused(MemberId id) const {
     const PartialResponse* const response = core->Peek(id);
-    return response != nullptr && response->rests.has_value();
+    return response != nullptr && response->paused.has_value();
   }
   bool idle() const { return paused || !core->busy() || !core->version().has_value(); }
 
@@ -167,12 +167,12 @@ void RolloutEngine::State::Do(CancelCommand&& command) {
 }
 
 void RolloutEngine::State::Do(ContinueCommand&& command) {
-  if (!Rests(command.id)) return;
-  if (!core->Continue(command.id, command.given).ok()) Do(EndRestCommand{command.id});
+  if (!IsPaused(command.id)) return;
+  if (!core->Continue(command.id, command.tool_tokens).ok()) Do(FinishPausedCommand{command.id});
 }
 
-void RolloutEngine::State::Do(EndRestCommand&& command) {
-  if (Rests(command.id)) new_events.emplace_back(core->EndRest(command.id));
+void RolloutEngine::State::Do(FinishPausedCommand&& command) {
+  if (IsPaused(command.id)) new_events.emplace_back(core->FinishPaused(command.id));
 }
 
 void RolloutEngine::State::Do(SyncCommand&& command) {
@@ -203,7 +203,7 @@ void RolloutEngine::State::Step() {
   const std::chrono::duration<double> time = SteadyClock::now() - start;
   ++new_stats.num_passes;
   new_stats.num_sampled_tokens += static_cast<int64_t>(report->sampled.size());
-  new_stats.num_rebuilt_rows += report->num_rebuilt_rows;
+  new_stats.num_reprefill_rows += report->num_reprefill_rows;
   new_stats.num_scored_rows += report->num_scored_rows;
   new_stats.num_preemptions += report->num_preempted;
   new_stats.busy_time += time;
@@ -212,8 +212,8 @@ void RolloutEngine::State::Step() {
   for (FinishedResponse& finished : report->finished) {
     new_events.emplace_back(std::move(finished));
   }
-  for (const MemberId id : report->rested) {
-    new_events.emplace_back(ResponseRested{id, *core->Peek(id)});
+  for (const MemberId id : report->paused) {
+    new_events.emplace_back(ResponsePaused{id, *core->Peek(id)});
   }
 }
 
@@ -233,12 +233,12 @@ void RolloutEngine::Cancel(GroupId group) {
   state_->Post(CancelCommand{group});
 }
 
-void RolloutEngine::Continue(MemberId id, std::vector<TokenId> given) {
-  state_->Post(ContinueCommand{id, std::move(given)});
+void RolloutEngine::Continue(MemberId id, std::vector<TokenId> tool_tokens) {
+  state_->Post(ContinueCommand{id, std::move(tool_tokens)});
 }
 
-void RolloutEngine::EndRest(MemberId id) {
-  state_->Post(EndRestCommand{id});
+void RolloutEngine::FinishPaused(MemberId id) {
+  state_->Post(FinishPausedCommand{id});
 }
 
 Status RolloutEngine::Sync(PolicyVersion version, const WeightSet& weights) {

@@ -45,7 +45,7 @@ struct EngineCore::State {
         scheduler({.num_blocks = decoder->num_blocks(),
                    .max_pass_tokens = options.max_pass_tokens,
                    .max_running = options.max_running,
-                   .room_ahead = decoder->speculates()}),
+                   .speculative_room = decoder->speculates()}),
         table(tokenizer ? &*tokenizer : nullptr) {}
 
   GroupRequest Cancel(const LiveGroup& group, const std::vector<MemberSlot>& slots);
@@ -90,7 +90,7 @@ Status EngineCore::Sync(PolicyVersion version, std::shared_ptr<const DecoderWeig
                            " (versions must grow)");
   }
   const bool must_wait = s.options.sync_mode == SyncMode::kDrain && s.version.has_value() &&
-                         s.scheduler.num_begun() > 0;
+                         s.scheduler.num_started() > 0;
   if (must_wait) {
     s.pending = {version, std::move(weights)};
     s.scheduler.set_hold_new(true);
@@ -118,7 +118,7 @@ void EngineCore::State::Apply(PolicyVersion new_version,
 
 void EngineCore::State::Interrupt(LiveResponse& live) const {
   ++live.response.num_interrupts;
-  const bool is_scored = options.sync_mode == SyncMode::kRebuild && options.score_prefixes &&
+  const bool is_scored = options.sync_mode == SyncMode::kReprefill && options.score_prefixes &&
                          live.response.num_policy_tokens() >= options.min_scored;
   if (is_scored) WantScore(live);
 }
@@ -130,7 +130,7 @@ void EngineCore::State::WantScore(LiveResponse& live) const {
   for (; end < live.num_tokens() && num_scored < options.max_scored; ++end) {
     const TokenRecord& token = live.response.tokens[static_cast<size_t>(end)];
     if (token.version == *version) break;
-    if (!token.given) ++num_scored;
+    if (!token.is_tool) ++num_scored;
   }
   live.response.awaits_score = num_scored > 0;
   if (num_scored > 0) live.scorer.Want(end, num_scored);
@@ -164,7 +164,7 @@ Status EngineCore::Submit(GroupRequest request) {
   s.table.Add(std::move(request), std::move(resumed), *slots);
   for (const MemberSlot slot : *slots) {
     LiveResponse& live = s.table.At(slot);
-    if (live.response.rests) s.scheduler.Rest(slot);
+    if (live.response.paused) s.scheduler.Pause(slot);
     if (!std::exchange(live.response.awaits_score, false)) continue;
     if (s.options.score_prefixes) s.WantScore(live);
   }
@@ -197,7 +197,7 @@ Result<StepReport> EngineCore::Step() {
   State& s = *state_;
   StepReport report;
   if (!s.version) return Unavailable("the engine has no weights: sync before the first step");
-  if (s.pending && s.scheduler.num_begun() == 0) {
+  if (s.pending && s.scheduler.num_started() == 0) {
     report.synced = s.pending->version;
     s.Apply(s.pending->version, std::move(s.pending->weights));
   }
@@ -209,7 +209,7 @@ Result<StepReport> EngineCore::Step() {
   const Result<PassResult> result = s.decoder->Run(s.pass);
   Status status = result.status();
   if (status.ok()) {
-    s.scores.Answer(s.table, result->logprobs);
+    s.scores.SetScores(s.table, result->logprobs);
     status = s.ScoreEnding(result->samples, report);
   }
   if (!status.ok()) {
@@ -239,9 +239,9 @@ void EngineCore::State::AddChunk(const PlannedChunk& chunk, StepReport& report) 
   }
   pass.chunks.push_back(
       {.start = chunk.start, .num_tokens = chunk.num_tokens, .blocks = chunk.blocks});
-  const bool decodes = chunk.num_tokens == 1 && chunk.reaches_end && chunk.num_rebuilt == 0;
+  const bool decodes = chunk.num_tokens == 1 && chunk.reaches_end && chunk.num_reprefilled == 0;
   (decodes ? report.num_decode_rows : report.num_prefill_rows) += chunk.num_tokens;
-  report.num_rebuilt_rows += chunk.num_rebuilt;
+  report.num_reprefill_rows += chunk.num_reprefilled;
   const int64_t contexts = SumOfContexts(chunk.start, chunk.num_tokens);
   report.num_context_tokens += contexts;
   if (decodes) report.num_decode_context_tokens += contexts;
@@ -255,9 +255,10 @@ void EngineCore::State::AddChunk(const PlannedChunk& chunk, StepReport& report) 
                                     .response = live.member,
                                     .token = live.num_tokens()}});
   }
-  if (chunk.is_prefix || !live.scorer.wanted() || options.score_moment == ScoreMoment::kEnd) return;
+  if (chunk.is_shared_prompt || !live.scorer.wanted() || options.score_moment == ScoreMoment::kEnd)
+    return;
   const int64_t num_prompt = live.num_prompt_tokens();
-  scores.Ask(chunk.slot, live, live.scorer.TokensIn(chunk.start, chunk.num_tokens, num_prompt),
+  scores.Add(chunk.slot, live, live.scorer.TokensIn(chunk.start, chunk.num_tokens, num_prompt),
              [&](int64_t t) { return first_row + num_prompt - 1 + t - chunk.start; });
 }
 
@@ -269,13 +270,13 @@ Status EngineCore::State::ScoreEnding(const std::vector<Sampled>& samples, StepR
     const LiveResponse& live = table.At(sampled[i].slot);
     if (!live.scorer.wanted() || !StopMatcher(live.matcher).Feed(samples[i].token)) continue;
     const int64_t num_prompt = live.num_prompt_tokens();
-    scores.Ask(sampled[i].slot, live,
+    scores.Add(sampled[i].slot, live,
                live.scorer.TokensIn(0, num_prompt + live.num_tokens(), num_prompt),
-               [&](int64_t t) { return PlaceOf(sampled[i].blocks, num_prompt - 1 + t); });
+               [&](int64_t t) { return SlotOf(sampled[i].blocks, num_prompt - 1 + t); });
   }
-  PACE_ASSIGN_OR_RETURN(const std::vector<float> logprobs, decoder->ScoreKept(scores.requests()));
+  PACE_ASSIGN_OR_RETURN(const std::vector<float> logprobs, decoder->ScoreCached(scores.requests()));
   report.num_scored_rows += std::ssize(scores.requests());
-  scores.Answer(table, logprobs);
+  scores.SetScores(table, logprobs);
   return Status::Ok();
 }
 
@@ -295,11 +296,11 @@ void EngineCore::State::TakeSamples(const std::vector<Sampled>& samples, StepRep
     const std::optional<FinishReason> reason = live.matcher.Feed(samples[i].token);
     if (!reason) continue;
     const StopRules& rules = live.group->request.stop;
-    if (rules.rests && *reason != FinishReason::kMaxTokens &&
+    if (rules.pauses && *reason != FinishReason::kMaxTokens &&
         live.num_tokens() < rules.max_tokens) {
-      ends[i] = RowEnd::kRests;
-      live.response.rests = reason;
-      report.rested.push_back(live.id());
+      ends[i] = RowEnd::kPauses;
+      live.response.paused = reason;
+      report.paused.push_back(live.id());
       continue;
     }
     ends[i] = RowEnd::kEnds;
@@ -309,31 +310,32 @@ void EngineCore::State::TakeSamples(const std::vector<Sampled>& samples, StepRep
   scheduler.Commit(ends);
 }
 
-Status EngineCore::Continue(MemberId id, std::span<const TokenId> given) {
+Status EngineCore::Continue(MemberId id, std::span<const TokenId> tool_tokens) {
   State& s = *state_;
   const std::optional<MemberSlot> slot = s.table.Find(id);
-  PACE_CHECK(slot && s.table.At(*slot).response.rests, "response ", id.member, " of group ",
-             id.group, " does not rest");
+  PACE_CHECK(slot && s.table.At(*slot).response.paused, "response ", id.member, " of group ",
+             id.group, " is not paused");
   LiveResponse& live = s.table.At(*slot);
-  PACE_RETURN_IF_ERROR(CheckGiven(live.group->request, live.response, given, s.decoder->config()));
+  PACE_RETURN_IF_ERROR(
+      CheckToolTokens(live.group->request, live.response, tool_tokens, s.decoder->config()));
   const PolicyVersion last = live.response.tokens.back().version;
-  for (const TokenId token : given) {
-    live.response.tokens.push_back({.id = token, .given = true, .version = last});
+  for (const TokenId token : tool_tokens) {
+    live.response.tokens.push_back({.id = token, .is_tool = true, .version = last});
     live.matcher.Skip(token);
   }
   live.matcher.BeginTurn();
-  live.response.rests.reset();
-  s.scheduler.Wake(*slot, static_cast<int64_t>(given.size()));
+  live.response.paused.reset();
+  s.scheduler.Resume(*slot, static_cast<int64_t>(tool_tokens.size()));
   return Status::Ok();
 }
 
-FinishedResponse EngineCore::EndRest(MemberId id) {
+FinishedResponse EngineCore::FinishPaused(MemberId id) {
   State& s = *state_;
   const std::optional<MemberSlot> slot = s.table.Find(id);
-  PACE_CHECK(slot && s.table.At(*slot).response.rests, "response ", id.member, " of group ",
-             id.group, " does not rest");
+  PACE_CHECK(slot && s.table.At(*slot).response.paused, "response ", id.member, " of group ",
+             id.group, " is not paused");
   FinishedResponse out{id, std::move(s.table.At(*slot).response), FinishReason::kStopToken};
-  out.reason = *std::exchange(out.response.rests, std::nullopt);
+  out.reason = *std::exchange(out.response.paused, std::nullopt);
   // The score that a last interruption asked for will not come.
   out.response.awaits_score = false;
   s.scheduler.Cancel(*slot);
@@ -343,10 +345,10 @@ FinishedResponse EngineCore::EndRest(MemberId id) {
 
 bool EngineCore::busy() const {
   const Scheduler& scheduler = state_->scheduler;
-  if (state_->pending.has_value() && scheduler.num_begun() == 0) return true;
+  if (state_->pending.has_value() && scheduler.num_started() == 0) return true;
   // Nothing new begins while a sync drains.
-  return state_->pending.has_value() ? scheduler.num_begun() > scheduler.num_resting()
-                                     : scheduler.num_unfinished() > scheduler.num_resting();
+  return state_->pending.has_value() ? scheduler.num_started() > scheduler.num_paused()
+                                     : scheduler.num_unfinished() > scheduler.num_paused();
 }
 
 std::vector<GroupRequest> EngineCore::Unfinished() const {

@@ -1,30 +1,29 @@
-// EngineCore generates: requests in, finished responses out, one pass at a time.
+// EngineCore generates responses: requests in, finished responses out, one pass at a time.
 //
-// No threads and no clock: every driver shares it, the virtual one too. Given
-// the same requests, seeds and syncs at the same token of each response, it
-// yields the same tokens and log-probabilities, to the bit where the decoder is
-// deterministic, whatever the schedule. (Not with SyncMode::kKeep: which
-// weights a kept position was computed under depends on the schedule.)
+// It has no threads and no clock, so real and virtual drivers share it. The same requests, seeds
+// and syncs at the same token of each response give the same tokens and log-probabilities, to
+// the bit if the decoder is deterministic, whatever the schedule. (Not with SyncMode::kKeep: the
+// weights that a kept position was computed under depend on the schedule.)
 //
 //   EngineCore engine(std::move(decoder), tokenizer, options);
 //   PACE_RETURN_IF_ERROR(engine.Sync(PolicyVersion(0), weights));
 //   PACE_RETURN_IF_ERROR(engine.Submit(request));
-//   while (engine.busy()) { auto step = engine.Step(); ... step->finished ... }
+//   while (engine.busy()) Use(engine.Step()->finished);
 //
-// A sync happens between two passes, so at a token boundary of every response.
-// A response of at least min_scored tokens that it interrupts gets its prefix
-// score from the passes that rebuild its cache: the rows are there, only the
-// vocabulary projection of at most max_scored of them is added. That happens either
-// before the response's next token is sampled (ScoreMoment::kRebuild) or when the
-// response ends or rests, from states that the rebuild kept (kEnd): a sync replaces
-// a score that is not read, so a response that many syncs interrupt is then scored
-// for the last one alone. The score is the same, and always of one version: a newer
-// sync, or a preemption, begins it again; a response that is still too short keeps
-// the one it has. The oldest responses are rebuilt first and decode meanwhile; only
-// syncs that leave no time to rebuild even one would keep the engine from sampling.
-// A response whose rules say so rests at a stop: it leaves its place to others, is
-// interrupted by syncs like the rest, and goes on with tokens that Continue gives it
-// (what a tool said), or ends with EndRest.
+// A sync happens between two passes, so at a token boundary of every response. An interrupted
+// response of at least min_scored tokens gets its prefix score from the passes that re-prefill
+// its cache: these compute the rows anyway, and only the vocabulary projection of at most
+// max_scored rows is added. With ScoreMoment::kReprefill this happens before the response's next
+// token is sampled; with kEnd when the response ends or pauses, from hidden states that the
+// re-prefill cached, so a response that several syncs interrupt is scored for the last one only.
+// Both give the same score. A score is always of one version: a newer sync or a preemption
+// restarts it; a response that is still too short keeps its old score. The oldest responses are
+// re-prefilled first and decode meanwhile, so the engine always samples unless syncs follow each
+// other faster than one response can be re-prefilled.
+//
+// A response whose rules say so pauses at a stop: it releases its blocks, is interrupted by
+// syncs like any other response, and continues after the tool tokens passed to Continue, or ends
+// with FinishPaused.
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_ENGINE_CORE_H_
 #define PACE_ROLLOUT_ENGINE_CORE_H_
@@ -44,25 +43,25 @@
 namespace pace {
 
 enum class SyncMode {
-  kRebuild,  // recompute the cache under the new weights, and score prefixes
-  kKeep,     // go on with the old cache; nothing is scored
-  kDrain,    // finish what has begun, then swap; nothing is interrupted
+  kReprefill,  // recompute the cache under the new weights, and score prefixes
+  kKeep,       // continue with the old cache; nothing is scored
+  kDrain,      // finish the started responses, then swap; nothing is interrupted
 };
 
-enum class ScoreMoment { kRebuild, kEnd };
+enum class ScoreMoment { kReprefill, kEnd };
 
 struct RolloutOptions {
-  SyncMode sync_mode = SyncMode::kRebuild;
+  SyncMode sync_mode = SyncMode::kReprefill;
   // Prefix score: off, or over the first max_scored policy tokens of responses
   // that have at least min_scored.
   bool score_prefixes = true;
   int64_t min_scored = 32;
   int64_t max_scored = 1024;
-  // kEnd wants a decoder that keeps states.
-  ScoreMoment score_moment = ScoreMoment::kRebuild;
-  // Rows of one pass. Three quarters as many responses can run at once.
+  // kEnd needs a decoder with cached hidden states.
+  ScoreMoment score_moment = ScoreMoment::kReprefill;
+  // Rows of one pass. At most three quarters as many responses run.
   int64_t max_pass_tokens = 512;
-  // Responses in the cache at once. 0 = as memory and max_pass_tokens allow.
+  // Running responses. 0 = as memory and max_pass_tokens allow.
   int64_t max_running = 0;
 
   [[nodiscard]] Status Validate() const;
@@ -71,12 +70,12 @@ struct RolloutOptions {
 // What a pass did; a virtual clock charges for it.
 struct StepReport {
   std::vector<FinishedResponse> finished;
-  std::vector<MemberId> rested;           // met a stop and wait to be told
+  std::vector<MemberId> paused;           // met a stop rule and wait for Continue
   std::vector<MemberId> sampled;          // one token each, in order
   int64_t num_decode_rows = 0;            // rows that continue a cached sequence by one
-  int64_t num_prefill_rows = 0;           // all others, rebuilds included
-  int64_t num_rebuilt_rows = 0;           // rows in the cache when a sync emptied it
-  int64_t num_scored_rows = 0;            // rows that a prefix score read, kept ones too
+  int64_t num_prefill_rows = 0;           // all others, re-prefill included
+  int64_t num_reprefill_rows = 0;         // rows that a sync invalidated
+  int64_t num_scored_rows = 0;            // rows that a prefix score read, cached ones too
   int64_t num_context_tokens = 0;         // sum of context lengths over the rows
   int64_t num_decode_context_tokens = 0;  // of these, over the decode rows
   int64_t num_preempted = 0;
@@ -91,43 +90,40 @@ class EngineCore {
              const RolloutOptions& options);
   ~EngineCore();
 
-  // Version and weights that the next tokens are sampled under. Versions grow.
-  // At once, but in drain mode, where Step carries it out when nothing that has
-  // begun is left; until then other responses wait, and a newer sync takes this
-  // one's place. The first sync interrupts nothing.
+  // Version and weights for the next tokens. Versions grow. Takes effect at once, except in drain
+  // mode: there Step installs the weights when no started response is left; until then other
+  // responses wait, and a newer sync replaces this one. The first sync interrupts nothing.
   Status Sync(PolicyVersion version, std::shared_ptr<const DecoderWeights> weights);
-  // In effect; none before the first sync.
+  // The current version; none before the first sync.
   std::optional<PolicyVersion> version() const;
   const Decoder& decoder() const;
 
   Status Submit(GroupRequest request);
-  // Ends the unfinished members of a group, or one. What they had comes back as
-  // a request that resumes it; none if there was nothing.
+  // Ends the unfinished members of a group, or one of them, and returns a request that resumes
+  // them; none if there were none.
   std::optional<GroupRequest> Cancel(GroupId group);
   std::optional<GroupRequest> Cancel(MemberId id);
 
-  // A response that rests goes on behind these tokens, which count as its own but
-  // were sampled by nobody; none = it just goes on. Refused, and still at rest: ids
-  // out of the vocabulary, or so many that its max_tokens is reached.
-  // REQUIRES: it rests
-  Status Continue(MemberId id, std::span<const TokenId> given);
-  // Ends a response that rests. REQUIRES: it rests
-  FinishedResponse EndRest(MemberId id);
+  // Appends tool tokens to a paused response and resumes it. They count toward max_tokens; none =
+  // just resume. Refused (it stays paused): ids out of the vocabulary, or so many tokens that
+  // max_tokens is reached. REQUIRES: it is paused
+  Status Continue(MemberId id, std::span<const TokenId> tool_tokens);
+  // Ends a paused response. REQUIRES: it is paused
+  FinishedResponse FinishPaused(MemberId id);
 
-  // One pass, or nothing when nothing is left to do. An error (the device
-  // failed, or no sync came yet) samples nothing and loses nothing: the next
-  // Step computes the cache again.
+  // Runs one pass, or nothing if there is nothing to do. After an error (the device failed, or no
+  // sync came yet) nothing was sampled or lost: the next Step re-prefills the cache.
   Result<StepReport> Step();
-  // Step has something to do: not while all that is unfinished rests.
+  // Whether Step has something to do; false while all unfinished responses are paused.
   bool busy() const;
 
-  // Every unfinished response as requests that resume it, in order of arrival,
-  // for a checkpoint. Submitting them to a fresh engine at the same version goes
-  // on to the bit. (A response moved to an engine at a newer version was
-  // interrupted: num_interrupts and awaits_score are the mover's to set.)
+  // Requests that resume every unfinished response, in order of arrival, for a checkpoint.
+  // Submitted to a fresh engine at the same version they give the same bits. (A response moved
+  // to an engine at a newer version was interrupted: the caller sets num_interrupts and
+  // awaits_score.)
   std::vector<GroupRequest> Unfinished() const;
-  // A response so far, for streaming, until the next call that is not const;
-  // null when there is no such unfinished response.
+  // The response so far, for streaming, valid until the next non-const call; null if there is no
+  // such unfinished response.
   const PartialResponse* Peek(MemberId id) const;
 
   int64_t num_unfinished() const;  // responses

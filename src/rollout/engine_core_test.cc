@@ -135,15 +135,15 @@ TEST(EngineCoreTest, AnInterruptedPrefixIsScoredByTheRebuildAlone) {
   while (f.NumTokens(1) < 12) f.Step();
   f.Sync(1);
   EXPECT_TRUE(f.engine->Peek({GroupId(1), 0})->awaits_score);
-  int64_t num_rows = 0, num_scored = 0, num_rebuilt = 0;
+  int64_t num_rows = 0, num_scored = 0, num_reprefilled = 0;
   while (f.NumTokens(1) == 12) {
     const StepReport report = f.Step();
     num_rows += report.num_prefill_rows + report.num_decode_rows;
-    num_rebuilt += report.num_rebuilt_rows;
+    num_reprefilled += report.num_reprefill_rows;
     num_scored += report.num_scored_rows;
   }
   EXPECT_EQ(num_rows, 4 + 12);  // the sequence once, no second pass
-  EXPECT_EQ(num_rebuilt, 4 + 11);
+  EXPECT_EQ(num_reprefilled, 4 + 11);
   EXPECT_EQ(num_scored, 10);
   const PartialResponse* response = f.engine->Peek({GroupId(1), 0});
   EXPECT_FALSE(response->awaits_score);
@@ -184,7 +184,7 @@ TEST(EngineCoreTest, AShortResponseKeepsTheScoreItHas) {
 TEST(EngineCoreTest, AScoreMayWaitUntilTheResponseEnds) {
   std::map<ScoreMoment, PartialResponse> finished;
   std::map<ScoreMoment, int64_t> num_scored;
-  for (const ScoreMoment moment : {ScoreMoment::kRebuild, ScoreMoment::kEnd}) {
+  for (const ScoreMoment moment : {ScoreMoment::kReprefill, ScoreMoment::kEnd}) {
     Fixture f({.min_scored = 4, .max_scored = 10, .score_moment = moment, .max_pass_tokens = 5});
     f.Submit(Request(1, 40));
     for (int64_t version = 1; version <= 3; ++version) {
@@ -193,14 +193,14 @@ TEST(EngineCoreTest, AScoreMayWaitUntilTheResponseEnds) {
     }
     while (f.engine->busy()) {
       const bool awaits = f.engine->Peek({GroupId(1), 0})->awaits_score;
-      EXPECT_TRUE(awaits || moment == ScoreMoment::kRebuild);
+      EXPECT_TRUE(awaits || moment == ScoreMoment::kReprefill);
       num_scored[moment] += f.Step().num_scored_rows;
     }
     finished[moment] = f.Finished(1);
   }
-  EXPECT_EQ(finished[ScoreMoment::kEnd], finished[ScoreMoment::kRebuild]);
+  EXPECT_EQ(finished[ScoreMoment::kEnd], finished[ScoreMoment::kReprefill]);
   EXPECT_TRUE(finished[ScoreMoment::kEnd].prefix_score.has_value());
-  EXPECT_EQ(num_scored[ScoreMoment::kRebuild], 8 + 10 + 10);
+  EXPECT_EQ(num_scored[ScoreMoment::kReprefill], 8 + 10 + 10);
   EXPECT_EQ(num_scored[ScoreMoment::kEnd], 10);
 }
 

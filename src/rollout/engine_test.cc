@@ -179,9 +179,9 @@ TEST(RolloutEngineTest, ASyncInMidResponseIsReportedAndScored) {
     EXPECT_TRUE(finished.response.prefix_score.has_value());
     EXPECT_EQ(finished.response.tokens, Replay(Request(id.group.value(), 100, 2), finished));
   }
-  EXPECT_GT(engine.stats().num_rebuilt_rows, 0);
+  EXPECT_GT(engine.stats().num_reprefill_rows, 0);
   EXPECT_GT(engine.stats().num_scored_rows, 0);
-  EXPECT_GT(engine.stats().num_rebuilt_rows, 0);
+  EXPECT_GT(engine.stats().num_reprefill_rows, 0);
 }
 
 TEST(RolloutEngineTest, PausedItStandsStillAndResumedItGoesOn) {
@@ -244,7 +244,7 @@ TEST(RolloutEngineTest, AResponseThatRestsReadsOnOrEnds) {
   RolloutEngine engine(Core());
   GroupRequest request = Request(1, 300, 2);
   request.stop.stop_tokens = {5};
-  request.stop.rests = true;
+  request.stop.pauses = true;
   Sync(engine, 0);
   engine.Submit(request);
   Log log;
@@ -254,13 +254,13 @@ TEST(RolloutEngineTest, AResponseThatRestsReadsOnOrEnds) {
   while (log.finished.size() < 2 && steady_clock::now() < deadline) {
     log.Take(engine);
     for (; heard < log.events.size(); ++heard) {
-      const auto* rested = std::get_if<ResponseRested>(&log.events[heard]);
-      if (rested == nullptr) continue;
-      EXPECT_EQ(rested->response.tokens.back().id, 5);
-      if (++replies[rested->id] <= 2) {
-        engine.Continue(rested->id, {7, 8, 9});
+      const auto* paused = std::get_if<ResponsePaused>(&log.events[heard]);
+      if (paused == nullptr) continue;
+      EXPECT_EQ(paused->response.tokens.back().id, 5);
+      if (++replies[paused->id] <= 2) {
+        engine.Continue(paused->id, {7, 8, 9});
       } else {
-        engine.EndRest(rested->id);
+        engine.FinishPaused(paused->id);
       }
     }
   }
@@ -268,12 +268,12 @@ TEST(RolloutEngineTest, AResponseThatRestsReadsOnOrEnds) {
   for (const auto& [id, finished] : log.finished) {
     const auto given =
         std::count_if(finished.response.tokens.begin(), finished.response.tokens.end(),
-                      [](const TokenRecord& token) { return token.given; });
+                      [](const TokenRecord& token) { return token.is_tool; });
     EXPECT_EQ(given, 3 * std::min<int64_t>(replies[id], 2));
   }
   // What does not rest is left alone.
   engine.Continue({GroupId(9), 0}, {1});
-  engine.EndRest({GroupId(1), 0});
+  engine.FinishPaused({GroupId(1), 0});
   EXPECT_TRUE(engine.Wait(steady_clock::now() + milliseconds(20)).empty());
 }
 

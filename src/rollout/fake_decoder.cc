@@ -74,7 +74,7 @@ void FakeDecoder::KeepStates(const Pass& pass) {
   }
 }
 
-Result<std::vector<float>> FakeDecoder::RunKept(std::span<const ScoreRequest> scores) {
+Result<std::vector<float>> FakeDecoder::RunCached(std::span<const ScoreRequest> scores) {
   if (std::exchange(fails_next_, false)) return Unavailable("the device failed");
   std::vector<float> logprobs;
   for (const ScoreRequest& score : scores) {

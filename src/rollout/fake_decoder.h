@@ -94,7 +94,7 @@ class FakeDecoder final : public Decoder {
     return At(chunk.blocks[static_cast<size_t>(position / kBlockTokens)], position % kBlockTokens);
   }
 
-  Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) override;
+  Result<std::vector<float>> RunCached(std::span<const ScoreRequest> scores) override;
   Result<PassResult> Compute(const Pass& pass);
   Status RunAhead(const Pass& pass, const PassResult& result);
   void KeepStates(const Pass& pass);

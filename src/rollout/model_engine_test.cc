@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "model/cpu/cpu_decoder.h"
 #include "model/tiny_configs.h"
 #include "rollout/engine.h"
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "model/cpu/cpu_decoder.h"
 #include "model/reference_forward.h"
 #include "model/tiny_configs.h"
 #include "rollout/block_pool.h"
@@ -112,7 +113,7 @@ class ModelWorld final : public ScheduleWorld {
         CreateCpuDecoder(config_, {.dtype = dtype_,
                                    .num_blocks = BlocksOf(num_tokens),
                                    .num_threads = num_threads,
-                                   .keep_states = true});
+                                   .cache_states = true});
     EXPECT_TRUE(decoder.ok()) << decoder.status().message();
     return std::move(decoder).value();
   }
@@ -155,7 +156,7 @@ class ModelWorld final : public ScheduleWorld {
         ReferenceForward(config_, Of(version).weights,
                          std::span(sequence).first(num_prompt + static_cast<size_t>(end) - 1));
     for (auto t = static_cast<size_t>(first); t < static_cast<size_t>(end); ++t) {
-      if (tokens[t].given) continue;
+      if (tokens[t].is_tool) continue;
       const std::vector<double>& logits = result.logits[num_prompt - 1 + t];
       const double scale = request.sampling.scale();
       double sum = 0;
@@ -177,7 +178,7 @@ class ModelWorld final : public ScheduleWorld {
 ScheduleOptions RandomOptions(uint64_t seed) {
   ScheduleRandom random(seed ^ 0x5eed);
   ScheduleOptions options;
-  options.sync_mode = random.Chance(0.9) ? SyncMode::kRebuild : SyncMode::kDrain;
+  options.sync_mode = random.Chance(0.9) ? SyncMode::kReprefill : SyncMode::kDrain;
   options.num_groups = random.Between(1, 4);
   options.max_prompt = random.Between(1, 50);
   options.max_tokens = random.Between(1, 50);

@@ -1,14 +1,15 @@
-// PrefixScorer: one response's prefix score, gathered while its cache is rebuilt.
+// PrefixScorer: accumulates one response's prefix score while its cache is re-prefilled.
 //
-// The score is the mean |new - recorded log-probability| of the first tokens that
-// the policy sampled. Row P - 1 + t of the sequence (P prompt tokens) predicts token
-// t, so the rows are among those that the rebuild computes anyway. They come in
-// order, over one or more chunks; a rebuild that begins again (a preemption, a
-// newer sync) begins the score again.
+// The prefix score is the mean |new - recorded log-probability| of the first tokens that the
+// policy sampled. Row P - 1 + t of the sequence (P prompt tokens) predicts token t, so the
+// re-prefill computes the rows anyway. They arrive in order, over one or more chunks; when the
+// re-prefill restarts (a preemption, a newer sync), so does the score.
 //
 //   scorer.Want(end, num_scored);   // the sampled ones among tokens [0, end)
-//   for each chunk: range = scorer.TokensIn(start, size, P);
-//                   for sampled t in range: score = scorer.Add(t, its difference);
+//   const auto [first, last] = scorer.TokensIn(start, size, num_prompt_tokens);  // of a chunk
+//   for (int64_t t = first; t < last; ++t) {  // the sampled ones
+//     if (const auto score = scorer.Add(t, Difference(t))) return Status::Ok();
+//   }
 //
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_PREFIX_SCORER_H_
@@ -30,7 +31,7 @@ class PrefixScorer {
     int64_t size() const { return end - begin; }
   };
 
-  // The rebuild to come is to score so many tokens, all among the first `end`.
+  // The next re-prefill scores num_scored tokens, all among the first `end`.
   void Want(int64_t end, int64_t num_scored) {
     PACE_CHECK(num_scored > 0 && num_scored <= end, "a prefix of ", num_scored, " in ", end);
     end_ = end;
@@ -41,8 +42,8 @@ class PrefixScorer {
   }
   bool wanted() const { return num_wanted_ > 0; }
 
-  // Response tokens that rows [start, start + num_rows) of the sequence predict
-  // and the score reads; empty when none is wanted.
+  // Response tokens that rows [start, start + num_rows) of the sequence predict and the score
+  // needs; empty if no score is wanted.
   Range TokensIn(int64_t start, int64_t num_rows, int64_t num_prompt_tokens) const {
     const int64_t first_row = num_prompt_tokens - 1;
     const int64_t last = wanted() ? end_ : 0;
@@ -51,8 +52,8 @@ class PrefixScorer {
     return {begin, end};
   }
 
-  // |new - recorded| of token t. The score, with its last token.
-  // REQUIRES: wanted; t is behind the token before, or 0, which begins again.
+  // Adds |new - recorded| of token t; returns the score with its last token.
+  // REQUIRES: wanted; t is after the token before, or 0, which restarts the score.
   std::optional<double> Add(int64_t t, double difference) {
     if (t == 0) {
       num_added_ = 0;

@@ -48,7 +48,7 @@ TEST(PrefixScorerTest, TokenZeroBeginsAgain) {
 
 TEST(PrefixScorerTest, TokensThatWereGivenAreLeftOut) {
   PrefixScorer scorer;
-  scorer.Want(5, 3);  // tokens 1 and 2 were given
+  scorer.Want(5, 3);  // tokens 1 and 2 are a tool's
   EXPECT_EQ(scorer.TokensIn(0, 20, 1).end, 5);
   EXPECT_EQ(scorer.Add(0, 1.0), std::nullopt);
   EXPECT_EQ(scorer.Add(3, 2.0), std::nullopt);

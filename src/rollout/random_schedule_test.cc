@@ -87,7 +87,7 @@ class FakeWorld final : public ScheduleWorld {
 ScheduleOptions RandomOptions(uint64_t seed, const Tokenizer& tokenizer) {
   ScheduleRandom random(seed ^ 0x5eed);
   ScheduleOptions options;
-  options.sync_mode = random.Chance(0.7)   ? SyncMode::kRebuild
+  options.sync_mode = random.Chance(0.7)   ? SyncMode::kReprefill
                       : random.Chance(0.5) ? SyncMode::kKeep
                                            : SyncMode::kDrain;
   options.num_groups = random.Between(1, 5);

@@ -59,8 +59,8 @@ Status CheckLengths(const GroupRequest& request) {
     return InvalidArgument("stop.lengths[", i, "] = ", lengths[i], ": must be 1 to max_tokens, ",
                            request.stop.max_tokens);
   }
-  if (request.stop.rests) {
-    return InvalidArgument("stop.lengths: a response of a given length cannot rest");
+  if (request.stop.pauses) {
+    return InvalidArgument("stop.lengths: a response of a fixed length cannot pause");
   }
   return Status::Ok();
 }
@@ -99,11 +99,11 @@ Status CheckResumed(const GroupRequest& request, const ModelConfig& config) {
       return InvalidArgument("resumed[", i, "]: has ", response.tokens.size(),
                              " tokens already, of at most ", most);
     }
-    if (response.rests.has_value() && !request.stop.rests) {
-      return InvalidArgument("resumed[", i, "]: rests, but stop.rests is false");
+    if (response.paused.has_value() && !request.stop.pauses) {
+      return InvalidArgument("resumed[", i, "]: is paused, but stop.pauses is false");
     }
-    if (!response.tokens.empty() && response.tokens.front().given) {
-      return InvalidArgument("resumed[", i, "]: begins with a token that nobody sampled");
+    if (!response.tokens.empty() && response.tokens.front().is_tool) {
+      return InvalidArgument("resumed[", i, "]: begins with a tool token");
     }
     if (response.awaits_score && response.tokens.empty()) {
       return InvalidArgument("resumed[", i, "]: awaits a score, but has no tokens");
@@ -145,14 +145,15 @@ Status CheckRequest(const GroupRequest& request, const ModelConfig& config, bool
   return CheckResumed(request, config);
 }
 
-Status CheckGiven(const GroupRequest& request, const PartialResponse& response,
-                  std::span<const TokenId> given, const ModelConfig& config) {
-  const size_t num_tokens = response.tokens.size() + given.size();
+Status CheckToolTokens(const GroupRequest& request, const PartialResponse& response,
+                       std::span<const TokenId> tool_tokens, const ModelConfig& config) {
+  const size_t num_tokens = response.tokens.size() + tool_tokens.size();
   if (static_cast<int64_t>(num_tokens) >= request.stop.max_tokens) {
-    return InvalidArgument("given: ", given.size(), " tokens behind ", response.tokens.size(),
-                           " leave no room, max_tokens is ", request.stop.max_tokens);
+    return InvalidArgument("tool_tokens: ", tool_tokens.size(), " tokens after ",
+                           response.tokens.size(), " leave no room, max_tokens is ",
+                           request.stop.max_tokens);
   }
-  return CheckIds(given, config, "given");
+  return CheckIds(tool_tokens, config, "tool_tokens");
 }
 
 }  // namespace pace

@@ -1,4 +1,4 @@
-// What goes into a rollout engine and what comes out of it.
+// Requests to a rollout engine and its responses.
 #ifndef PACE_ROLLOUT_REQUEST_H_
 #define PACE_ROLLOUT_REQUEST_H_
 
@@ -23,9 +23,9 @@ namespace pace {
 // One token of a response, with the policy that sampled it.
 struct TokenRecord {
   TokenId id = 0;
-  // A tool's: context that no policy sampled. It has no log-probability, and the
-  // version of the token before it.
-  bool given = false;
+  // A tool token: context that no policy sampled. It has no log-probability, and the version of
+  // the token before it.
+  bool is_tool = false;
   PolicyVersion version{};
   float logprob = 0;          // under the full distribution of that policy
   float sampled_logprob = 0;  // under the truncated one; equal where nothing is cut
@@ -41,14 +41,14 @@ struct StopRules {
   // In the response's decoded text, special tokens included as they are
   // written; the token that completes one is the last.
   std::vector<std::string> stop_strings{};
-  // Empty, or of each of the n members: it ends after so many tokens and no sooner,
-  // whatever it samples. For measurements.
+  // Empty, or the exact number of tokens of each of the n members, whatever it samples. For
+  // measurements.
   std::vector<int64_t> lengths{};
-  // A stop token or string does not end the response but lets it rest, until
-  // EngineCore::Continue gives it more to read, or EndRest ends it.
-  bool rests = false;
+  // A stop token or string pauses the response instead of ending it, until EngineCore::Continue
+  // or FinishPaused.
+  bool pauses = false;
 
-  // What a member has at most.
+  // The maximum for a member.
   int64_t MaxTokensOf(int64_t member) const {
     return lengths.empty() ? max_tokens : lengths[static_cast<size_t>(member)];
   }
@@ -59,22 +59,21 @@ enum class FinishReason { kStopToken, kStopString, kMaxTokens };
 // "stop_token", "stop_string", "max_tokens".
 std::string_view FinishReasonName(FinishReason reason);
 
-// A response as far as it got: what a checkpoint keeps of it, and what a resumed
-// request starts from.
+// A response so far: what a checkpoint stores, and what a resumed request starts from.
 struct PartialResponse {
   std::vector<TokenRecord> tokens{};
   // mean |log-prob under the newest version it was scored for - recorded one|.
   std::optional<double> prefix_score{};
-  // A sync interrupted it and its new prefix score is still to come.
+  // A sync interrupted it and its new prefix score is not computed yet.
   bool awaits_score = false;
-  // Syncs that found it unfinished with at least one token.
+  // Syncs that happened while it was unfinished and had at least one token.
   int64_t num_interrupts = 0;
-  // It rests, having met this rule.
-  std::optional<FinishReason> rests{};
+  // The rule at which it paused, while it is paused.
+  std::optional<FinishReason> paused{};
 
   int64_t num_policy_tokens() const {
     return std::count_if(tokens.begin(), tokens.end(),
-                         [](const TokenRecord& token) { return !token.given; });
+                         [](const TokenRecord& token) { return !token.is_tool; });
   }
 
   friend bool operator==(const PartialResponse&, const PartialResponse&) = default;
@@ -93,10 +92,10 @@ struct GroupRequest {
   StopRules stop{};
   // Which of the n to generate, in rising order; empty = all.
   std::vector<int64_t> members{};
-  // Empty, or one for each of these: where it goes on from.
+  // Empty, or one for each of these: the response to resume.
   std::vector<PartialResponse> resumed{};
 
-  // How many responses it asks for, and the number of the i-th in its group.
+  // The number of requested responses, and the index of the i-th in its group.
   int64_t num_members() const {
     return members.empty() ? num_responses : static_cast<int64_t>(members.size());
   }
@@ -112,10 +111,10 @@ struct GroupRequest {
 // keys can hold. Stop strings need a tokenizer.
 Status CheckRequest(const GroupRequest& request, const ModelConfig& config, bool has_tokenizer);
 
-// The same for tokens that are given to a response: ids in the vocabulary, and room
-// for at least one more token behind them.
-Status CheckGiven(const GroupRequest& request, const PartialResponse& response,
-                  std::span<const TokenId> given, const ModelConfig& config);
+// The same for tool tokens: ids in the vocabulary, and room for at least one more token after
+// them.
+Status CheckToolTokens(const GroupRequest& request, const PartialResponse& response,
+                       std::span<const TokenId> tool_tokens, const ModelConfig& config);
 
 struct MemberId {
   GroupId group{};

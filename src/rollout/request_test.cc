@@ -62,10 +62,10 @@ TEST(RequestTest, EveryBrokenRuleIsNamed) {
       {"stop.lengths: 1 for 4", [](auto& r) { r.stop.lengths = {3}; }},
       {"stop.lengths[1] = 0", [](auto& r) { r.stop.lengths = {3, 0, 1, 2}; }},
       {"stop.lengths[2] = 6", [](auto& r) { r.stop.lengths = {3, 5, 6, 2}; }},
-      {"cannot rest",
+      {"cannot pause",
        [](auto& r) {
          r.stop.lengths = {3, 5, 2, 2};
-         r.stop.rests = true;
+         r.stop.pauses = true;
        }},
       {"resumed[1]: has 1 tokens already, of at most 1",
        [](auto& r) { r.stop.lengths = {5, 5, 5, 1}; }},

@@ -26,7 +26,7 @@ void ResponseTable::Add(GroupRequest request, std::vector<PartialResponse> resum
     LiveResponse& added = *responses_[at];
     for (const TokenRecord& token : added.response.tokens) {
       added.matcher.Skip(token.id);
-      if (token.given) added.matcher.BeginTurn();
+      if (token.is_tool) added.matcher.BeginTurn();
     }
   }
   const GroupId id = group->request.group;

@@ -53,11 +53,11 @@ class ResponseTable {
   // The tokenizer, null or not, outlives the table.
   explicit ResponseTable(const Tokenizer* tokenizer) : tokenizer_(tokenizer) {}
 
-  // REQUIRES: a slot and a resumed response (perhaps empty) for each member of
-  // the request, whose group is not there yet.
+  // REQUIRES: a slot and a resumed response (possibly empty) for each member of the request; a
+  // new group
   void Add(GroupRequest request, std::vector<PartialResponse> resumed,
            std::span<const MemberSlot> slots);
-  // REQUIRES: there
+  // REQUIRES: in the table
   void Remove(MemberSlot slot);
 
   LiveResponse& At(MemberSlot slot) { return *responses_[static_cast<size_t>(slot)]; }

@@ -10,8 +10,8 @@
 namespace pace {
 namespace {
 
-// After so many steps nothing disturbs the engine any more: syncs that come
-// faster than a cache is rebuilt would keep it from ever sampling.
+// After this many steps nothing disturbs the engine: syncs that come faster than a cache is
+// re-prefilled would keep it from ever sampling.
 constexpr int64_t kWildSteps = 1000;
 
 }  // namespace
@@ -23,14 +23,14 @@ ScheduleDriver::ScheduleDriver(ScheduleWorld& world, const ScheduleOptions& opti
 
 int64_t ScheduleDriver::Book::num_sampled() const {
   return std::count_if(tokens.begin(), tokens.end(),
-                       [](const TokenRecord& token) { return !token.given; });
+                       [](const TokenRecord& token) { return !token.is_tool; });
 }
 
 int64_t ScheduleDriver::Book::ScoredEnd(int64_t most, PolicyVersion version) const {
   int64_t num_sampled = 0;
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].version == version) return static_cast<int64_t>(i);
-    if (tokens[i].given) continue;
+    if (tokens[i].is_tool) continue;
     if (++num_sampled == most) return static_cast<int64_t>(i) + 1;
   }
   return static_cast<int64_t>(tokens.size());
@@ -75,7 +75,7 @@ void ScheduleDriver::NewEngine() {
       .score_prefixes = true,
       .min_scored = options_.min_scored,
       .max_scored = options_.max_scored,
-      .score_moment = random_.Chance(0.5) ? ScoreMoment::kEnd : ScoreMoment::kRebuild,
+      .score_moment = random_.Chance(0.5) ? ScoreMoment::kEnd : ScoreMoment::kReprefill,
       .max_pass_tokens = random_.Between(1, options_.max_pass_tokens),
       .max_running = random_.Chance(0.2) ? random_.Between(1, 4) : 0};
   engine_ = std::make_unique<EngineCore>(world_.MakeDecoder(num_blocks_, options_.sync_mode),
@@ -116,7 +116,7 @@ GroupRequest ScheduleDriver::RandomRequest() {
     }
     request.stop.stop_strings = {options_.tokenizer->Decode(ids)};
   }
-  request.stop.rests = random_.Chance(0.4);
+  request.stop.pauses = random_.Chance(0.4);
   ++num_submitted_;
   return request;
 }
@@ -189,7 +189,7 @@ void ScheduleDriver::CheckCancelled(const GroupRequest& request) {
     const Book& book = books_.at({request.group, request.members[i]});
     if (request.resumed[i].tokens != book.tokens) Fail("cancelling lost tokens");
     if (request.resumed[i].num_interrupts != book.num_interrupts) Fail("lost interrupts");
-    if (request.resumed[i].rests.has_value() != book.rests) Fail("forgot whether it rests");
+    if (request.resumed[i].paused.has_value() != book.paused) Fail("forgot whether it is paused");
   }
 }
 
@@ -205,36 +205,36 @@ void ScheduleDriver::Restart() {
 
 bool ScheduleDriver::AnyRests() const {
   return std::any_of(books_.begin(), books_.end(),
-                     [](const auto& entry) { return entry.second.rests; });
+                     [](const auto& entry) { return entry.second.paused; });
 }
 
 void ScheduleDriver::Answer() {
-  std::vector<MemberId> resting;
+  std::vector<MemberId> paused;
   for (const auto& [id, book] : books_) {
-    if (book.rests && engine_->Peek(id) != nullptr) resting.push_back(id);
+    if (book.paused && engine_->Peek(id) != nullptr) paused.push_back(id);
   }
-  for (const MemberId id : resting) {
+  for (const MemberId id : paused) {
     if (engine_->busy() && !random_.Chance(0.2)) continue;
     Book& book = books_.at(id);
-    book.rests = false;
-    std::vector<TokenId> given;
+    book.paused = false;
+    std::vector<TokenId> tool_tokens;
     for (int64_t i = random_.Below(6); i > 0; --i) {
-      given.push_back(static_cast<TokenId>(random_.Below(world_.config().vocab_size)));
+      tool_tokens.push_back(static_cast<TokenId>(random_.Below(world_.config().vocab_size)));
     }
     const int64_t max_tokens = requests_.at(id.group).stop.max_tokens;
-    const bool fits = static_cast<int64_t>(book.tokens.size() + given.size()) < max_tokens;
+    const bool fits = static_cast<int64_t>(book.tokens.size() + tool_tokens.size()) < max_tokens;
     const bool ends = random_.Chance(0.2);
     if (!ends || !fits) {
-      const Status status = engine_->Continue(id, given);
+      const Status status = engine_->Continue(id, tool_tokens);
       if (status.ok() != fits) Fail(Concat("continued: ", status.message()));
     }
     if (ends || !fits) {
-      CheckFinished(engine_->EndRest(id));
+      CheckFinished(engine_->FinishPaused(id));
     } else {
       ++num_continued_;
       const PolicyVersion last = book.tokens.back().version;
-      for (const TokenId token : given) {
-        book.tokens.push_back({.id = token, .given = true, .version = last});
+      for (const TokenId token : tool_tokens) {
+        book.tokens.push_back({.id = token, .is_tool = true, .version = last});
       }
     }
     engine_->CheckInvariants();
@@ -251,9 +251,9 @@ void ScheduleDriver::Step() {
   if (report->synced) OnSynced(*report->synced);
   num_preempted_ += report->num_preempted;
   CheckSampled(*report);
-  for (const MemberId id : report->rested) {
+  for (const MemberId id : report->paused) {
     Book& book = books_.at(id);
-    book.rests = true;
+    book.paused = true;
     book.turns.push_back(book.tokens.size());
   }
   for (const FinishedResponse& finished : report->finished) CheckFinished(finished);
@@ -307,7 +307,7 @@ double ScheduleDriver::ReferenceScore(const GroupRequest& request,
   double count = 0;
   for (int64_t t = 0; t < due.end; ++t) {
     const auto at = static_cast<size_t>(t);
-    if (tokens[at].given) continue;
+    if (tokens[at].is_tool) continue;
     sum += std::abs(static_cast<double>(logprobs[at]) - static_cast<double>(tokens[at].logprob));
     count += 1;
   }
@@ -334,18 +334,18 @@ void ScheduleDriver::CheckReason(const GroupRequest& request, const FinishedResp
   size_t num_tokens = 0;
   for (const TokenRecord& token : finished.response.tokens) {
     ++num_tokens;
-    if (token.given) continue;
+    if (token.is_tool) continue;
     turn.push_back(token.id);
     const std::optional<FinishReason> reason = ReasonAt(request.stop, turn, num_tokens);
     const bool is_last = num_tokens == finished.response.tokens.size();
-    const bool rested =
+    const bool paused =
         std::find(book.turns.begin(), book.turns.end(), num_tokens) != book.turns.end();
-    if (reason.has_value() != (is_last || rested) || (is_last && *reason != finished.reason)) {
+    if (reason.has_value() != (is_last || paused) || (is_last && *reason != finished.reason)) {
       Fail(Concat("ended after ", finished.response.tokens.size(), " tokens for ",
                   FinishReasonName(finished.reason), ", token ", num_tokens));
       return;
     }
-    if (rested) turn.clear();
+    if (paused) turn.clear();
   }
 }
 
@@ -361,7 +361,7 @@ void ScheduleDriver::CheckAgainstReference(const GroupRequest& request,
     for (int64_t t = first; t < end; ++t) {
       const TokenRecord& token = tokens[static_cast<size_t>(t)];
       const Sampled& same = expected[static_cast<size_t>(t - first)];
-      if (token.given) continue;
+      if (token.is_tool) continue;
       if (token.id != same.token || token.logprob != same.logprob ||
           token.sampled_logprob != same.sampled_logprob) {
         Fail(Concat("token ", t, " of member ", finished.id.member, " is ", token.id, " at ",

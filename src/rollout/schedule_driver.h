@@ -60,7 +60,7 @@ class ScheduleWorld {
 };
 
 struct ScheduleOptions {
-  SyncMode sync_mode = SyncMode::kRebuild;
+  SyncMode sync_mode = SyncMode::kReprefill;
   int64_t num_groups = 4;
   int64_t max_prompt = 40;
   int64_t max_tokens = 30;
@@ -94,7 +94,7 @@ class ScheduleDriver {
  private:
   struct DueScore {
     PolicyVersion version;
-    int64_t end = 0;  // the sampled ones among the first so many tokens
+    int64_t end = 0;  // the sampled ones among the first `end` tokens
   };
   // The driver's own books of one unfinished response.
   struct Book {
@@ -102,8 +102,8 @@ class ScheduleDriver {
     int64_t num_interrupts = 0;
     std::optional<DueScore> due;    // of the tokens that a sync interrupted
     std::optional<DueScore> score;  // what was due when a token was sampled last
-    bool rests = false;
-    std::vector<size_t> turns;  // numbers of tokens at which it rested
+    bool paused = false;
+    std::vector<size_t> turns;  // numbers of tokens at which it paused
 
     int64_t num_sampled() const;
     // Where the first `most` sampled tokens end, or those before this version.
@@ -120,7 +120,7 @@ class ScheduleDriver {
   void Cancel();
   void BringBack();
   void Restart();
-  // Whatever rests goes on or ends, sooner or later.
+  // Resumes or finishes every paused response, sooner or later.
   void Answer();
   bool AnyRests() const;
   void Step();

@@ -29,7 +29,7 @@ int64_t NumBelow(int64_t end, int64_t start, int64_t num_tokens) {
 Scheduler::State::State(const SchedulerOptions& options)
     : max_pass_tokens(options.max_pass_tokens),
       max_running(MaxRunning(options)),
-      room_ahead(options.room_ahead),
+      speculative_room(options.speculative_room),
       pool(options.num_blocks) {}
 
 Scheduler::State::GroupIndex Scheduler::State::NewGroup() {
@@ -64,7 +64,7 @@ void Scheduler::State::Forget(MemberSlot slot) {
   if (--group.num_unfinished > 0) return;
   if (group.resident()) {
     std::erase(idle, member.group);
-    ReleasePrefix(group);
+    ReleaseSharedPrompt(group);
   }
   group.in_use = false;
   free_groups.push_back(member.group);
@@ -72,7 +72,7 @@ void Scheduler::State::Forget(MemberSlot slot) {
 
 void Scheduler::State::PutInLine(MemberSlot slot) {
   const Member& member = At(slot);
-  (member.begun ? waiting_begun : waiting_new).emplace(member.order, slot);
+  (member.started ? waiting_started : waiting_new).emplace(member.order, slot);
 }
 
 void Scheduler::State::GiveBack(Member& member) {
@@ -86,18 +86,18 @@ void Scheduler::State::GiveBack(Member& member) {
   if (--group.num_running == 0 && group.resident()) idle.push_back(member.group);
 }
 
-void Scheduler::State::ReleasePrefix(Group& group) {
+void Scheduler::State::ReleaseSharedPrompt(Group& group) {
   for (const BlockId block : group.blocks) pool.Release(block);
   group.blocks.clear();
   group.num_cached = 0;
 }
 
-bool Scheduler::State::MakeRoom(int64_t num_blocks, const Group* kept) {
+bool Scheduler::State::MakeRoom(int64_t num_blocks, const Group* excluded) {
   if (pool.num_free() >= num_blocks) return true;
   int64_t num_idle_blocks = 0;
   for (const GroupIndex index : idle) {
     const Group& group = groups[static_cast<size_t>(index)];
-    if (&group != kept) num_idle_blocks += static_cast<int64_t>(group.blocks.size());
+    if (&group != excluded) num_idle_blocks += static_cast<int64_t>(group.blocks.size());
   }
   if (pool.num_free() + num_idle_blocks < num_blocks) return false;
   while (pool.num_free() < num_blocks) {
@@ -105,10 +105,10 @@ bool Scheduler::State::MakeRoom(int64_t num_blocks, const Group* kept) {
         std::max_element(idle.begin(), idle.end(), [&](GroupIndex a, GroupIndex b) {
           const Group& first = groups[static_cast<size_t>(a)];
           const Group& second = groups[static_cast<size_t>(b)];
-          if (&first == kept || &second == kept) return &first == kept;
+          if (&first == excluded || &second == excluded) return &first == excluded;
           return first.arrival < second.arrival;
         });
-    ReleasePrefix(groups[static_cast<size_t>(*youngest)]);
+    ReleaseSharedPrompt(groups[static_cast<size_t>(*youngest)]);
     idle.erase(youngest);
   }
   return true;
@@ -135,7 +135,7 @@ bool Scheduler::State::Grow(MemberSlot slot) {
   return true;
 }
 
-void Scheduler::State::GrowAhead(Member& member) {
+void Scheduler::State::GrowSpeculatively(Member& member) {
   const bool has_room = BlocksOf(member.num_tokens + 1) <= std::ssize(member.blocks);
   if (has_room || !member.may_grow() || pool.num_free() == 0) return;
   member.blocks.push_back(pool.Take());
@@ -145,19 +145,19 @@ void Scheduler::State::GrowAhead(Member& member) {
 bool Scheduler::State::AdmitNext(MemberSlot& slot) {
   if (static_cast<int64_t>(running.size()) >= max_running) return false;
   const bool has_new = !hold_new && !waiting_new.empty();
-  if (!has_new && waiting_begun.empty()) return false;
-  const bool take_new = has_new && (waiting_begun.empty() ||
-                                    waiting_new.begin()->first < waiting_begun.begin()->first);
-  auto& line = take_new ? waiting_new : waiting_begun;
+  if (!has_new && waiting_started.empty()) return false;
+  const bool take_new = has_new && (waiting_started.empty() ||
+                                    waiting_new.begin()->first < waiting_started.begin()->first);
+  auto& line = take_new ? waiting_new : waiting_started;
   slot = line.begin()->second;
   const Member& member = At(slot);
   Group& group = GroupOf(member);
-  // With nobody left to share it with, a prefix would only cost a pass more.
-  if (group.num_unfinished == 1 && !group.resident()) group.num_prefix_tokens = 0;
+  // For a single member a shared prompt would only cost one more pass.
+  if (group.num_unfinished == 1 && !group.resident()) group.num_shared_tokens = 0;
 
   int64_t num_needed = BlocksOf(member.num_tokens) - group.num_whole_blocks();
   const bool may_grow = BlocksOf(member.num_tokens) < member.max_blocks;
-  if (!group.resident()) num_needed += BlocksOf(group.num_prefix_tokens);
+  if (!group.resident()) num_needed += BlocksOf(group.num_shared_tokens);
   if (!running.empty()) {
     num_needed += std::min(num_growing + (may_grow ? 1 : 0),
                            std::max<int64_t>(1, pool.num_blocks() / kGrowthShare));
@@ -173,7 +173,7 @@ void Scheduler::State::Start(MemberSlot slot) {
   Group& group = GroupOf(member);
   if (group.num_running++ == 0 && group.resident()) std::erase(idle, member.group);
   if (!group.resident()) {
-    for (int64_t i = BlocksOf(group.num_prefix_tokens); i > 0; --i) {
+    for (int64_t i = BlocksOf(group.num_shared_tokens); i > 0; --i) {
       group.blocks.push_back(pool.Take());
     }
   }
@@ -187,7 +187,7 @@ void Scheduler::State::Start(MemberSlot slot) {
     member.blocks.push_back(pool.Take());
   }
   if (member.may_grow()) ++num_growing;
-  member.begun = true;
+  member.started = true;
   member.running = true;
   // Nearly always the end: only members that were on hold can be older.
   const auto place =
@@ -197,7 +197,7 @@ void Scheduler::State::Start(MemberSlot slot) {
 }
 
 void Scheduler::State::PlanDecoding() {
-  // Oldest first: whoever is preempted on the way stands further back.
+  // Oldest first: preempted members come later in the order.
   for (size_t i = 0; i < running.size(); ++i) {
     const MemberSlot slot = running[i];
     Member& member = At(slot);
@@ -208,7 +208,7 @@ void Scheduler::State::PlanDecoding() {
     const bool needs_block =
         BlocksOf(member.num_tokens) > static_cast<int64_t>(member.blocks.size());
     if (needs_block && !Grow(slot)) return;
-    if (room_ahead) GrowAhead(member);
+    if (speculative_room) GrowSpeculatively(member);
     PlanMemberChunk(slot, 1);
   }
 }
@@ -226,13 +226,13 @@ void Scheduler::State::PlanPartOf(MemberSlot slot) {
   Member& member = At(slot);
   Group& group = GroupOf(member);
   if (!group.complete()) {
-    const int64_t num_missing = group.num_prefix_tokens - group.num_cached;
-    if (!group.in_plan) PlanPrefixChunk(slot, std::min(num_missing, num_rows_left));
+    const int64_t num_missing = group.num_shared_tokens - group.num_cached;
+    if (!group.in_plan) PlanSharedChunk(slot, std::min(num_missing, num_rows_left));
     return;
   }
   if (!member.joined) {
     member.joined = true;
-    member.num_cached = group.num_prefix_tokens;
+    member.num_cached = group.num_shared_tokens;
     if (group.has_partial_block()) {
       plan.copies.push_back({.from = group.blocks.back(),
                              .to = member.blocks[static_cast<size_t>(group.num_whole_blocks())]});
@@ -245,29 +245,29 @@ void Scheduler::State::PlanMemberChunk(MemberSlot slot, int64_t num_tokens) {
   const Member& member = At(slot);
   const int64_t end = member.num_cached + num_tokens;
   const int64_t num_blocks =
-      room_ahead ? std::min(BlocksOf(end + 1), std::ssize(member.blocks)) : BlocksOf(end);
+      speculative_room ? std::min(BlocksOf(end + 1), std::ssize(member.blocks)) : BlocksOf(end);
   plan.chunks.push_back(
       {.slot = slot,
-       .is_prefix = false,
+       .is_shared_prompt = false,
        .reaches_end = end == member.num_tokens,
        .start = member.num_cached,
        .num_tokens = num_tokens,
-       .num_rebuilt = NumBelow(member.num_lost, member.num_cached, num_tokens),
+       .num_reprefilled = NumBelow(member.num_lost, member.num_cached, num_tokens),
        .blocks = std::span(member.blocks).first(static_cast<size_t>(num_blocks))});
   num_rows_left -= num_tokens;
 }
 
-void Scheduler::State::PlanPrefixChunk(MemberSlot slot, int64_t num_tokens) {
+void Scheduler::State::PlanSharedChunk(MemberSlot slot, int64_t num_tokens) {
   Group& group = GroupOf(At(slot));
   group.in_plan = true;
   const int64_t end = group.num_cached + num_tokens;
   plan.chunks.push_back(
       {.slot = slot,
-       .is_prefix = true,
+       .is_shared_prompt = true,
        .reaches_end = false,
        .start = group.num_cached,
        .num_tokens = num_tokens,
-       .num_rebuilt = NumBelow(group.num_lost, group.num_cached, num_tokens),
+       .num_reprefilled = NumBelow(group.num_lost, group.num_cached, num_tokens),
        .blocks = std::span(group.blocks).first(static_cast<size_t>(BlocksOf(end)))});
   num_rows_left -= num_tokens;
 }
@@ -275,7 +275,7 @@ void Scheduler::State::PlanPrefixChunk(MemberSlot slot, int64_t num_tokens) {
 int64_t Scheduler::State::CommitChunk(const PlannedChunk& chunk, std::span<const RowEnd> ends,
                                       int64_t num_ended) {
   Member& member = At(chunk.slot);
-  if (chunk.is_prefix) {
+  if (chunk.is_shared_prompt) {
     Group& group = GroupOf(member);
     group.in_plan = false;
     group.num_cached += chunk.num_tokens;
@@ -289,9 +289,9 @@ int64_t Scheduler::State::CommitChunk(const PlannedChunk& chunk, std::span<const
   const RowEnd end = ends[static_cast<size_t>(num_ended)];
   if (end != RowEnd::kGrows) GiveBack(member);
   if (end != RowEnd::kEnds) ++member.num_tokens;
-  if (end == RowEnd::kRests) {
-    member.resting = true;
-    ++num_resting;
+  if (end == RowEnd::kPauses) {
+    member.paused = true;
+    ++num_paused;
   }
   return num_ended + 1;
 }

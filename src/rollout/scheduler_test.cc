@@ -74,7 +74,7 @@ TEST(SchedulerTest, AGroupsPromptIsComputedOnce) {
   passes.Add(/*num_prompt=*/40, /*num_generated=*/1, /*num_members=*/8);
   const PassPlan prefill = passes.Step();
   ASSERT_EQ(prefill.chunks.size(), 1u);
-  EXPECT_TRUE(prefill.chunks[0].is_prefix);
+  EXPECT_TRUE(prefill.chunks[0].is_shared_prompt);
   EXPECT_EQ(prefill.chunks[0].num_tokens, 39);
   EXPECT_TRUE(prefill.copies.empty());
   const PassPlan decode = passes.Step();
@@ -99,7 +99,7 @@ TEST(SchedulerTest, AMemberAloneRunsItsPromptInOnePass) {
   passes.Add(40, 1);
   const PassPlan plan = passes.Step();
   ASSERT_EQ(plan.chunks.size(), 1u);
-  EXPECT_FALSE(plan.chunks[0].is_prefix);
+  EXPECT_FALSE(plan.chunks[0].is_shared_prompt);
   EXPECT_TRUE(plan.chunks[0].reaches_end);
   EXPECT_EQ(plan.chunks[0].num_tokens, 40);
   EXPECT_EQ(passes.scheduler.num_unfinished(), 0);
@@ -113,7 +113,7 @@ TEST(SchedulerTest, TheLastOfAGroupNeedsNoPrefix) {
   passes.scheduler.InvalidateCache();
   const PassPlan plan = passes.Step();
   ASSERT_EQ(plan.chunks.size(), 1u);
-  EXPECT_FALSE(plan.chunks[0].is_prefix);
+  EXPECT_FALSE(plan.chunks[0].is_shared_prompt);
   EXPECT_EQ(plan.chunks[0].num_tokens, 40);
 }
 
@@ -255,22 +255,22 @@ TEST(SchedulerTest, AnInvalidatedCacheIsComputedAgainInTheOldOrder) {
   passes.scheduler.InvalidateCache();
   passes.scheduler.CheckInvariants();
   EXPECT_EQ(passes.scheduler.num_free_blocks(), 100);
-  EXPECT_EQ(passes.scheduler.num_begun(), 3);
+  EXPECT_EQ(passes.scheduler.num_started(), 3);
 
   const PassPlan prefix = passes.Step();
   ASSERT_EQ(prefix.chunks.size(), 2u);
-  EXPECT_TRUE(prefix.chunks[0].is_prefix);
-  EXPECT_EQ(prefix.chunks[0].num_rebuilt, 19);
+  EXPECT_TRUE(prefix.chunks[0].is_shared_prompt);
+  EXPECT_EQ(prefix.chunks[0].num_reprefilled, 19);
   EXPECT_EQ(prefix.chunks[1].slot, single);
-  EXPECT_EQ(prefix.chunks[1].num_rebuilt, prefix.chunks[1].num_tokens - 1);
+  EXPECT_EQ(prefix.chunks[1].num_reprefilled, prefix.chunks[1].num_tokens - 1);
   const PassPlan members = passes.Step();
   ASSERT_EQ(members.chunks.size(), 3u);
   EXPECT_EQ(members.chunks[0].slot, single);  // decodes already
-  EXPECT_EQ(members.chunks[0].num_rebuilt, 0);
+  EXPECT_EQ(members.chunks[0].num_reprefilled, 0);
   EXPECT_EQ(members.chunks[1].slot, group[0]);
   EXPECT_EQ(members.chunks[1].start, 19);
-  EXPECT_EQ(members.chunks[1].num_rebuilt, members.chunks[1].num_tokens - 1);
-  for (const PlannedChunk& chunk : passes.Step().chunks) EXPECT_EQ(chunk.num_rebuilt, 0);
+  EXPECT_EQ(members.chunks[1].num_reprefilled, members.chunks[1].num_tokens - 1);
+  for (const PlannedChunk& chunk : passes.Step().chunks) EXPECT_EQ(chunk.num_reprefilled, 0);
 }
 
 TEST(SchedulerTest, AFailedPassIsRunAgain) {
@@ -292,9 +292,9 @@ TEST(SchedulerTest, OnHoldOnlyWhatHasBegunRuns) {
   passes.Add(4, 3);
   passes.scheduler.set_hold_new(true);
   passes.Add(4, 3, 1, {1});  // resumed, but it came after the hold
-  EXPECT_EQ(passes.scheduler.num_begun(), 2);
+  EXPECT_EQ(passes.scheduler.num_started(), 2);
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(passes.Step().empty());
-  EXPECT_EQ(passes.scheduler.num_begun(), 0);
+  EXPECT_EQ(passes.scheduler.num_started(), 0);
   EXPECT_EQ(passes.scheduler.num_unfinished(), 2);
   EXPECT_TRUE(passes.Step().empty());
   passes.scheduler.set_hold_new(false);

@@ -1,8 +1,8 @@
-// ScoreBatch: what prefix scores ask of a decoder at one time, and whose it is.
+// ScoreBatch: score requests for a decoder, and the responses that they belong to.
 //
 //   batch.Clear();
-//   batch.Ask(slot, live, tokens, [](int64_t t) { return row of token t; });
-//   batch.Answer(table, decoder's log-probabilities of batch.requests());
+//   batch.Add(slot, live, tokens, RowOf);
+//   batch.SetScores(table, logprobs);  // of batch.requests(), by the decoder
 //
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_SCORE_BATCH_H_
@@ -25,25 +25,25 @@ class ScoreBatch {
     requests_.clear();
   }
 
-  // Asks about the sampled ones among these tokens of a response; row_of(t) is the
-  // row that token t follows.
+  // Adds requests for the sampled ones among these tokens of a response; row_of(t) is the row
+  // that token t follows.
   template <typename RowOf>
-  void Ask(MemberSlot slot, const LiveResponse& live, PrefixScorer::Range tokens,
+  void Add(MemberSlot slot, const LiveResponse& live, PrefixScorer::Range tokens,
            const RowOf& row_of) {
     if (tokens.size() == 0) return;
     parts_.push_back({slot, tokens});
     const double scale = live.group->request.SamplingOf(live.member).scale();
     for (int64_t t = tokens.begin; t < tokens.end; ++t) {
       const TokenRecord& token = live.response.tokens[static_cast<size_t>(t)];
-      if (token.given) continue;
+      if (token.is_tool) continue;
       requests_.push_back({.row = row_of(t), .target = token.id, .scale = scale});
     }
   }
   const std::vector<ScoreRequest>& requests() const { return requests_; }
 
-  // In the order of the requests. A response whose score is complete has it now, and
-  // awaits none.
-  void Answer(ResponseTable& table, std::span<const float> logprobs) const;
+  // Log-probabilities in the order of the requests. Responses whose prefix score is complete
+  // get it and no longer await one.
+  void SetScores(ResponseTable& table, std::span<const float> logprobs) const;
 
  private:
   struct Part {

@@ -6,8 +6,8 @@
 // Only a tail shorter than the longest stop string is kept.
 //
 //   StopMatcher matcher(&rules, &tokenizer);
-//   matcher.Skip(resumed tokens);
-//   while (!(reason = matcher.Feed(sampled))) ...
+//   for (const TokenId id : resumed) matcher.Skip(id);
+//   if (std::optional<FinishReason> reason = matcher.Feed(sampled)) ...
 //
 // Thread-safety: none.
 #ifndef PACE_ROLLOUT_STOP_MATCHER_H_
@@ -46,7 +46,7 @@ class StopMatcher {
   const StopRules* rules_;
   const Tokenizer* tokenizer_;
   int64_t max_tokens_;
-  size_t max_tail_ = 0;  // bytes that a stop string may have begun in
+  size_t max_tail_ = 0;  // bytes that a stop string may have started in
   std::string tail_;
   bool is_first_ = true;
   int64_t num_tokens_ = 0;

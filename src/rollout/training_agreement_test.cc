@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/cpu/cpu_decoder.h"
 #include "model/decoder.h"
 #include "model/tiny_configs.h"
 #include "model/torch/training_network.h"

@@ -1,5 +1,5 @@
-// The turns of a response, read off its tokens: a run of tokens that the policy sampled
-// is a turn of the assistant's, a run of given ones a turn of the tool's.
+// The turns of a response: a run of sampled tokens is an assistant turn, a run of tool tokens a
+// tool turn.
 // Thread-safety: functions of their arguments.
 #ifndef PACE_ROLLOUT_TURN_COUNT_H_
 #define PACE_ROLLOUT_TURN_COUNT_H_
@@ -16,13 +16,13 @@ struct TurnCount {
   int64_t assistant = 0;
   int64_t tool = 0;
 
-  // As ReTool's reward counts: the question, the model's turns, the tool's.
+  // As ReTool's reward counts: the prompt, the assistant turns, the tool turns.
   int64_t total() const { return 1 + assistant + tool; }
 };
 
 TurnCount CountTurns(const PartialResponse& response);
 
-// What the policy said last: the tokens behind the last given one.
+// The last assistant turn: the tokens after the last tool token.
 std::vector<TokenId> LastTurn(const PartialResponse& response);
 
 }  // namespace pace

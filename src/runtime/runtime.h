@@ -4,7 +4,7 @@
 // calling thread drives the coordinator. Weights are copied when a step ends, so
 // training goes on at once and engines swap at their next token.
 //
-//   Result<RuntimeResult> result = RunTraining(settings, policy, options);
+//   Result<TrainingResult> result = RunTraining(settings, policy, options);
 //
 // Thread-safety: one run at a time in a thread; runs share nothing.
 #ifndef PACE_RUNTIME_RUNTIME_H_

@@ -71,7 +71,7 @@ Status RuntimeDriver::GoOnWith(GroupInFlight group) {
   const GroupId id = group.group;
   std::vector<std::pair<int64_t, PartialResponse>> resting;
   for (size_t i = 0; i < group.members.size(); ++i) {
-    if (!group.responses[i].rests.has_value()) continue;
+    if (!group.responses[i].paused.has_value()) continue;
     resting.emplace_back(group.members[i], group.responses[i]);
   }
   PACE_ASSIGN_OR_RETURN(

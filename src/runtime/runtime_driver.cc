@@ -38,7 +38,7 @@ Status RuntimeDriver::Prepare() {
   const int64_t engine_cores = settings_.engine.count * settings_.engine.threads;
   {
     const ScopedAffinity trainer_cores(settings_.runtime.pin_threads, engine_cores,
-                                       settings_.train.threads);
+                                       settings_.train.num_threads);
     training_thread_ = std::make_unique<TaskThread>();
   }
   evaluation_thread_ = std::make_unique<TaskThread>();
@@ -130,7 +130,7 @@ Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
     const std::optional<Event> told = parts_.run->Finish(std::move(*finished));
     return told.has_value() ? Handle(*told) : Status::Ok();
   }
-  if (auto* rested = std::get_if<ResponseRested>(&event)) {
+  if (auto* rested = std::get_if<ResponsePaused>(&event)) {
     OnRested(worker, rested->id, std::move(rested->response));
     return Status::Ok();
   }
@@ -153,7 +153,7 @@ Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
 void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse response) {
   if (parts_.run->store().Find(id.group) == nullptr) return;  // abandoned meanwhile
   const std::optional<ToolCall> call = parts_.run->CallOf(response);
-  if (!call.has_value()) return engines_[worker]->EndRest(id);
+  if (!call.has_value()) return engines_[worker]->FinishPaused(id);
   tool_threads_->Ask(*call, [this, worker, id, response = std::move(response),
                              made = clock_.Now()](Result<ToolReply> reply) {
     mailbox_.Put(ToolReplied{worker, id, response, made, std::move(reply)});
@@ -171,7 +171,7 @@ Status RuntimeDriver::On(ToolReplied& message) {
   if (tokens->has_value()) {
     engine.Continue(message.id, **std::move(tokens));
   } else {
-    engine.EndRest(message.id);
+    engine.FinishPaused(message.id);
   }
   return Status::Ok();
 }

@@ -110,11 +110,11 @@ void ChildSetup::EnterRoot() const {
   Require(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0,
           "mount namespace: making it private");
   // The new root grows in a file system in memory. Swapping it with the old one
-  // first lets every folder of the machine be reached, this place's own included.
-  const char* place = "/tmp";
-  Require(::mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m") == 0,
+  // first lets every folder of the machine be reached, its own mount included.
+  const char* mount_point = "/tmp";
+  Require(::mount("tmpfs", mount_point, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m") == 0,
           "mount of a file system in memory");
-  Require(::chdir(place) == 0 && ::mkdir("old", 0755) == 0 && ::mkdir("new", 0755) == 0,
+  Require(::chdir(mount_point) == 0 && ::mkdir("old", 0755) == 0 && ::mkdir("new", 0755) == 0,
           "folders for the new root");
   Require(::syscall(SYS_pivot_root, ".", "old") == 0 && ::chdir("/") == 0, "pivot_root");
   Require(::mount("tmpfs", "/new", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m") == 0,
@@ -135,7 +135,7 @@ void ChildSetup::BecomeNobody() const {
   Require(::syscall(SYS_setresuid, kNobody, kNobody, kNobody) == 0, step);
 }
 
-void ChildSetup::PlaceDescriptors() {
+void ChildSetup::MoveDescriptors() {
   const char* step = "placing descriptors";
   // First all out of the way of their final numbers.
   int parked[kMaxGiven] = {};
@@ -177,7 +177,7 @@ void ChildSetup::RunInChild(char* const* arguments, char* const* environment) {
     if (identity_.as_root) BecomeNobody();
     Require(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
   }
-  PlaceDescriptors();
+  MoveDescriptors();
   ::execve(arguments[0], arguments, environment);
   GiveUp(arguments[0]);
 }

@@ -1,9 +1,8 @@
-// ChildSetup: what an isolated process does between its clone and its program.
+// ChildSetup: the steps of an isolated process between clone and exec.
 //
-// The constructor may allocate; RunInChild runs in a copy of a process whose
-// other threads are gone, perhaps in the middle of holding a lock, so it makes
-// plain system calls and nothing else. It never returns: it becomes the program,
-// or it writes errno and the step's name to the report pipe and exits.
+// The constructor may allocate. RunInChild runs in a copy of a multi-threaded process in which a
+// lock may be held forever, so it only makes plain system calls. It never returns: it executes
+// the program, or writes errno and the step's name to the report pipe and exits.
 #ifndef PACE_SANDBOX_CHILD_SETUP_H_
 #define PACE_SANDBOX_CHILD_SETUP_H_
 
@@ -17,7 +16,7 @@ namespace pace {
 
 struct IsolatedProcessOptions;
 
-// Who the process is outside of its namespaces.
+// The identity of the process outside of its namespaces.
 struct ChildIdentity {
   bool as_root = false;    // the caller may make namespaces without a user namespace
   std::string user_map{};  // for its user namespace, where it needs one
@@ -44,10 +43,10 @@ class ChildSetup {
   void EnterRoot() const;
   void Do(const RootStep& step) const;
   void BecomeNobody() const;
-  void PlaceDescriptors();
+  void MoveDescriptors();
   void ResetSignals() const;
 
-  int report_;  // moves when descriptors get their places
+  int report_;  // moves when descriptors are renumbered
   const IsolatedProcessOptions& options_;
   const ChildIdentity& identity_;
 };

@@ -210,89 +210,89 @@ bool ControlGroups::MakeRoots(const OwnGroups& own) {
   return true;
 }
 
-bool ControlGroups::AddPlace(int64_t index, int64_t max_processes) {
-  Place& place = places_.emplace_back();
+bool ControlGroups::AddSlot(int64_t index, int64_t max_processes) {
+  Slot& slot = slots_.emplace_back();
   for (const std::string& root : roots_) {
     const std::string folder = Concat(root, "/", index);
     if (!files_.Make(folder)) return false;
-    place.folders.push_back(folder);
-    place.memberships.push_back(files_.Open(folder + "/cgroup.procs", O_WRONLY));
-    if (!place.memberships.back().valid()) return false;
+    slot.folders.push_back(folder);
+    slot.memberships.push_back(files_.Open(folder + "/cgroup.procs", O_WRONLY));
+    if (!slot.memberships.back().valid()) return false;
   }
-  place.memory = place.folders[0];
-  place.events =
-      files_.Open(place.memory + (unified_ ? "/memory.events" : "/memory.oom_control"), O_RDONLY);
-  if (!place.events.valid()) return false;
+  slot.memory = slot.folders[0];
+  slot.events =
+      files_.Open(slot.memory + (unified_ ? "/memory.events" : "/memory.oom_control"), O_RDONLY);
+  if (!slot.events.valid()) return false;
   // A program's first process, and one per kind of interpreter that starts programs here.
   const std::string processes = Concat(max_processes + 3);
-  return files_.Write(place.folders[unified_ ? 0 : 1] + "/pids.max", processes);
+  return files_.Write(slot.folders[unified_ ? 0 : 1] + "/pids.max", processes);
 }
 
 std::unique_ptr<ControlGroups> ControlGroups::Make(const OwnGroups& own, GroupFiles& files,
-                                                   int64_t num_places, int64_t max_processes) {
+                                                   int64_t num_slots, int64_t max_processes) {
   const bool first = !own.memory.empty() && !own.processes.empty();
   if (!first && own.unified.empty()) return nullptr;
   auto groups = std::unique_ptr<ControlGroups>(new ControlGroups(files, !first));
   if (!groups->MakeRoots(own)) return nullptr;
-  for (int64_t index = 0; index < num_places; ++index) {
-    if (!groups->AddPlace(index, max_processes)) return nullptr;
+  for (int64_t index = 0; index < num_slots; ++index) {
+    if (!groups->AddSlot(index, max_processes)) return nullptr;
   }
   constexpr int64_t kAny = int64_t{1} << 30;
   return groups->SetMemory(0, kAny) ? std::move(groups) : nullptr;
 }
 
-std::unique_ptr<ControlGroups> ControlGroups::Make(int64_t num_places, int64_t max_processes) {
+std::unique_ptr<ControlGroups> ControlGroups::Make(int64_t num_slots, int64_t max_processes) {
   GroupFiles& files = KernelGroupFiles();
   const OwnGroups own =
       FindOwnGroups(files.Read("/proc/self/cgroup"), files.Read("/proc/self/mountinfo"));
-  return Make(own, files, num_places, max_processes);
+  return Make(own, files, num_slots, max_processes);
 }
 
 ControlGroups::~ControlGroups() {
-  for (Place& place : places_) {
-    place.memberships.clear();
-    for (const std::string& folder : place.folders) files_.Remove(folder);
+  for (Slot& slot : slots_) {
+    slot.memberships.clear();
+    for (const std::string& folder : slot.folders) files_.Remove(folder);
   }
   for (const std::string& root : roots_) files_.Remove(root);
 }
 
 bool ControlGroups::SetMemory(int64_t index, int64_t bytes) {
-  Place& place = places_[static_cast<size_t>(index)];
-  if (place.memory_bytes == bytes) return true;
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  if (slot.memory_bytes == bytes) return true;
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;
   const std::string limit = Concat(std::min(bytes, kMost) + kExtraMemory);
   if (unified_) {
     // Not all machines swap; where they do, a program may not.
-    files_.Write(place.memory + "/memory.swap.max", "0");
-    if (!files_.Write(place.memory + "/memory.max", limit)) return false;
+    files_.Write(slot.memory + "/memory.swap.max", "0");
+    if (!files_.Write(slot.memory + "/memory.max", limit)) return false;
   } else {
     // The limit of both may never be the smaller one: it comes first on the way up,
     // and last on the way down.
-    const std::string both = place.memory + "/memory.memsw.limit_in_bytes";
+    const std::string both = slot.memory + "/memory.memsw.limit_in_bytes";
     files_.Write(both, limit);
-    if (!files_.Write(place.memory + "/memory.limit_in_bytes", limit)) return false;
+    if (!files_.Write(slot.memory + "/memory.limit_in_bytes", limit)) return false;
     files_.Write(both, limit);
   }
-  place.memory_bytes = bytes;
+  slot.memory_bytes = bytes;
   return true;
 }
 
 std::vector<int> ControlGroups::Memberships(int64_t index) const {
   std::vector<int> descriptors;
-  for (const FileDescriptor& file : places_[static_cast<size_t>(index)].memberships) {
+  for (const FileDescriptor& file : slots_[static_cast<size_t>(index)].memberships) {
     descriptors.push_back(file.get());
   }
   return descriptors;
 }
 
 int ControlGroups::MemoryEvents(int64_t index) const {
-  return places_[static_cast<size_t>(index)].events.get();
+  return slots_[static_cast<size_t>(index)].events.get();
 }
 
 int64_t ControlGroups::PeakMemory(int64_t index) const {
-  const Place& place = places_[static_cast<size_t>(index)];
+  const Slot& slot = slots_[static_cast<size_t>(index)];
   const std::string text =
-      files_.Read(place.memory + (unified_ ? "/memory.peak" : "/memory.max_usage_in_bytes"));
+      files_.Read(slot.memory + (unified_ ? "/memory.peak" : "/memory.max_usage_in_bytes"));
   int64_t bytes = 0;
   std::from_chars(text.data(), text.data() + text.size(), bytes);
   return bytes;

@@ -115,7 +115,7 @@ std::string OnlyFolder(FakeGroupFiles& files, const std::string& of, const std::
   return "";
 }
 
-TEST(ControlGroupsTest, TheFirstHierarchyBoundsEveryPlace) {
+TEST(ControlGroupsTest, TheFirstHierarchyBoundsEverySlot) {
   FakeGroupFiles files("v1", false);
   for (const char* controller : {"memory", "pids", "cpu"}) files.PutOwn(controller, "");
   {

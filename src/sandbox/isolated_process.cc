@@ -62,7 +62,7 @@ Result<IsolatedProcess> IsolatedProcess::Start(const IsolatedProcessOptions& opt
   FileDescriptor reading(ends[0]);
   FileDescriptor writing(ends[1]);
 
-  // Everything that allocates happens before the clone: behind it, in a copy of
+  // Everything that allocates happens before the clone: after it, in a copy of
   // a process with many threads, only plain system calls are safe.
   const std::vector<char*> arguments = Pointers(options.arguments);
   const std::vector<char*> environment = Pointers(options.environment);

@@ -1,12 +1,12 @@
-// IsolatedProcess: a program started in namespaces and a file system of its own.
+// IsolatedProcess: a program in its own namespaces and file system.
 //
-// It is the first process of new pid, mount, network, ipc, uts and cgroup
-// namespaces, and for callers that are not root of a user namespace; it sees the
-// RootPlan's files alone, has no capability and the environment it is given. Run
-// by root, it is nobody outside. When it dies, all it started dies with it.
+// It is the first process of new pid, mount, network, ipc, uts and cgroup namespaces, and of a
+// user namespace if the caller is not root. It sees the files of its RootPlan alone, has no
+// capabilities and only the environment it is given. Started by root, it runs as user nobody.
+// When it dies, everything that it started dies with it.
 //
-// With `isolated` off it is a plain child with the same descriptors: for the
-// explicit unsafe mode alone.
+// Without `isolated` it is a plain child with the same descriptors: for the explicit unsafe mode
+// alone.
 //
 // Thread-safety: Start may be called from any thread; an object is used by one.
 #ifndef PACE_SANDBOX_ISOLATED_PROCESS_H_
@@ -44,7 +44,7 @@ class IsolatedProcess {
     std::swap(pid_, other.pid_);
     return *this;
   }
-  // Ends it and waits until it is gone.
+  // Kills it and waits until it is gone.
   ~IsolatedProcess();
 
   pid_t pid() const { return pid_; }

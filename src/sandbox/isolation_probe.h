@@ -1,8 +1,7 @@
 // Which pieces of isolation this machine offers to this process.
 //
-// Each piece is tried in a child of its own, not looked up: containers refuse by
-// seccomp, by missing capabilities or by settings of the kernel, and only the
-// attempt tells.
+// Each piece is tried in a child process: containers refuse by seccomp, missing capabilities or
+// kernel settings, and only an attempt shows it.
 #ifndef PACE_SANDBOX_ISOLATION_PROBE_H_
 #define PACE_SANDBOX_ISOLATION_PROBE_H_
 
@@ -15,14 +14,14 @@ namespace pace {
 
 struct IsolationPiece {
   std::string name;  // "user namespaces"
-  int error = 0;     // errno of the attempt; 0: it is there
+  int error = 0;     // errno of the attempt; 0: available
 };
 
-// All that isolation needs, in the order in which they are needed.
+// All pieces that isolation needs, in the order of their use.
 std::vector<IsolationPiece> ProbeIsolation();
 
-// Ok where all are there; otherwise one line that names the first that is not,
-// why, and what to do.
+// Ok if all pieces are available; otherwise an error that names the first missing one, the reason
+// and what to do.
 Status RequireIsolation(const std::vector<IsolationPiece>& pieces);
 
 }  // namespace pace

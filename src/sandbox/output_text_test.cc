@@ -1,8 +1,7 @@
-#include "sandbox/output_text.h"
-
 #include <gtest/gtest.h>
 
-#include "http/base64.h"
+#include "http/message.h"
+#include "sandbox/program.h"
 
 namespace pace {
 namespace {

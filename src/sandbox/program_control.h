@@ -1,7 +1,7 @@
-// ProgramControl: what a program's first process tells, frame by frame.
+// ProgramControl: parses the messages of a program's first process.
 //
-// Frames are a length (4 bytes, little endian), a kind and a text; zygote.py
-// writes them. The process is not trusted: what it sends is bounded and checked.
+// Frames are a length (4 bytes, little endian), a kind and a text; zygote.py writes them. The
+// process is not trusted: its messages are bounded and checked.
 // Thread-safety: none.
 #ifndef PACE_SANDBOX_PROGRAM_CONTROL_H_
 #define PACE_SANDBOX_PROGRAM_CONTROL_H_
@@ -37,7 +37,7 @@ class ProgramControl {
 
   int descriptor() const { return socket_.get(); }
 
-  // Takes what has come, without waiting. An error says that nonsense came.
+  // Reads the available messages without waiting. An error: a malformed message.
   Status Receive();
 
   bool closed() const { return closed_; }

@@ -1,9 +1,7 @@
-// WatchProgram follows one launched program to its end.
+// WatchProgram supervises one launched program until it ends.
 //
-// It reads both streams up to their limit (and drops the rest, so that a program
-// that writes without end is bound by time alone), ends the program at its
-// deadline or when the caller gives up, and returns when its whole process tree
-// is gone.
+// It reads both streams up to their limit and drops further output, kills the program at its
+// deadline or on cancellation, and returns when its whole process tree is gone.
 #ifndef PACE_SANDBOX_PROGRAM_WATCH_H_
 #define PACE_SANDBOX_PROGRAM_WATCH_H_
 
@@ -25,15 +23,15 @@ struct ProgramEnds {
 struct WatchLimits {
   Seconds timeout{30};
   int64_t max_output_bytes = 0;
-  // The first process has no pid namespace: it is asked to end its tree before
-  // it is made to.
+  // The first process has no pid namespace: it is asked to end its process tree before it is
+  // killed.
   bool ask_first = false;
 };
 
-// Once the program has started, whatever happens is its result: where its first process
-// says nothing, or nonsense, the program counts as killed, and a process that outlives
-// its SIGKILL by 30 s is left to the kernel. An error therefore says that the program
-// was not started; after kUnavailable another attempt may help.
+// Once the program has started, everything that happens is its result: if its first process sends
+// nothing, or a malformed message, the program counts as killed, and a process that outlives its
+// SIGKILL by 30 s is left to the kernel. An error therefore means that the program was not
+// started; after kUnavailable another attempt may help.
 Result<ProgramResult> WatchProgram(ProgramEnds ends, const WatchLimits& limits,
                                    const Cancellation& cancellation);
 

@@ -1,4 +1,4 @@
-// Where a Python lives: what has to be visible for it to run, and no more.
+// A Python installation: the folders that must be visible for it to run.
 #ifndef PACE_SANDBOX_PYTHON_INSTALLATION_H_
 #define PACE_SANDBOX_PYTHON_INSTALLATION_H_
 
@@ -17,11 +17,11 @@ struct PythonInstallation {
   std::vector<std::string> folders;
 };
 
-// Starts it once and asks. `python` is a path, or a name to look up in PATH.
+// Starts the interpreter once and asks it. `python` is a path, or a name to look up in PATH.
 Result<PythonInstallation> FindPython(const std::string& python);
 
-// Reads that answer: JSON with `executable`, `folders` and `version`.
-// `home` is the one folder, with those above it, that must stay out of sight.
+// Parses its output: JSON with `executable`, `folders` and `version`. `home` and the folders above
+// it must stay hidden.
 Result<PythonInstallation> ReadPythonInstallation(std::string_view answer, std::string_view home);
 
 }  // namespace pace

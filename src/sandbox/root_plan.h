@@ -1,12 +1,10 @@
 // RootPlan: the file system that programs see, as a list of steps.
 //
-// It is decided here, by looking at the machine, and built elsewhere, by a
-// process that may not even allocate. Read-only throughout: /usr, the shared
-// libraries, a Python; /etc with the few files that those need; harmless
-// devices. Nothing else of the machine is there.
+// It is decided here, from the state of the machine, and built by ChildSetup, which may not
+// allocate. Everything is read-only: /usr, the shared libraries, a Python, the few files of /etc
+// that these need, and harmless devices. Nothing else of the machine is visible.
 //
-// While it is built, the machine's files are under /old and the new ones grow
-// under /new.
+// While it is built, the machine's files are under /old and the new ones under /new.
 #ifndef PACE_SANDBOX_ROOT_PLAN_H_
 #define PACE_SANDBOX_ROOT_PLAN_H_
 
@@ -32,22 +30,22 @@ struct RootStep {
   std::string target;
 };
 
-// What the plan needs to know of the machine; a test gives one of its own.
+// What the plan needs to know of the machine; tests provide their own.
 class FileSystemView {
  public:
   virtual ~FileSystemView() = default;
   virtual bool IsDirectory(const std::string& path) const = 0;
-  // What a symbolic link says; empty where it is none.
+  // The target of a symbolic link; empty if it is none.
   virtual std::string LinkTarget(const std::string& path) const = 0;
   // The path without any symbolic link in it.
   virtual std::string RealPath(const std::string& path) const = 0;
-  // Empty where it cannot be read.
+  // Empty if it cannot be read.
   virtual std::string Content(const std::string& path) const = 0;
 };
 
 std::vector<RootStep> PlanRoot(const PythonInstallation& python, const FileSystemView& machine);
 
-// The machine as it is.
+// This machine.
 const FileSystemView& ThisMachine();
 
 }  // namespace pace

@@ -43,22 +43,22 @@ ProgramResult CancelledBeforeStart() {
 
 }  // namespace
 
-class Sandbox::Place {
+class Sandbox::Slot {
  public:
-  explicit Place(Sandbox& sandbox) : sandbox_(sandbox) {
+  explicit Slot(Sandbox& sandbox) : sandbox_(sandbox) {
     MutexLock lock(sandbox_.mutex_);
-    index_ = sandbox_.places_.back();
-    sandbox_.places_.pop_back();
+    index_ = sandbox_.slots_.back();
+    sandbox_.slots_.pop_back();
   }
-  ~Place() {
+  ~Slot() {
     {
       MutexLock lock(sandbox_.mutex_);
-      sandbox_.places_.push_back(index_);
+      sandbox_.slots_.push_back(index_);
     }
-    sandbox_.free_places_.Give();
+    sandbox_.free_slots_.Give();
   }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
   int64_t index() const { return index_; }
 
  private:
@@ -79,16 +79,16 @@ Result<std::unique_ptr<Sandbox>> Sandbox::Start(const SandboxOptions& options) {
   if (isolated) PACE_RETURN_IF_ERROR(RequireIsolation(ProbeIsolation()));
   Result<PythonInstallation> python = FindPython(options.python);
   if (!python.ok()) return python.status().At("sandbox");
-  Result<Places> places = Places::Make(options.max_programs);
-  if (!places.ok()) return places.status().At("sandbox");
+  Result<ProgramSlots> slots = ProgramSlots::Make(options.max_programs);
+  if (!slots.ok()) return slots.status().At("sandbox");
   auto sandbox = std::unique_ptr<Sandbox>(
-      new Sandbox(options, std::move(python).value(), std::move(places).value()));
+      new Sandbox(options, std::move(python).value(), std::move(slots).value()));
   if (isolated && options.control_groups) {
     sandbox->groups_ = ControlGroups::Make(options.max_programs, options.max_processes);
   }
   {
     MutexLock lock(sandbox->mutex_);
-    for (int64_t place = options.max_programs; place-- > 0;) sandbox->places_.push_back(place);
+    for (int64_t slot = options.max_programs; slot-- > 0;) sandbox->slots_.push_back(slot);
   }
   // One program through, so that what does not work here is known now.
   PACE_ASSIGN_OR_RETURN(const ProgramResult first, sandbox->Run({.code = "print(1)"}, {}));
@@ -118,18 +118,18 @@ Result<std::shared_ptr<Zygote>> Sandbox::ZygoteFor(const std::string& code) {
 Result<ProgramResult> Sandbox::Run(const ProgramRequest& request,
                                    const Cancellation& cancellation) {
   PACE_RETURN_IF_ERROR(CheckRequest(request));
-  const Result<bool> taken = free_places_.Take(cancellation);
+  const Result<bool> taken = free_slots_.Take(cancellation);
   if (!taken.ok()) return taken.status().At("sandbox");
   if (!*taken) return CancelledBeforeStart();
-  const Place place(*this);
+  const Slot slot(*this);
   for (int attempt = 1;; ++attempt) {
-    Result<ProgramResult> result = RunOnce(request, place.index(), cancellation);
+    Result<ProgramResult> result = RunOnce(request, slot.index(), cancellation);
     if (result.ok() || result.status().code() != StatusCode::kUnavailable) return result;
     if (attempt == kAttempts) return result;
   }
 }
 
-Result<ProgramResult> Sandbox::RunOnce(const ProgramRequest& request, int64_t place,
+Result<ProgramResult> Sandbox::RunOnce(const ProgramRequest& request, int64_t slot,
                                        const Cancellation& cancellation) {
   const int64_t memory = request.memory_bytes.value_or(options_.memory_bytes);
   PACE_ASSIGN_OR_RETURN(FileDescriptor input, InputOf(request.input));
@@ -137,18 +137,18 @@ Result<ProgramResult> Sandbox::RunOnce(const ProgramRequest& request, int64_t pl
   PACE_ASSIGN_OR_RETURN(DescriptorPair control, MakeSocketPair(SOCK_STREAM));
   PACE_ASSIGN_OR_RETURN(DescriptorPair out, MakePipe());
   PACE_ASSIGN_OR_RETURN(DescriptorPair error, MakePipe());
-  ProgramDescriptors program{.place = place,
+  ProgramDescriptors program{.slot = slot,
                              .control = control.second.get(),
                              .request = text.get(),
                              .input = input.get(),
                              .out = out.second.get(),
                              .error = error.second.get()};
   if (groups_ != nullptr) {
-    if (!groups_->SetMemory(place, memory)) {
+    if (!groups_->SetMemory(slot, memory)) {
       return DataLoss("sandbox: the memory limit of a control group cannot be set");
     }
-    program.memory_events = groups_->MemoryEvents(place);
-    program.memberships = groups_->Memberships(place);
+    program.memory_events = groups_->MemoryEvents(slot);
+    program.memberships = groups_->Memberships(slot);
   }
   {
     PACE_ASSIGN_OR_RETURN(const std::shared_ptr<Zygote> zygote, ZygoteFor(request.code));

@@ -1,14 +1,14 @@
-// Sandbox: runs untrusted Python programs, isolated, many at once.
+// Sandbox: runs untrusted Python programs, isolated and concurrently.
 //
-// Each program gets fresh user, pid, mount, network, ipc and uts namespaces, a
-// read-only system, a private empty /tmp, no network, no sight of the caller's
-// files, processes or environment, and bounds on time, memory, processes, files
-// and output. Its whole process tree is gone when Run returns.
+// Each program gets fresh user, pid, mount, network, ipc and uts namespaces, a read-only system, a
+// private empty /tmp and bounds on time, memory, processes, files and output. It has no network
+// and cannot see the caller's files, processes or environment. Its whole process tree is gone
+// when Run returns.
 //
 //   Result<std::unique_ptr<Sandbox>> sandbox = Sandbox::Start(options);
 //   Result<ProgramResult> result = (*sandbox)->Run({.code = "print(1)"}, {});
 //
-// Where isolation cannot be had, Start refuses and names the missing piece.
+// If isolation is unavailable, Start fails and names the missing piece.
 //
 // Thread-safety: Run may be called from any thread. The object outlives all runs.
 #ifndef PACE_SANDBOX_SANDBOX_H_
@@ -21,8 +21,8 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "sandbox/control_groups.h"
-#include "sandbox/places.h"
 #include "sandbox/program.h"
+#include "sandbox/program_slots.h"
 #include "sandbox/python_installation.h"
 #include "sandbox/sandbox_options.h"
 #include "sandbox/zygote.h"
@@ -36,33 +36,32 @@ class Sandbox final : public ProgramRunner {
   Result<ProgramResult> Run(const ProgramRequest& request,
                             const Cancellation& cancellation) override;
 
-  // One line for the log: which bounds hold here, and which do not for want of control
-  // groups.
+  // One line for the log: which bounds hold, and which do not without control groups.
   std::string Description() const override;
-  // Null where there are none.
+  // Null if there are none.
   const ControlGroups* control_groups() const { return groups_.get(); }
-  // Modules that warm interpreters have.
+  // Modules that warm interpreters have imported.
   const std::vector<std::string>& warm_modules() const { return warm_modules_; }
 
  private:
-  Sandbox(const SandboxOptions& options, PythonInstallation python, Places places)
-      : options_(options), python_(std::move(python)), free_places_(std::move(places)) {}
+  Sandbox(const SandboxOptions& options, PythonInstallation python, ProgramSlots slots)
+      : options_(options), python_(std::move(python)), free_slots_(std::move(slots)) {}
 
-  // One program's seat; given back when the object goes.
-  class Place;
+  // The slot of one program; released by the destructor.
+  class Slot;
 
   Result<std::shared_ptr<Zygote>> ZygoteFor(const std::string& code) PACE_EXCLUDES(mutex_);
-  Result<ProgramResult> RunOnce(const ProgramRequest& request, int64_t place,
+  Result<ProgramResult> RunOnce(const ProgramRequest& request, int64_t slot,
                                 const Cancellation& cancellation);
 
   const SandboxOptions options_;
   const PythonInstallation python_;
   std::unique_ptr<ControlGroups> groups_;
-  const Places free_places_;
+  const ProgramSlots free_slots_;
   std::vector<std::string> warm_modules_;
 
   Mutex mutex_;
-  std::vector<int64_t> places_ PACE_GUARDED_BY(mutex_);
+  std::vector<int64_t> slots_ PACE_GUARDED_BY(mutex_);
   // Without modules, and with them; null until needed.
   std::shared_ptr<Zygote> plain_ PACE_GUARDED_BY(mutex_);
   std::shared_ptr<Zygote> warm_ PACE_GUARDED_BY(mutex_);

@@ -110,11 +110,11 @@ TEST_F(SandboxTest, MemoryIsTheRequestsOwn) {
   EXPECT_EQ(RunRequest({.code = code, .memory_bytes = int64_t{400} << 20}).return_code, 0);
 }
 
-TEST_F(SandboxTest, ACallerThatGivesUpGetsItsPlaceBack) {
+TEST_F(SandboxTest, ACallerThatGivesUpGivesItsSlotBack) {
   const FileDescriptor gone(::eventfd(0, EFD_CLOEXEC));
   std::vector<std::thread> callers;
   std::atomic<int> num_cancelled{0};
-  // More than there are places: some wait for one when they give up.
+  // More than there are slots: some wait for one when they give up.
   for (int caller = 0; caller < 8; ++caller) {
     callers.emplace_back([this, &gone, &num_cancelled] {
       const Result<ProgramResult> result =

@@ -1,12 +1,11 @@
-// The seccomp filter of programs: what the kernel does not even try for them.
+// The seccomp filter of programs.
 //
-// Namespaces and the lack of capabilities already hold a program; the filter
-// keeps it away from the parts of the kernel that isolation has failed in
-// before. System calls that make namespaces, mounts, sockets, traces, keys,
-// modules, rings or shared memory outside the limits fail with EPERM, as do those that
-// set limits or scheduling of another process than the caller, or the sizes of a
-// socket's buffers; those newer than this list fail with ENOSYS; another architecture's
-// end the process.
+// Namespaces and missing capabilities already isolate a program; the filter also blocks the parts
+// of the kernel in which isolation has failed before. These calls fail with EPERM: those that
+// create namespaces, mounts, sockets, traces, keys, modules, rings or unlimited shared memory;
+// those that set limits or scheduling of another process; those that set the sizes of a socket's
+// buffers. Calls newer than this list fail with ENOSYS; calls of another architecture kill the
+// process.
 //
 // Thread-safety: functions of their arguments.
 #ifndef PACE_SANDBOX_SYSCALL_FILTER_H_
@@ -19,7 +18,7 @@
 
 namespace pace {
 
-// Empty on an architecture that it was not written for.
+// Empty on an unsupported architecture.
 std::vector<sock_filter> ProgramSyscallFilter();
 
 // Its bytes as the kernel reads them, in hexadecimal digits.

@@ -75,12 +75,12 @@ inline bool DescendantsSettleAt(int64_t expected) {
   return false;
 }
 
-// Has a program of either kind run in every place: a place keeps a process from its first
+// Has a program of either kind run in every slot: a slot keeps a process from its first
 // program of each kind on.
-inline void FillPlaces(Sandbox& sandbox, int64_t num_places) {
+inline void FillSlots(Sandbox& sandbox, int64_t num_slots) {
   for (const char* kind : {"", "decimal"}) {
     std::vector<std::thread> callers;
-    for (int64_t place = 0; place < num_places; ++place) {
+    for (int64_t slot = 0; slot < num_slots; ++slot) {
       callers.emplace_back([&sandbox, kind] {
         const Result<ProgramResult> result =
             sandbox.Run({.code = std::string("import time  # ") + kind + "\ntime.sleep(0.3)"}, {});
@@ -105,7 +105,7 @@ class SandboxFixture : public ::testing::Test {
     Result<std::unique_ptr<Sandbox>> sandbox = Sandbox::Start(SmallSandbox());
     ASSERT_TRUE(sandbox.ok()) << sandbox.status().message();
     sandbox_ = std::move(sandbox).value();
-    FillPlaces(*sandbox_, SmallSandbox().max_programs);
+    FillSlots(*sandbox_, SmallSandbox().max_programs);
   }
   static void TearDownTestSuite() { sandbox_.reset(); }
 

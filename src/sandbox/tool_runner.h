@@ -1,4 +1,4 @@
-// The runner that settings ask for: a sandbox here, or a server elsewhere.
+// The program runner of the settings: a sandbox on this machine, or a remote server.
 #ifndef PACE_SANDBOX_TOOL_RUNNER_H_
 #define PACE_SANDBOX_TOOL_RUNNER_H_
 
@@ -13,7 +13,7 @@ namespace pace {
 
 SandboxOptions SandboxOptionsFrom(const ToolsOptions& options);
 
-// Ready to run programs: isolation was tried, or the server has answered.
+// Returns when it is ready: isolation was tested, or the server has answered.
 Result<std::unique_ptr<ProgramRunner>> StartToolRunner(const ToolsOptions& options);
 
 }  // namespace pace

@@ -49,7 +49,8 @@ TEST(ToolRunnerTest, AServerHasToAnswer) {
   HttpServerOptions http;
   http.port = 0;
   const Result<std::unique_ptr<HttpServer>> server = HttpServer::Start(
-      http, [](const HttpMessage&, const Cancellation&) { return HttpAnswer{.body = "\"pong\""}; });
+      http,
+      [](const HttpMessage&, const Cancellation&) { return HttpResponse{.body = "\"pong\""}; });
   ASSERT_TRUE(server.ok());
   options.url = "http://127.0.0.1:" + std::to_string((*server)->port());
   EXPECT_TRUE(StartToolRunner(options).ok());

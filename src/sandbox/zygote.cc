@@ -102,7 +102,7 @@ Status Zygote::Launch(const ProgramDescriptors& program) {
                                   program.error};
   if (!program.memberships.empty()) descriptors.push_back(program.memory_events);
   descriptors.insert(descriptors.end(), program.memberships.begin(), program.memberships.end());
-  return SendDescriptors(command_.get(), Concat(program.place), descriptors);
+  return SendDescriptors(command_.get(), Concat(program.slot), descriptors);
 }
 
 }  // namespace pace

@@ -1,9 +1,8 @@
 // Zygote: one warm interpreter, isolated, that forks once per program.
 //
-// It imports its modules at its start and never runs a line of a program itself;
-// each program gets a process of its own in fresh namespaces (zygote.py). When
-// the object goes, or this process dies, the interpreter and everything that it
-// forked die too.
+// It imports its modules when it starts and never runs a program itself: each program gets its
+// own process in fresh namespaces (zygote.py). When the object is destroyed, or this process
+// dies, the interpreter and everything that it forked die too.
 //
 // Thread-safety: Launch may be called from any thread.
 #ifndef PACE_SANDBOX_ZYGOTE_H_
@@ -23,33 +22,32 @@
 
 namespace pace {
 
-// What a program starts with; all descriptors are copied.
+// The descriptors that a program starts with; all are copied.
 struct ProgramDescriptors {
-  int64_t place = 0;
-  int control = -1;  // the other end hears how it went
+  int64_t slot = 0;
+  int control = -1;  // reports how the program went
   int request = -1;
   int input = -1;
   int out = -1;
   int error = -1;
-  // Of the place's control groups, where there are any.
+  // Of the slot's control groups, if any.
   int memory_events = -1;
   std::vector<int> memberships{};
 };
 
 class Zygote {
  public:
-  // Returns when it has imported `modules`; those that are missing are left out.
-  // processor_group: the places' control groups bound what programs take of the
-  // processor; otherwise their first processes do.
+  // Returns when it has imported `modules`; missing ones are left out. processor_group: the slots'
+  // control groups bound the processor share of programs; otherwise their first processes do.
   static Result<std::unique_ptr<Zygote>> Start(const SandboxOptions& options,
                                                const PythonInstallation& python,
                                                const std::vector<std::string>& modules,
                                                bool processor_group);
 
-  // False once the interpreter is gone: start another.
+  // False once the interpreter has died: start another.
   bool alive() const;
 
-  // An error means that it is gone.
+  // An error means that the interpreter has died.
   Status Launch(const ProgramDescriptors& program);
 
   const std::vector<std::string>& modules() const { return modules_; }
@@ -66,7 +64,7 @@ class Zygote {
   std::vector<std::string> modules_;
 };
 
-// zygote.py and what it needs, which travel inside the program.
+// zygote.py and what it needs, embedded in the binary.
 std::string_view ZygoteSource();
 
 }  // namespace pace

@@ -1,17 +1,17 @@
 """The warm interpreter of a sandbox: it forks once per program.
 
 Descriptor 3 is the command socket, 4 this text, 5 its settings as JSON. Every
-message on the socket names a place and carries the descriptors of one program:
+message on the socket names a slot and carries the descriptors of one program:
 control, request, stdin, stdout, stderr; then, with control groups, the file of
-the place's memory events and the membership files of its groups. The child that
+the slot's memory events and the membership files of its groups. The child that
 is cloned for it is the first process of new namespaces: it prepares them, gives
 up every privilege, forks the program and waits for it. This process never runs a
 line of a program, so nothing that one does can reach the next. The texts of
 process_memory.py and program_bounds.py stand before this one.
 
 To enter a control group takes long, and makes all forks of the machine wait; to
-be born in one takes nothing. So each place has a child of this process that has
-entered the place's groups and clones the programs' first processes there.
+be born in one takes nothing. So each slot has a child of this process that has
+entered the slot's groups and clones the programs' first processes there.
 
 On control: frames of a length (4 bytes, little endian), a kind and a text.
   p  with the child's pidfd      s  the program starts
@@ -476,7 +476,7 @@ def launch(settings, descriptors, others):
 
 
 def be_seat(settings, memberships, requests):
-    """Enters a place's control groups and starts the programs that come."""
+    """Enters a slot's control groups and starts the programs that come."""
     failure = None
 
     def start():
@@ -501,33 +501,33 @@ def be_seat(settings, memberships, requests):
 
 
 class Seats:
-    """The children that have entered the groups of their places."""
+    """The children that have entered the groups of their slots."""
 
     def __init__(self, settings, command):
         self.settings = settings
         self.command = command
         self.sockets = {}
 
-    def start(self, place, memberships):
+    def start(self, slot, memberships):
         ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         if os.fork() == 0:
             for each in (self.command, ours, *self.sockets.values()):
                 each.close()
             be_seat(self.settings, memberships, theirs)
         theirs.close()
-        self.sockets[place] = ours
+        self.sockets[slot] = ours
 
-    def launch(self, place, descriptors):
+    def launch(self, slot, descriptors):
         streams, memberships = descriptors[:_NUM_STREAMS + 1], descriptors[_NUM_STREAMS + 1:]
-        if place in self.sockets:
+        if slot in self.sockets:
             try:
-                socket.send_fds(self.sockets[place], [b"run"], streams)
+                socket.send_fds(self.sockets[slot], [b"run"], streams)
                 return
             except OSError:
                 # It died, as when the kernel ran out of memory for its groups.
-                self.sockets.pop(place).close()
-        self.start(place, memberships)
-        socket.send_fds(self.sockets[place], [b"run"], streams)
+                self.sockets.pop(slot).close()
+        self.start(slot, memberships)
+        socket.send_fds(self.sockets[slot], [b"run"], streams)
 
 
 def answer(descriptors, start):

@@ -1,8 +1,7 @@
 // Driver: carries out the coordinator's commands under virtual time.
 //
-// One loop: the engine or timer that is due acts, what happened becomes an
-// event, the coordinator answers with commands, the driver carries them out.
-// Nothing here decides anything about groups.
+// One loop: the engine or timer that is due acts, the result becomes an event, the coordinator
+// answers with commands, and the driver carries them out. It makes no decision about groups.
 //
 // Thread-safety: none.
 #ifndef PACE_SIM_DRIVER_H_
@@ -25,11 +24,33 @@
 #include "sim/engine.h"
 #include "sim/group_store.h"
 #include "sim/recorder.h"
+#include "sim/response.h"
 #include "sim/simulation.h"
-#include "sim/timer.h"
 #include "sim/workload.h"
 
 namespace pace {
+
+// An event at a known time that is not an engine's.
+enum class TimerKind {
+  kTrained,
+  kToolReturned,
+  kEngineLost,
+  kEngineBack,
+  kCheckpointed,
+  kEvaluated
+};
+struct Timer {
+  Seconds time{0};
+  int64_t order = 0;  // in which timers were set, for equal times
+  TimerKind kind = TimerKind::kTrained;
+  GroupId group{};             // kToolReturned
+  ResponseIndex response = 0;  // kToolReturned
+  size_t engine = 0;           // kEngineLost, kEngineBack
+  PolicyVersion version{};     // kTrained, kCheckpointed, kEvaluated
+  bool operator>(const Timer& other) const {
+    return time != other.time ? time > other.time : order > other.order;
+  }
+};
 
 class Driver {
  public:
@@ -66,7 +87,7 @@ class Driver {
   void FinishStep(PolicyVersion step);
   void JoinEngine(size_t index);
   void LoseEngine(size_t index);
-  // Takes a running group's responses out of its engine and forgets it.
+  // Removes a running group and its responses.
   void DiscardGroup(size_t slot, bool keep_prefix);
   void StartTrainingIfReady();
 
@@ -75,7 +96,7 @@ class Driver {
   // what the next ones need is fetched, a level at a time.
   enum class LookAhead { kEngine, kActive, kResponse };
   void Prefetch(LookAhead level) const;
-  // Brings queue and counts in line with what the engine is up to.
+  // Updates queue and counts after an engine's change.
   void Touch(size_t index);
   StepPart CurrentPart() const;
   int64_t MaxGroups() const;
@@ -101,24 +122,24 @@ class Driver {
   std::vector<size_t> engine_of_worker_;
   ToolPool tools_;
   StepClock step_clock_;
-  Event event_;  // reused: finished responses come by the million
+  Event event_;  // reused for the millions of finished responses
   std::string json_;
 
   bool stopped_ = false;
   bool training_ = false;
   bool checkpointing_ = false;
-  bool finishing_step_ = false;  // syncs sent now are the ones the trainer waits for
-  std::vector<size_t> batch_;    // slots of the TrainBatch under way
+  bool finishing_step_ = false;  // the trainer waits for syncs sent now
+  std::vector<size_t> batch_;    // slots of the current TrainBatch
   bool batch_pending_ = false;
   PolicyVersion batch_step_;
   int64_t num_blocking_syncs_ = 0;
   int64_t num_busy_ = 0, num_rescoring_ = 0, num_paused_ = 0;
   int64_t next_timer_ = 0;
 
-  // Of engines that are gone.
+  // Of lost engines.
   int64_t lost_tokens_ = 0, lost_interrupted_ = 0, lost_preempted_ = 0;
   Seconds lost_rescore_{0}, lost_idle_{0};
-  // Since the run began, and as the step before ended.
+  // Since the run began, and at the end of the previous step.
   int64_t num_tokens_never_trained_ = 0, num_trained_groups_ = 0, num_lost_workers_ = 0;
   int64_t step_tokens_ = 0, step_interrupted_ = 0, losses_in_step_ = 0;
   Seconds step_rescore_{0}, step_idle_{0};

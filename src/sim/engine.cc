@@ -170,7 +170,7 @@ EngineReport Engine::FinishTransfer() {
 
 EngineReport Engine::FinishRescoring() {
   if (phase_ == Phase::kRescoring) clock_ = next_time_;
-  clock_ += RebuildSeconds();
+  clock_ += ReprefillSeconds();
   phase_ = Phase::kDecoding;
   Continue();
   return {EngineEvent::kRescored, 0};
@@ -235,8 +235,7 @@ ResponseIndex Engine::EndStretch() {
   active_.pop_back();
   const auto index = static_cast<size_t>(ended.response);
   const Response& response = table_.responses[index];
-  // Most responses end in their only stretch: their versions need no place of
-  // their own.
+  // Most responses have one stretch; their versions need no storage of their own.
   const bool whole = !response.left_engine && ended.stop_policy == response.num_tokens;
   if (whole && !table_.keep_runs) {
     table_.last_runs.Clear();
@@ -274,7 +273,7 @@ void Engine::AdmitQueued() {
 Seconds Engine::Admit(ResponseIndex index) {
   Response& response = table_.responses[static_cast<size_t>(index)];
   const bool synced_since = response.left_engine && response.kv_version != version_;
-  if (synced_since && options_.rebuild_kv) response.uncached = response.context;
+  if (synced_since && options_.reprefill) response.uncached = response.context;
   const double uncached = response.uncached;
   double seconds =
       costs_.PrefillSeconds(PassSize::Extending(response.context - uncached, uncached));
@@ -317,8 +316,8 @@ Seconds Engine::RescoreSeconds() const {
   return Seconds(scored > 0 ? costs_.RescoreSeconds(scored, pass) : 0);
 }
 
-Seconds Engine::RebuildSeconds() const {
-  if (!options_.rebuild_kv || active_.empty()) return Seconds(0);
+Seconds Engine::ReprefillSeconds() const {
+  if (!options_.reprefill || active_.empty()) return Seconds(0);
   PassSize pass;
   for (const Active& active : active_) {
     pass += PassSize::Extending(0, static_cast<double>(active.ContextAt(iteration_)));

@@ -1,21 +1,22 @@
 // Engine: one rollout engine with continuous batching, under virtual time.
 //
-// All decoding responses advance one token per iteration, in lock-step. Between
-// two changes (a response ends or leaves, KV runs out, a command arrives) the
-// time of many iterations has a closed form, so nothing goes token by token,
-// and the versions of a response's tokens follow from the iterations at which
-// the engine synced.
+// All decoding responses advance one token per iteration, in lock-step. Between two changes (a
+// response ends or leaves, the KV cache is full, a command arrives) the time of many iterations
+// has a closed form. So the simulation does not go token by token, and the versions of a
+// response's tokens follow from the iterations at which the engine synced.
 //
-// Rules. A command takes effect at the end of the iteration under way. A slot
-// and KV for its whole context admit a response from the queue, first in, first
-// out; prefill delays everyone. When the next iteration would overflow the KV,
-// the youngest response is preempted: it queues first in line and is prefilled
-// anew. A response in a tool call leaves slot and KV; its prefix stays cached,
-// so it is prefilled anew only if a sync that rebuilds KV came in between. A
-// sync pauses decoding for the transfer, then rescores interrupted prefixes,
-// then rebuilds the KV of decoding responses.
+// Rules:
+// - A command takes effect at the end of the current iteration.
+// - A queued response is admitted, first in, first out, when a slot and KV for its whole
+//   context are free. Its prefill delays all others.
+// - When the next iteration would overflow the KV cache, the youngest response is preempted:
+//   it goes to the front of the queue and is prefilled again.
+// - A response in a tool call leaves its slot and KV. Its context stays cached; it is
+//   prefilled again only if a sync that re-prefills came in between.
+// - A sync pauses decoding for the transfer, then rescores interrupted prefixes, then
+//   re-prefills the decoding responses.
 //
-// The driver calls Act at next_time() and reads what happened.
+// The driver calls Act at next_time() and reads the report.
 // Thread-safety: none.
 #ifndef PACE_SIM_ENGINE_H_
 #define PACE_SIM_ENGINE_H_
@@ -25,12 +26,33 @@
 #include <vector>
 
 #include "cluster/cost_model.h"
+#include "config/run_options.h"
 #include "core/clock.h"
 #include "core/version.h"
-#include "sim/engine_report.h"
 #include "sim/response.h"
 
 namespace pace {
+
+struct EngineOptions {
+  int64_t slots = 256;
+  int64_t kv_capacity = 0;  // context tokens
+  bool reprefill = true;    // at a sync
+  bool rescore = false;     // whether interrupted prefixes cost rescoring
+  PrefixOptions prefix;
+};
+
+enum class EngineEvent {
+  kNothing,
+  kStretchEnded,  // `response` is out: its turn is over
+  kSynced,        // the new weights are in
+  kRescored,
+  kPaused,
+};
+
+struct EngineReport {
+  EngineEvent event = EngineEvent::kNothing;
+  ResponseIndex response = 0;
+};
 
 class Engine {
  public:
@@ -40,8 +62,8 @@ class Engine {
   // Commands; `now` never falls.
   void Enqueue(Seconds now, ResponseIndex response);
   void BeginSync(Seconds now, PolicyVersion version);
-  // Takes a decoding or queued response out at once; its progress is kept up to
-  // the last whole iteration.
+  // Removes a decoding or queued response at once; it keeps its progress up to the last whole
+  // iteration.
   void Remove(Seconds now, ResponseIndex response);
   // Stops decoding at the end of the iteration (reports kPaused) until Resume.
   void Pause(Seconds now);
@@ -49,7 +71,7 @@ class Engine {
 
   // When Act is due; infinite while nothing is.
   Seconds next_time() const { return next_time_; }
-  // Does what is due and says what it was.
+  // Does what is due and reports it.
   EngineReport Act();
 
   // Fetches what the next Act will look at into the cache, in two rounds: what
@@ -69,7 +91,7 @@ class Engine {
   PolicyVersion version() const { return version_; }
   // Policy tokens of whole iterations up to `now`, since the engine was made.
   int64_t NumTokens(Seconds now) const;
-  // Without a response and without a sync under way, up to `now`.
+  // Time without a response and without a sync, up to `now`.
   Seconds IdleTime(Seconds now) const;
   Seconds rescore_time() const { return rescore_time_; }
   int64_t num_interrupted() const { return num_interrupted_; }
@@ -77,7 +99,7 @@ class Engine {
 
  private:
   enum class Phase { kDecoding, kTransferring, kRescoring, kPaused };
-  // Held as of the end of the stretch, so that decoding changes nothing here.
+  // As of the end of the stretch, so that decoding changes nothing here.
   struct Active {
     int64_t stop = 0;          // iteration at which the stretch ends
     int32_t stop_policy = 0;   // policy tokens then
@@ -87,7 +109,7 @@ class Engine {
 
     int64_t PolicyAt(int64_t iteration) const { return stop_policy - (stop - iteration); }
     int64_t ContextAt(int64_t iteration) const { return stop_context - (stop - iteration); }
-    // Later ones first, ties by response: the next to end stands last.
+    // Later ones first, ties by response: the next to end is last.
     bool Before(const Active& other) const {
       return stop != other.stop ? stop > other.stop : response > other.response;
     }
@@ -105,7 +127,7 @@ class Engine {
   EngineReport FinishTransfer();
   EngineReport FinishRescoring();
   ResponseIndex EndStretch();
-  // Where a response's versions are kept; cleared on first use.
+  // The version runs of a response; cleared on first use.
   VersionRuns& OwnRuns(ResponseIndex index);
   void Preempt();
   void AdmitQueued();
@@ -113,11 +135,11 @@ class Engine {
   void Continue();
   void TakeOut(const Active& active, ResponseState state, VersionRuns& runs);
   Seconds RescoreSeconds() const;
-  Seconds RebuildSeconds() const;
+  Seconds ReprefillSeconds() const;
 
-  // What every event touches stands together.
+  // Members that every event touches, in few cache lines.
   Phase phase_ = Phase::kDecoding;
-  bool woken_ = false;  // next_time_ is the end of this iteration already
+  bool woken_ = false;  // next_time_ is already the end of this iteration
   bool sync_wanted_ = false;
   bool pause_wanted_ = false;
   int32_t next_order_ = 0;
@@ -127,7 +149,7 @@ class Engine {
   int64_t context_ = 0;
   Seconds next_time_;
   int64_t next_iteration_ = 0;  // while decoding
-  // Sorted rather than a heap: most events look at the last entry alone.
+  // Sorted, not a heap: most events read only the last entry.
   std::vector<Active> active_;
   std::vector<SyncPoint> syncs_;
   const CostModel& costs_;

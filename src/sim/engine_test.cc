@@ -54,7 +54,7 @@ Scenario RandomScenario(uint64_t trial) {
   Scenario setup{*costs, {}, {}, {}};
   setup.options.slots = cluster.slots;
   setup.options.kv_capacity = 150 + below(600);
-  setup.options.rebuild_kv = cluster.kv_at_sync == KvAtSync::kRecompute;
+  setup.options.reprefill = cluster.kv_at_sync == KvAtSync::kRecompute;
   setup.options.rescore = below(2) == 0;
   setup.options.prefix.min_tokens = 1 + below(20);
   setup.options.prefix.max_tokens = setup.options.prefix.min_tokens + below(30);

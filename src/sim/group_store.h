@@ -1,8 +1,7 @@
-// GroupStore: the payload of groups from dispatch until they are trained on or
-// dropped.
+// GroupStore: the payload of groups from dispatch until they are trained on or dropped.
 //
-// Groups sit in slots that are used again, each with a run of group_size
-// responses in one flat table: no allocation per response.
+// A group has a slot, which is reused, with group_size consecutive responses in one flat
+// table: no allocation per response.
 //
 // Thread-safety: none.
 #ifndef PACE_SIM_GROUP_STORE_H_
@@ -34,14 +33,14 @@ struct alignas(64) GroupSlot {
 
 class GroupStore {
  public:
-  // `keep_versions`: segments stay readable until a group is freed, not only as
-  // a response finishes.
+  // `keep_versions`: segments are readable until the group is freed, not only when a response
+  // finishes.
   GroupStore(const Workload& workload, int64_t group_size, bool keep_versions);
 
-  // A slot with fresh responses to the prompt. Unfinished responses that Keep
-  // put aside for it go on where they stopped.
+  // A slot with new responses to the prompt. Unfinished responses that Keep saved for the
+  // prompt continue.
   size_t Start(GroupId group, PromptIndex prompt, size_t engine);
-  // Puts the unfinished responses aside for the next group of the same prompt.
+  // Saves the unfinished responses for the next group of the same prompt.
   void Keep(size_t slot);
   void Free(size_t slot);
 
@@ -61,7 +60,7 @@ class GroupStore {
     return static_cast<ResponseIndex>(slot * group_size_ + static_cast<size_t>(member));
   }
   Response& response(ResponseIndex index) { return table_.responses[static_cast<size_t>(index)]; }
-  // Of a response that has just finished, or of any where versions are kept.
+  // Of a response that has just finished, or of any with keep_versions.
   std::span<const Segment> segments(ResponseIndex index) const {
     const auto at = static_cast<size_t>(index);
     return table_.responses[at].has_runs ? table_.runs[at].segments() : table_.last_runs.segments();

@@ -123,7 +123,7 @@ class NaiveEngine {
       scored_pass += PassSize::Extending(0, static_cast<double>(r.prompt + prefix));
     }
     if (options_.rescore && scored > 0) time_ += costs_.RescoreSeconds(scored, scored_pass);
-    if (options_.rebuild_kv && !active_.empty()) time_ += costs_.PrefillSeconds(rebuilt);
+    if (options_.reprefill && !active_.empty()) time_ += costs_.PrefillSeconds(rebuilt);
   }
 
   void Preempt() {
@@ -144,7 +144,7 @@ class NaiveEngine {
     if (left) uncached = uncached_[index];
     const bool synced = left && left_version_[index] != version_;
     const double context = static_cast<double>(Context(index));
-    if (synced && options_.rebuild_kv) uncached = Context(index);
+    if (synced && options_.reprefill) uncached = Context(index);
     time_ += costs_.PrefillSeconds(PassSize::Extending(context - static_cast<double>(uncached),
                                                        static_cast<double>(uncached)));
     const auto done = static_cast<int64_t>(r.versions.size());

@@ -1,11 +1,11 @@
-// RecordedVerdicts: a replay beside the verdicts that its run recorded.
+// RecordedVerdicts: compares a replay with the verdicts that its run recorded.
 //
 //   Result<RecordedVerdicts> recorded = RecordedVerdicts::Open("runs/x/decisions.jsonl");
 //   recorded->See(line);  // each line of the replay (sim/replay.h)
 //   recorded->Finish();   // "6100 verdicts, all as recorded"
 //
-// A verdict is its group, verdict, reason and score. A replay may begin later
-// than the record, from a snapshot.
+// Group, verdict, reason and admission score must agree. A replay may begin later than the
+// record, from a snapshot.
 // Thread-safety: none.
 #ifndef PACE_SIM_RECORDED_VERDICTS_H_
 #define PACE_SIM_RECORDED_VERDICTS_H_
@@ -24,7 +24,7 @@ class RecordedVerdicts {
  public:
   static Result<RecordedVerdicts> Open(const std::string& path);
 
-  // Lines that are no verdicts are passed over.
+  // Skips lines that are not verdicts.
   void See(std::string_view line);
 
   // One line: how many verdicts agree, or the first that does not.

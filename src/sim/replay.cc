@@ -33,7 +33,7 @@ class LinePrinter final : public CoordinatorObserver {
     });
   }
 
-  // Goes on in the step that the plan began.
+  // Continues in the step of the plan.
   void Resume(const StepPlan& plan) { has_budget_ = plan.budget.has_value(); }
 
   void PutDraw(const GroupSummary& group, const Decision& decision) {
@@ -135,8 +135,8 @@ class TracePlayer {
   std::optional<ProgressGuard> guard_;
 };
 
-// Where a recorded run was saved and evaluated. The checkpoint of a stop is left out: the
-// stop itself asks for it.
+// The versions at which a recorded run was saved and evaluated, without the checkpoint of a
+// stop, which the coordinator asks for by itself.
 Status ReadSchedule(const std::string& path, CoordinatorOptions& options) {
   Result<LineReader> lines = OpenRecord(path);
   if (!lines.ok()) return lines.status();
@@ -152,7 +152,7 @@ Status ReadSchedule(const std::string& path, CoordinatorOptions& options) {
       continue;
     }
     const Result<Event> event = EventFromJson(lines->line());
-    if (!event.ok()) continue;  // the replay itself says so, when it comes to this line
+    if (!event.ok()) continue;  // the replay reports it
     if (const auto* saved = std::get_if<CheckpointFinished>(&*event)) {
       const bool scheduled =
           options.checkpoint_every > 0 && saved->step.step() % options.checkpoint_every == 0;

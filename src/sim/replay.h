@@ -1,8 +1,8 @@
 // Replay: the verdicts of a recorded run, computed again.
 //
-// A trace goes through an admission policy (and the progress guards, where it
-// carries what they need), events go through a whole coordinator. Either way
-// one JSON line comes out for each step and each draw, in order:
+// A trace is judged by an admission policy (and by the progress guard, if the trace has what it
+// needs); events are handled by a coordinator. Both give one JSON line per step and per draw,
+// in order:
 //
 //   {"step":7,"target_rate":0.5,"smoothed_rate":0.4,"budget":0.4,"cutoff":2.0}
 //   {"group":91,"waiting":2.0,"generation":0.5,"prefix_score":0.04,
@@ -28,13 +28,13 @@ namespace pace {
 // Takes one line, newline included.
 using LineSink = std::function<void(std::string_view)>;
 
-// `path` is a trace. Lines before an error have been handed to `sink`.
+// `path` is a trace. Lines before an error have been passed to `sink`.
 Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uint64_t seed,
                    const LineSink& sink);
 
 // `path` is a run's events.jsonl, `settings` those of the run. With a snapshot
 // (checkpoints/STEP.json of the run; empty = none) the coordinator is restored
-// from it and the events before it are passed over.
+// from it and earlier events are skipped.
 Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
                     const Settings& settings, const LineSink& sink);
 

@@ -1,8 +1,8 @@
-// Response: one response on its way, as the simulator keeps it.
+// Response: one simulated response.
 //
-// Responses live in flat arrays and are named by index; groups own runs of
-// group_size of them. A *stretch* is a span in which a response decodes without
-// leaving its engine: a turn, or what lies between two preemptions.
+// Responses are in flat arrays and named by index; a group owns group_size consecutive ones. A
+// *stretch* is a span in which a response decodes without leaving its engine: a turn, or the
+// part of it between two preemptions.
 #ifndef PACE_SIM_RESPONSE_H_
 #define PACE_SIM_RESPONSE_H_
 
@@ -21,7 +21,7 @@ struct alignas(64) Response {
   // The plan.
   int32_t num_tokens = 1;  // policy tokens
   int32_t num_turns = 1;
-  // Progress when the stretch under way began, or now between stretches.
+  // Progress at the beginning of the current stretch, or now between stretches.
   int32_t num_done = 0;       // policy tokens
   int32_t turn = 0;           // counts from 0
   int32_t context = 0;        // prompt, policy and tool tokens
@@ -30,8 +30,8 @@ struct alignas(64) Response {
   PolicyVersion kv_version;   // that computed its KV when it left the engine
   PolicyVersion completed;    // the trainer's when it finished
   bool correct = false;
-  bool left_engine = false;  // a tool call or a preemption took it out
-  bool has_runs = false;     // its versions stand in SimResponses::runs
+  bool left_engine = false;  // by a tool call or a preemption
+  bool has_runs = false;     // its versions are in SimResponses::runs
   ResponseState state = ResponseState::kUnused;
 
   // Policy tokens at which the current turn ends; turns are of equal length.
@@ -40,8 +40,7 @@ struct alignas(64) Response {
   }
 };
 
-// A token's id and log-probability take eight bytes, one of the prompt or of a
-// tool four.
+// Eight bytes per policy token (id and log-probability), four per prompt or tool token.
 inline int64_t ResponseBytes(const Response& response) {
   return 4 * int64_t{response.context} + 4 * int64_t{response.num_tokens};
 }
@@ -49,8 +48,8 @@ inline int64_t ResponseBytes(const Response& response) {
 struct SimResponses {
   std::vector<Response> responses;
   std::vector<VersionRuns> runs;  // versions of the stretches that ended
-  // Unless they are to be kept, the versions of a response that ended in its
-  // only stretch stand here until the next one ends.
+  // Without keep_runs, the versions of a response that had only one stretch are here until
+  // the next response ends.
   bool keep_runs = false;
   VersionRuns last_runs;
 

@@ -1,12 +1,12 @@
 // RunSimulation: a whole run under virtual time, without tensors.
 //
-// The real coordinator decides; engines, trainer, tools and failures are drawn
-// from the cost model and the workload. The same settings give the same bytes.
+// The real coordinator decides; engines, trainer, tools and failures follow the cost model and
+// the workload. The same settings give the same bytes.
 //
 //   Result<SimResult> result = RunSimulation(*LoadSettings("math-4b", {}), {});
 //   result->totals.mean_step;
 //
-// Thread-safety: a pure function of its arguments; calls may run side by side.
+// Thread-safety: a pure function; calls may run at the same time. Stable: docs/library.md.
 #ifndef PACE_SIM_SIMULATION_H_
 #define PACE_SIM_SIMULATION_H_
 
@@ -24,7 +24,7 @@
 namespace pace {
 
 struct SimOptions {
-  // Where the run is written down; null = nowhere. The caller calls Finish.
+  // Records the run; null = no records. The caller calls Finish.
   RunWriter* writer = nullptr;
   // Called after every step with the steps done and the steps to do.
   std::function<void(int64_t, int64_t)> progress;
@@ -32,8 +32,7 @@ struct SimOptions {
   bool check_invariants = false;
 };
 
-// Means over the second half of the steps, where the run has settled, except
-// where a total is named.
+// Means over the second half of the steps, where the run has settled, and totals.
 struct SimTotals {
   Seconds time{0};  // of the whole run
   int64_t num_steps = 0;
@@ -44,7 +43,7 @@ struct SimTotals {
   double mean_generation = 0;
   double mean_occupancy_at_step = 0;
   double rejected_share = 0;  // of the groups drawn
-  // What the policy planned to reject, the mean of b_j; none where it has no budget.
+  // The mean of the policy's budget b_j; none where it has no budget.
   std::optional<double> mean_budget = {};
 
   // Whole run.
@@ -67,8 +66,7 @@ struct SimTotals {
 
   int64_t num_events = 0;  // that the coordinator handled
 
-  // Of the tokens generated, those that no step trained on: thrown away, or left in
-  // the pool at the end.
+  // The share of generated tokens that no step trained on: dropped, or in the pool at the end.
   double UntrainedShare() const {
     if (num_tokens_generated == 0) return 0;
     return static_cast<double>(num_tokens_never_trained + num_tokens_in_pool) /

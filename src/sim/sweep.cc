@@ -18,7 +18,7 @@ constexpr double kTimeTolerance = 0.02;
 
 Result<Settings> Configure(const Settings& settings, const std::vector<std::string>& assignments) {
   Settings out = settings;
-  // A method resets what belongs to it, so it comes first wherever it stands.
+  // A method sets several keys, so it is applied first wherever it is written.
   for (const std::string& assignment : assignments) {
     if (!assignment.starts_with("method=")) continue;
     PACE_ASSIGN_OR_RETURN(out, ApplyMethod(out, assignment.substr(7)));

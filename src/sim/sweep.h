@@ -1,11 +1,11 @@
-// Sweep: a grid of settings, simulated on all cores, and the one to take.
+// Sweep: simulates a grid of settings on all cores and recommends one.
 //
 //   Result<SweepAxis> axis = ParseSweepAxis("supply.threshold=2,4,8");
 //   Result<SweepResult> sweep = RunSweep(settings, {*axis}, {});
 //   sweep->advice;
 //
 // Every run is independent, so the result does not depend on the number of
-// threads. Thread-safety: a pure function of its arguments.
+// threads. Thread-safety: a pure function of its arguments. Stable: docs/library.md.
 #ifndef PACE_SIM_SWEEP_H_
 #define PACE_SIM_SWEEP_H_
 
@@ -60,7 +60,7 @@ struct SweepCost {
 Result<SweepResult> RunSweep(const Settings& settings, const std::vector<SweepAxis>& axes,
                              const SweepOptions& options);
 
-// Marks the Pareto front, and picks the row with the least waiting staleness
+// Marks the Pareto front and picks the row with the least waiting staleness
 // among those within 2 % of the shortest time per trained prompt.
 // REQUIRES: rows are not empty.
 void RankRows(SweepResult& result);

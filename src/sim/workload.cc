@@ -1,12 +1,15 @@
 #include "sim/workload.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "cluster/tool_pool.h"
 #include "core/exact_math.h"
 #include "core/file.h"
+#include "core/json_scanner.h"
+#include "core/line_reader.h"
 
 namespace pace {
 namespace {
@@ -34,9 +37,40 @@ uint64_t Key(int64_t member) {
   return static_cast<uint64_t>(member);
 }
 
-// Mean 1 whatever sigma is.
+// Mean 1 for every sigma.
 double LognormalFactor(double normal, double sigma) {
   return exact::Exp(sigma * normal - 0.5 * sigma * sigma);
+}
+
+constexpr int64_t kLargestLength = 10000000;
+
+Result<int64_t> ParseLength(std::string_view text) {
+  int64_t length = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, length);
+  if (error != std::errc() || stop != end) {
+    if (!text.starts_with('{')) {
+      return InvalidArgument("must be an integer or {\"length\": integer}");
+    }
+    bool found = false;
+    JsonScanner scan(text);
+    scan.EnterObject();
+    while (scan.NextKey()) {
+      if (scan.key() != "length" || found) {
+        scan.FailUnknownKey();
+        break;
+      }
+      found = true;
+      scan.Integer(1, kLargestLength, "", length);
+    }
+    scan.End();
+    if (!scan.ok()) return scan.status();
+    if (!found) return InvalidArgument("length: is missing");
+  }
+  if (length < 1 || length > kLargestLength) {
+    return InvalidArgument("length = ", length, ": must be between 1 and ", kLargestLength);
+  }
+  return length;
 }
 
 Result<std::vector<int64_t>> LoadLengths(const std::string& path) {
@@ -115,7 +149,7 @@ ResponseTraits Workload::Response(PromptIndex prompt, int64_t member,
       if (turns_.Uniform(Key(prompt), counter) < p) ++response.num_turns;
     }
   }
-  // Tool output is paid from the same budget.
+  // Tool tokens count in the same budget.
   const int64_t budget = options_.max_tokens - (response.num_turns - 1) * options_.tool_tokens;
   response.truncated = wanted >= static_cast<double>(budget);
   response.num_tokens = response.truncated ? budget : static_cast<int64_t>(wanted);
@@ -161,6 +195,21 @@ std::optional<double> Workload::PrefixScore(PromptIndex prompt, int64_t member, 
       drift_factor *
       LognormalFactor(member_drift_.Normal(Key(prompt), Key(member)), options_.drift_member_sigma);
   return factor * sum / static_cast<double>(num_scored);
+}
+
+Result<std::vector<int64_t>> ParseLengths(std::string_view text, const std::string& name) {
+  std::vector<int64_t> lengths;
+  PACE_RETURN_IF_ERROR(ForEachLine(text, [&](std::string_view line, int64_t number) {
+    const size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string_view::npos) return Status::Ok();
+    const size_t last = line.find_last_not_of(" \t\r");
+    const auto length = ParseLength(line.substr(first, last - first + 1));
+    if (length.ok()) lengths.push_back(*length);
+    return length.status().At(Concat(name, ":", number));
+  }));
+  if (lengths.empty()) return InvalidArgument(name, ": must hold at least one length");
+  std::sort(lengths.begin(), lengths.end());
+  return lengths;
 }
 
 }  // namespace pace

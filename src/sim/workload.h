@@ -1,8 +1,7 @@
-// Workload: what prompts and their responses are like, as pure functions.
+// Workload: the properties of prompts and their responses, as pure functions.
 //
-// Everything follows from (seed, prompt, member), so each method meets the same
-// prompts and responses in whatever order it asks, and a prompt dispatched
-// again brings the same responses.
+// Everything follows from (seed, prompt, member). So every method meets the same prompts and
+// responses in any order, and a prompt dispatched again has the same responses.
 //
 // Thread-safety: immutable after Create.
 #ifndef PACE_SIM_WORKLOAD_H_
@@ -25,7 +24,7 @@ namespace pace {
 
 struct PromptTraits {
   double difficulty = 0;    // standard normal
-  double length_shift = 0;  // the prompt's part of the normal behind a length
+  double length_shift = 0;  // the prompt's part of a length's normal variate
   double pass_rate = 0;
   double drift_factor = 1;
 };
@@ -48,9 +47,9 @@ class Workload {
   // Of the call that ends a turn, turns counting from 0.
   Seconds ToolLatency(PromptIndex prompt, int64_t member, int64_t turn) const;
 
-  // The prefix score of a finished response, from its versions alone: a run
-  // ends where a sync interrupted it, and the last interruption with at least
-  // min_tokens behind it counts. None where there is no such interruption.
+  // The prefix score of a finished response. It follows from the versions: a run of one
+  // version ends where a sync interrupted the response, and the last interruption after at
+  // least min_tokens counts. None where there is no such interruption.
   std::optional<double> PrefixScore(PromptIndex prompt, int64_t member, double drift_factor,
                                     std::span<const Segment> segments,
                                     const PrefixOptions& prefix) const;
@@ -71,8 +70,8 @@ class Workload {
   uint64_t seed_ = 0;
 };
 
-// Lengths from a file: an integer or {"length": n} per line, blank lines
-// allowed. `name` stands in front of errors, with the line.
+// Lengths from a file: an integer or {"length": n} per line, blank lines allowed. An error
+// begins with `name` and the line.
 Result<std::vector<int64_t>> ParseLengths(std::string_view text, const std::string& name);
 
 }  // namespace pace

@@ -9,7 +9,7 @@
 //   12*34=   12*4=48,12*30=360,48+360=408#### 408
 //
 // The operation is uniform over those allowed, each operand's number of digits
-// over min_digits .. max_digits, the operand over the numbers with so many
+// over min_digits .. max_digits, the operand over the numbers with that many
 // digits. A difference has the larger number first, so answers are never
 // negative.
 // Thread-safety: immutable.

@@ -44,7 +44,7 @@ Result<Benchmark> HeldOutBenchmark(const SyntheticTask& task, int64_t num_proble
 Result<Benchmark> LoadBenchmark(const std::string& entry, const DatasetForm& form) {
   DatasetForm own = form;
   std::string path = entry;
-  // A name may contain '@'; only a mode behind the last one is taken off.
+  // A name may contain '@'; only a mode after the last one is taken off.
   const size_t at = entry.rfind('@');
   if (at != std::string::npos && entry.find('/', at) == std::string::npos) {
     const Result<VerifierMode> mode = VerifierModeFromName(entry.substr(at + 1));

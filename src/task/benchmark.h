@@ -1,7 +1,8 @@
 // Benchmark: a fixed list of problems to evaluate on, under a name.
 //
 //   Result<std::vector<Benchmark>> all = LoadBenchmarks(settings.task);
-//   metric: eval/<name>/mean@k
+//
+// Its metric is eval/<name>/mean@k.
 //
 // Thread-safety: values.
 #ifndef PACE_TASK_BENCHMARK_H_

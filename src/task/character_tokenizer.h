@@ -23,7 +23,7 @@ inline constexpr TokenId kPadTokenId = 0;
 inline constexpr TokenId kEndTokenId = 1;
 // kAnswerMarker of synthetic_task.h, no special token: decoding keeps it.
 inline constexpr TokenId kAnswerMarkerId = 2;
-// The characters have the ids behind it, in this order.
+// The characters have the ids after it, in this order.
 inline constexpr std::string_view kTaskCharacters = "0123456789+-*=,";
 inline constexpr TokenId kFirstCharacterId = 3;
 inline constexpr TokenId kNumCharacterTokens = 18;

@@ -5,10 +5,10 @@
 
 #include "core/check.h"
 #include "core/printable.h"
-#include "reward/data_source.h"
+#include "reward/verifier.h"
 #include "task/line_file.h"
 #include "task/prompt_template.h"
-#include "task/shuffle.h"
+#include "task/splits.h"
 
 namespace pace {
 namespace {

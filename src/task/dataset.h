@@ -75,7 +75,7 @@ class Dataset {
   std::string path_;
   std::string name_;
   DatasetForm form_;
-  std::string text_;  // the lines, one behind the other
+  std::string text_;  // all lines
   std::vector<Span> rows_;
 };
 

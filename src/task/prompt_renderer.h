@@ -89,12 +89,11 @@ struct PromptFit {
 Result<PromptFit> FitPrompts(const PromptRenderer& renderer, Dataset& data);
 
 // A supervised example as tokens: the prompt as rollouts meet it, then what the model
-// says and the end token. Loss belongs on ids[num_prompt_tokens ..], but for tokens that
-// a tool gave.
+// says and the end token. Loss belongs on ids[num_prompt_tokens ..], except for tool tokens.
 struct SftTokens {
   std::vector<TokenId> ids = {};
   int64_t num_prompt_tokens = 0;
-  std::vector<bool> given = {};  // of the tokens behind the prompt; empty = none
+  std::vector<bool> is_tool = {};  // of the tokens after the prompt; empty = none
 };
 // REQUIRES: the example has one turn
 Result<SftTokens> EncodeSft(const PromptRenderer& renderer, const SftExample& example, TokenId end);

@@ -1,7 +1,7 @@
 #include "task/synthetic_source.h"
 
 #include "core/check.h"
-#include "task/streams.h"
+#include "task/splits.h"
 
 namespace pace {
 

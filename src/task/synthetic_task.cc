@@ -2,10 +2,9 @@
 
 #include "core/check.h"
 #include "task/arithmetic.h"
-#include "task/held_out_split.h"
 #include "task/list_sum.h"
 #include "task/product.h"
-#include "task/streams.h"
+#include "task/splits.h"
 #include "task/word_problems.h"
 
 namespace pace {

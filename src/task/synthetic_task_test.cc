@@ -11,7 +11,7 @@
 #include <sstream>
 #include <unordered_set>
 
-#include "task/held_out_split.h"
+#include "task/splits.h"
 #include "task/synthetic_source.h"
 
 namespace pace {

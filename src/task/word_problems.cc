@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "task/streams.h"
+#include "task/splits.h"
 #include "task/word_stories.h"
 
 namespace pace {

@@ -167,7 +167,7 @@ void ExpectReadsAsEnglish(const std::string& text) {
   SCOPED_TRACE(text);
   static const std::regex kBad(
       R"([{}|_]|  | [.,?]|[.?] [^A-Z]|\b(a|A) [aeiou]|\b(an|An) (?!hour)[^aeiou]|\b([A-Za-z]+) \3\b)");
-  // Behind a number stands what is counted, in the plural, or a word that may stand there.
+  // After a number stands what is counted, in the plural, or a word that may stand there.
   static const std::regex kCounted(R"((\d+)( ([A-Za-z-]+)|[,.?]))");
   static const std::set<std::string> kWords = {
       "of", "more",  "old", "new",   "fewer", "people", "children",

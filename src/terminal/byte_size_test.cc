@@ -1,6 +1,6 @@
-#include "terminal/byte_size.h"
-
 #include <gtest/gtest.h>
+
+#include "terminal/terminal_text.h"
 
 namespace pace {
 namespace {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -16,6 +17,15 @@ namespace {
 
 constexpr size_t kMaxLineBytes = size_t{64} << 20;
 constexpr size_t kReadBytes = size_t{64} << 10;
+
+constexpr size_t kMaxWaitingBytes = size_t{1} << 16;
+
+Status WriteOut(std::string& out) {
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  out.clear();
+  if (std::fflush(stdout) != 0) return Unavailable("stdout: cannot be written");
+  return Status::Ok();
+}
 
 }  // namespace
 
@@ -65,6 +75,25 @@ Result<LineInput::Read> LineInput::Next(bool wait, std::string& line) {
     if (!more && !at_end_) return Read::kNotYet;
   }
   return Read::kLine;
+}
+
+Status AnswerLines(LineInput& input, const LineAnswer& answer) {
+  std::string line;
+  std::string out;
+  while (true) {
+    const Result<LineInput::Read> read = input.Next(/*wait=*/out.empty(), line);
+    Status status = read.status();
+    const bool has_line = read.ok() && *read == LineInput::Read::kLine;
+    if (has_line && !line.empty()) {
+      const size_t answered = out.size();
+      status = answer(line, out).At(input.where());
+      if (!status.ok()) out.resize(answered);
+    }
+    if (has_line && status.ok() && out.size() < kMaxWaitingBytes) continue;
+    PACE_RETURN_IF_ERROR(WriteOut(out));
+    if (!status.ok()) return status;
+    if (*read == LineInput::Read::kEnd) return Status::Ok();
+  }
 }
 
 }  // namespace pace

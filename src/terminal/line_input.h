@@ -1,8 +1,7 @@
 // LineInput: the lines of a file or of stdin, as they come.
 //
-// Commands that answer line by line work on the lines they have and read more only when
-// they are idle: a program at the other end of a pipe may wait for the answer before it
-// sends the next line.
+// Commands that answer line by line process the available lines and read more when they are idle:
+// a program at the other end of a pipe may wait for an answer before it sends the next line.
 //
 //   Result<LineInput> input = LineInput::Open("");
 //   Result<LineInput::Read> read = input->Next(/*wait=*/idle, line);
@@ -12,7 +11,9 @@
 #define PACE_TERMINAL_LINE_INPUT_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "core/file_descriptor.h"
 #include "core/line_reader.h"
@@ -24,7 +25,7 @@ class LineInput {
  public:
   enum class Read {
     kLine,    // `line` holds the next one, without its end
-    kNotYet,  // no line has come yet; with `wait`: it was woken
+    kNotYet,  // nothing is available yet; with `wait`: it was woken
     kEnd,
   };
 
@@ -52,6 +53,14 @@ class LineInput {
   bool at_end_ = false;
   int64_t number_ = 0;
 };
+
+// Appends the answer to `line`, with its line end, to `out`.
+using LineAnswer = std::function<Status(std::string_view line, std::string& out)>;
+
+// Answers every line of the input with one line on stdout, in order; before it waits for
+// input it writes the answers so far. Empty lines are skipped. Stops at the first error,
+// which names the line; the lines before it are answered.
+Status AnswerLines(LineInput& input, const LineAnswer& answer);
 
 }  // namespace pace
 

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <string>
 #include <utility>
 
+#include "core/printable.h"
 #include "core/utf8.h"
 
 namespace pace {
@@ -32,7 +37,7 @@ bool IsControl(uint32_t code) {
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x2069) || code == 0xFEFF;
 }
 
-// The bytes of a clean text that fit into so many columns; at least one character.
+// The bytes of a clean text that fit into `columns` columns; at least one character.
 size_t FittingBytes(std::string_view text, int columns) {
   size_t at = 0;
   while (at < text.size()) {
@@ -136,6 +141,102 @@ std::vector<std::string> TallSparkline(const std::vector<double>& values, size_t
     }
   }
   return rows;
+}
+
+Result<int64_t> ParseByteSize(std::string_view option, std::string_view text) {
+  constexpr auto kUnits = std::to_array<std::pair<std::string_view, double>>({
+      {"", 1},
+      {"b", 1},
+      {"kb", 1e3},
+      {"mb", 1e6},
+      {"gb", 1e9},
+      {"tb", 1e12},
+      {"kib", 1024.0},
+      {"mib", 1024.0 * 1024},
+      {"gib", 1024.0 * 1024 * 1024},
+      {"tib", 1024.0 * 1024 * 1024 * 1024},
+  });
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  std::string unit(end, text.data() + text.size());
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto* const found = std::find_if(kUnits.begin(), kUnits.end(),
+                                         [&](const auto& entry) { return entry.first == unit; });
+  const double size = found == kUnits.end() ? 0 : std::floor(number * found->second);
+  if (error != std::errc() || !(size >= 1) || size > 1e18) {
+    return InvalidArgument(option, " ", Printable(text), ": must be a size, such as 500MB or 2GiB");
+  }
+  return static_cast<int64_t>(size);
+}
+
+std::string TextTable::Fixed(double value, int decimals) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), "%.*f", decimals, value);
+  return buffer;
+}
+
+std::string TextTable::Percent(double share) {
+  return Fixed(share * 100, 0) + " %";
+}
+
+std::string TextTable::Render() const {
+  std::vector<size_t> widths(rows_.front().size());
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - row[i].size(), ' ');
+      out += i == 0 ? row[i] + space : "  " + space + row[i];
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string WordWrap::Feed(std::string_view text) {
+  if (width_ == 0) return std::string(text);
+  std::string out;
+  for (const char c : text) {
+    if (c != ' ' && c != '\t' && c != '\n') {
+      word_ += c;
+      continue;
+    }
+    PutWord(out);
+    if (c != '\n') {
+      gap_ += c;
+      continue;
+    }
+    gap_.clear();
+    out += c;
+    column_ = 0;
+  }
+  return out;
+}
+
+std::string WordWrap::Finish() {
+  std::string out;
+  PutWord(out);
+  return out;
+}
+
+void WordWrap::PutWord(std::string& out) {
+  if (word_.empty()) return;
+  const size_t length = CountCodePoints(word_);
+  if (column_ > 0 && column_ + gap_.size() + length > width_) {
+    out += '\n';
+    column_ = 0;
+  } else {
+    out += gap_;
+    column_ += gap_.size();
+  }
+  out += word_;
+  column_ += length;
+  gap_.clear();
+  word_.clear();
 }
 
 }  // namespace pace

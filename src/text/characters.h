@@ -13,10 +13,6 @@
 
 namespace pace {
 
-// White_Space of Unicode.
-bool IsWhiteSpace(uint32_t code);
-// What Python's str.strip takes for space: the above and four separators.
-bool IsPythonSpace(uint32_t code);
 // Letters, marks, decimal digits, joiners and connecting punctuation.
 bool IsWordCharacter(uint32_t code);
 bool IsLetter(uint32_t code);
@@ -25,7 +21,7 @@ bool IsLower(uint32_t code);
 bool IsDecimalDigit(uint32_t code);
 // Whether Python's repr shows the character as it is.
 bool IsPrintable(uint32_t code);
-// The simple mappings, one letter to one; letter_case.h has the full ones of texts.
+// The simple mappings, one letter to one; the full ones of texts are below.
 uint32_t UpperOf(uint32_t code);
 uint32_t LowerOf(uint32_t code);
 uint32_t TitleOf(uint32_t code);
@@ -43,6 +39,19 @@ enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 std::string Normalize(std::string_view text, NormalForm form);
 // True only if the text is certainly in NFC already; false says nothing.
 bool IsPlainlyNfc(std::string_view text);
+
+// Letter case as Python's str has it: the full mappings of Unicode. One letter may become several
+// ("ß" is "SS" in capitals), and a capital sigma at the end of a word becomes the final one.
+//
+// REQUIRES of all: text is well-formed UTF-8
+std::string PythonUpper(std::string_view text);
+std::string PythonLower(std::string_view text);
+std::string PythonCapitalize(std::string_view text);
+// A capital after every character without case; modifier letters count as such.
+std::string PythonTitle(std::string_view text);
+
+// Jinja's filter `title`: a capital after space, "-" and opening brackets alone.
+std::string JinjaTitle(std::string_view text);
 
 }  // namespace pace
 

@@ -1,9 +1,9 @@
 // Truncation of a tool's response, counted in code points.
 //
-// A text no longer than the bound stays as it is. Of a longer one `max_length`
-// code points are kept, and a marker stands where the rest was; it is not
+// A text up to the bound is unchanged. Of a longer one `max_length` code points
+// are kept, and a marker replaces the others; it is not
 // counted. With half or all of the bound 0, verl (whose rule this is) keeps the
-// whole text behind the marker, and so does this.
+// whole text after the marker, and so does this.
 #ifndef PACE_TEXT_TRUNCATION_H_
 #define PACE_TEXT_TRUNCATION_H_
 

@@ -4,16 +4,6 @@
 
 namespace pace {
 
-Status AdamWOptions::Validate() const {
-  if (!(beta1 >= 0 && beta1 < 1)) return InvalidArgument("beta1 = ", beta1, ": must be in [0, 1)");
-  if (!(beta2 >= 0 && beta2 < 1)) return InvalidArgument("beta2 = ", beta2, ": must be in [0, 1)");
-  if (!(epsilon > 0)) return InvalidArgument("epsilon = ", epsilon, ": must be > 0");
-  if (!(weight_decay >= 0)) {
-    return InvalidArgument("weight_decay = ", weight_decay, ": must be >= 0");
-  }
-  return Status::Ok();
-}
-
 AdamW::AdamW(const NamedTensors& parameters, const AdamWOptions& options) : options_(options) {
   for (const auto& [name, parameter] : parameters) {
     names_.push_back(name);
@@ -33,7 +23,7 @@ void AdamW::Step(double learning_rate) {
   std::vector<at::Tensor> counts;
   ++num_updates_;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    // Time passes for every parameter, also for an expert that saw no token.
+    // The count rises for every parameter, also for an expert that saw no token.
     counts_[i].fill_(static_cast<double>(num_updates_));
     if (!parameters_[i].grad().defined()) continue;
     parameters.push_back(parameters_[i].detach());
@@ -46,10 +36,6 @@ void AdamW::Step(double learning_rate) {
   at::_fused_adamw_(parameters, gradients, first, second, /*max_exp_avg_sqs=*/{}, counts,
                     learning_rate, options_.beta1, options_.beta2, options_.weight_decay,
                     options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
-}
-
-void AdamW::ZeroGrad() {
-  for (at::Tensor& parameter : parameters_) parameter.mutable_grad() = at::Tensor();
 }
 
 NamedTensors AdamW::State() const {

@@ -14,18 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "config/train_options.h"
 #include "core/status.h"
 
 namespace pace {
-
-struct AdamWOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0.1;
-
-  [[nodiscard]] Status Validate() const;
-};
 
 using NamedTensors = std::map<std::string, at::Tensor>;
 
@@ -36,8 +28,6 @@ class AdamW {
 
   // One update by the parameters' .grad(); a parameter without one stays.
   void Step(double learning_rate);
-  // Frees all gradients.
-  void ZeroGrad();
 
   int64_t num_updates() const { return num_updates_; }
   // First and second moments, as NAME.m and NAME.v.

@@ -5,8 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "train/sequence_sum.h"
-
 namespace pace {
 namespace {
 

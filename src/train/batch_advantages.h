@@ -16,8 +16,7 @@
 
 #include "core/status.h"
 #include "train/advantage/advantages.h"
-#include "train/correction/opob.h"
-#include "train/correction/rollout_correction.h"
+#include "train/correction/corrections.h"
 #include "train/kl_penalty.h"
 #include "train/metric.h"
 #include "train/minibatch.h"
@@ -42,7 +41,7 @@ Result<double> ShapeRewards(const KlPenaltyOptions& options, double coefficient,
 Status EstimateAdvantages(const AdvantageEstimator& estimator, Minibatch& batch,
                           MetricList& metrics);
 
-// VCPO's baseline (correction/opob.h) over one minibatch. `gradient_norms`, one per
+// VCPO's baseline (correction/opob.cc) over one minibatch. `gradient_norms`, one per
 // sequence, of the log-prob of its whole response at the weights that `logprobs`
 // are of. By group, advantages become the coefficients; over the minibatch, one
 // baseline goes off the advantages there are. train/opob_baseline is its mean.

@@ -1,23 +1,11 @@
 #include "train/kl_penalty.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 namespace pace {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, KlEstimator>, 7> kNames = {{
-    {"kl", KlEstimator::kK1},
-    {"k1", KlEstimator::kK1},
-    {"mse", KlEstimator::kK2},
-    {"k2", KlEstimator::kK2},
-    {"low_var_kl", KlEstimator::kK3},
-    {"k3", KlEstimator::kK3},
-    {"abs", KlEstimator::kAbsolute},
-}};
 
 // A bound of magnitude; beyond it the slope is 0.
 KlTerm Bounded(KlTerm term, double bound) {
@@ -33,28 +21,6 @@ KlTerm K3(double x, const KlPenaltyOptions& options) {
 }
 
 }  // namespace
-
-Status KlPenaltyOptions::Validate() const {
-  if (max_log_ratio.has_value() && !(*max_log_ratio > 0)) {
-    return InvalidArgument("kl.max_log_ratio = ", *max_log_ratio, ": must be positive");
-  }
-  if (max_value.has_value() && !(*max_value > 0)) {
-    return InvalidArgument("kl.max_value = ", *max_value, ": must be positive");
-  }
-  return Status::Ok();
-}
-
-std::optional<KlPenaltyOptions> KlPenaltyFromName(std::string_view name) {
-  KlPenaltyOptions options;
-  options.straight_through = name.ends_with('+');
-  if (options.straight_through) name.remove_suffix(1);
-  for (const auto& [known, estimator] : kNames) {
-    if (known != name) continue;
-    options.estimator = estimator;
-    return options;
-  }
-  return std::nullopt;
-}
 
 KlTerm KlPenalty(const KlPenaltyOptions& options, double logprob, double reference_logprob) {
   const double x = logprob - reference_logprob;
@@ -77,6 +43,40 @@ KlTerm KlPenalty(const KlPenaltyOptions& options, double logprob, double referen
   if (bounds && options.max_value.has_value()) term = Bounded(term, *options.max_value);
   if (options.straight_through) term.slope = x;
   return term;
+}
+
+Result<KlRegularizerTerm> KlRegularizer(const TokenBatch& batch, const ReductionWeights& weights,
+                                        std::span<const double> reference_logprobs,
+                                        const KlPenaltyOptions& options, double coefficient) {
+  const size_t num_tokens = batch.num_tokens();
+  PACE_RETURN_IF_ERROR(batch.Validate());
+  PACE_RETURN_IF_ERROR(options.Validate());
+  PACE_RETURN_IF_ERROR(
+      CheckLength("reference_logprobs", reference_logprobs.size(), "tokens", num_tokens, false));
+  PACE_RETURN_IF_ERROR(
+      CheckLength("reduction weights", weights.token.size(), "tokens", num_tokens, false));
+  KlRegularizerTerm out;
+  out.gradient.assign(num_tokens, 0.0);
+  MeanOf mean;
+  for (size_t token = 0; token < num_tokens; ++token) {
+    if (!batch.is_policy_token(token)) continue;
+    const KlTerm term = KlPenalty(options, batch.logprobs[token], reference_logprobs[token]);
+    const double weight = coefficient * weights.token[token];
+    out.loss += weight * term.value;
+    out.gradient[token] = weight * term.slope;
+    mean.Add(term.value);
+  }
+  out.metric = mean.As("train/kl_penalty");
+  return out;
+}
+
+double NextKlCoefficient(double coefficient, double kl, int64_t num_sequences,
+                         const KlControllerOptions& options) {
+  if (options.target == 0 || !std::isfinite(kl)) return coefficient;
+  const double error = std::clamp(kl / options.target - 1, -0.2, 0.2);
+  const double factor = 1 + error * static_cast<double>(num_sequences) / options.horizon;
+  // A batch larger than five horizons must not turn the penalty round.
+  return coefficient * std::max(factor, 0.0);
 }
 
 }  // namespace pace

@@ -16,32 +16,17 @@
 #ifndef PACE_TRAIN_KL_PENALTY_H_
 #define PACE_TRAIN_KL_PENALTY_H_
 
-#include <optional>
-#include <string_view>
+#include <cstdint>
+#include <span>
+#include <vector>
 
+#include "config/train_options.h"
 #include "core/status.h"
+#include "train/metric.h"
+#include "train/reduction.h"
+#include "train/token_batch.h"
 
 namespace pace {
-
-enum class KlEstimator { kK1, kK2, kK3, kAbsolute };
-
-struct KlPenaltyOptions {
-  KlEstimator estimator = KlEstimator::kK3;
-  // The estimator's value with the gradient of k2.
-  bool straight_through = false;
-  // Bound of |x| inside k3; none: no bound.
-  std::optional<double> max_log_ratio = 20;
-  // Bound of |k3|; none: no bound.
-  std::optional<double> max_value = 10;
-  // Whether max_value bounds all estimators, as in AReaL.
-  bool bound_all = false;
-
-  [[nodiscard]] Status Validate() const;
-};
-
-// By verl's names: kl and k1, mse and k2, low_var_kl and k3, abs, each also with
-// a + behind it (straight through). Nothing for another text.
-std::optional<KlPenaltyOptions> KlPenaltyFromName(std::string_view name);
 
 struct KlTerm {
   double value = 0;
@@ -49,6 +34,29 @@ struct KlTerm {
 };
 
 KlTerm KlPenalty(const KlPenaltyOptions& options, double logprob, double reference_logprob);
+
+// The penalty of a batch as a term of the objective: coefficient sum_t w_t KL_t, with
+// the reduction weights of the policy loss.
+struct KlRegularizerTerm {
+  double loss = 0;
+  std::vector<double> gradient = {};  // in batch.logprobs; 0 where the mask is 0
+  Metric metric = {};                 // the mean over policy tokens, without the coefficient
+};
+Result<KlRegularizerTerm> KlRegularizer(const TokenBatch& batch, const ReductionWeights& weights,
+                                        std::span<const double> reference_logprobs,
+                                        const KlPenaltyOptions& options, double coefficient);
+
+// The coefficient of the next step, fixed or steered towards a target.
+//
+//   error = clip(KL / target - 1, -0.2, 0.2)
+//   coefficient *= 1 + error * sequences / horizon
+//
+// once per step, after the step used it: a policy further away than the target
+// pays more from the next step on. Source: arXiv 1909.08593, as in verl, where
+// KL is the mean over sequences of each one's mean over its policy tokens. A KL
+// that is not finite, or a target of 0, changes nothing.
+double NextKlCoefficient(double coefficient, double kl, int64_t num_sequences,
+                         const KlControllerOptions& options);
 
 }  // namespace pace
 

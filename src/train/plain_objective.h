@@ -104,7 +104,7 @@ inline at::Tensor PlainReinforce(const TrainingNetwork& network,
 
 inline TrainerOptions PlainReinforceOptions() {
   TrainerOptions options = Plain();
-  options.loss = "reinforce";
+  options.loss.kind = LossKind::kReinforce;
   options.reduction = ReductionMode::kTokenMean;
   return options;
 }

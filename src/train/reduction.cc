@@ -1,20 +1,10 @@
 #include "train/reduction.h"
 
-#include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 namespace pace {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, ReductionMode>, 5> kNames = {{
-    {"token-mean", ReductionMode::kTokenMean},
-    {"token-sum", ReductionMode::kTokenSum},
-    {"seq-mean-token-sum", ReductionMode::kSequenceMeanTokenSum},
-    {"seq-mean-token-mean", ReductionMode::kSequenceMeanTokenMean},
-    {"seq-mean-token-sum-norm", ReductionMode::kSequenceMeanTokenSumNorm},
-}};
 
 bool IsSequenceMode(ReductionMode mode) {
   return mode != ReductionMode::kTokenMean && mode != ReductionMode::kTokenSum;
@@ -76,14 +66,14 @@ void ApplyPaddingRule(const SequenceLayout& layout, const MinibatchTotals& total
 }  // namespace
 
 std::optional<ReductionMode> ReductionModeFromName(std::string_view name) {
-  for (const auto& [known, mode] : kNames) {
-    if (known == name) return mode;
+  for (size_t i = 1; i < kReductionNames.size(); ++i) {
+    if (kReductionNames[i] == name) return static_cast<ReductionMode>(i - 1);
   }
   return std::nullopt;
 }
 
 std::string_view NameOf(ReductionMode mode) {
-  return kNames[static_cast<size_t>(mode)].first;
+  return kReductionNames[static_cast<size_t>(mode) + 1];
 }
 
 MinibatchTotals CountTotals(const SequenceLayout& layout) {

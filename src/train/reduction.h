@@ -27,18 +27,11 @@
 #include <string_view>
 #include <vector>
 
+#include "config/objective.h"
 #include "core/status.h"
 #include "train/token_batch.h"
 
 namespace pace {
-
-enum class ReductionMode {
-  kTokenMean,
-  kTokenSum,
-  kSequenceMeanTokenSum,
-  kSequenceMeanTokenMean,
-  kSequenceMeanTokenSumNorm,
-};
 
 std::optional<ReductionMode> ReductionModeFromName(std::string_view name);
 std::string_view NameOf(ReductionMode mode);

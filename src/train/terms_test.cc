@@ -1,11 +1,10 @@
-// KL penalties, regularizers and the value loss: gradients by differences.
+// KL penalties and the value loss: gradients by differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "train/kl_penalty.h"
-#include "train/regularizers.h"
 #include "train/test_batch.h"
 #include "train/value_loss.h"
 
@@ -58,14 +57,14 @@ TEST(KlPenaltyTest, AnUnknownNameIsNothing) {
   EXPECT_FALSE(KlPenaltyFromName("+").has_value());
 }
 
-TEST(RegularizersTest, TheKlTermSlopesInTheLogProbs) {
+TEST(KlPenaltyTest, TheKlTermSlopesInTheLogProbs) {
   BatchData data = RandomBatch(1);
   FillMasked(data, kNaN);
   const KlPenaltyOptions options = *KlPenaltyFromName("k3");
   const auto term = [&] {
     return *KlRegularizer(data.tokens(), TokenMean(data), data.rollout_logprobs, options, 0.5);
   };
-  const RegularizerTerm at = term();
+  const KlRegularizerTerm at = term();
   ASSERT_TRUE(std::isfinite(at.loss));
   EXPECT_NEAR(at.loss, 0.5 * at.metric.value, 1e-12);
   for (size_t token = 0; token < data.mask.size(); ++token) {
@@ -75,21 +74,6 @@ TEST(RegularizersTest, TheKlTermSlopesInTheLogProbs) {
     data.logprobs[token] = original - kStep;
     EXPECT_NEAR(at.gradient[token], (above - term().loss) / (2 * kStep), 1e-7);
     data.logprobs[token] = original;
-  }
-}
-
-TEST(RegularizersTest, TheEntropyBonusRewardsEntropy) {
-  BatchData data = RandomBatch(1);
-  FillMasked(data, kNaN);
-  const Result<RegularizerTerm> term = EntropyBonus(data.layout(), TokenMean(data), data.values, 2);
-  EXPECT_NEAR(term->loss, -2 * term->metric.value, 1e-12);
-  for (size_t token = 0; token < data.mask.size(); ++token) {
-    if (data.mask[token] == 0) {
-      EXPECT_EQ(term->gradient[token], 0);
-    }
-    if (data.mask[token] != 0) {
-      EXPECT_LT(term->gradient[token], 0);
-    }
   }
 }
 

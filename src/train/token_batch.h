@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/objective.h"
 #include "core/status.h"
 
 namespace pace {
@@ -53,16 +54,28 @@ std::vector<std::vector<size_t>> GroupMembers(const SequenceLayout& layout);
 // The sequence of each token. REQUIRES: layout.Validate().ok()
 std::vector<size_t> SequenceOfTokens(const SequenceLayout& layout);
 
-// What the trained policy's probability is divided by.
-enum class RatioReference {
-  // The log-probs recorded when the tokens were sampled: the paper's runs.
-  kRollout,
-  // Recomputed with the trainer's weights before the step's first update.
-  kProximal,
+// Over the policy tokens of one sequence.
+struct SequenceSum {
+  double sum = 0;
+  int64_t num_tokens = 0;
+
+  // 0 over nothing.
+  double mean() const { return num_tokens > 0 ? sum / static_cast<double>(num_tokens) : 0; }
 };
 
-// Whether a ratio is a token's own or that of its whole sequence.
-enum class RatioLevel { kToken, kSequence };
+// The sum of value_of(token) over the policy tokens of each sequence.
+template <typename ValueOf>
+std::vector<SequenceSum> SumBySequence(const SequenceLayout& layout, const ValueOf& value_of) {
+  std::vector<SequenceSum> sums(layout.num_sequences());
+  for (size_t sequence = 0; sequence < layout.num_sequences(); ++sequence) {
+    for (size_t token = layout.begin(sequence); token < layout.end(sequence); ++token) {
+      if (layout.mask[token] == 0) continue;
+      sums[sequence].sum += value_of(token);
+      ++sums[sequence].num_tokens;
+    }
+  }
+  return sums;
+}
 
 struct TokenBatch {
   SequenceLayout layout = {};

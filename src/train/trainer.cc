@@ -178,9 +178,8 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(TrainingNetwork network,
     return InvalidArgument("kl: there is no initial policy to measure the distance from");
   }
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<AdvantageEstimator> advantage,
-                        MakeAdvantageEstimator(options.advantage, options.advantage_settings));
-  PACE_ASSIGN_OR_RETURN(std::unique_ptr<PolicyLoss> loss,
-                        MakePolicyLoss(options.loss, options.loss_settings));
+                        MakeAdvantageEstimator(options.advantage));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<PolicyLoss> loss, MakePolicyLoss(options.loss));
   // -log pi per token: REINFORCE with an advantage of 1.
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<PolicyLoss> imitation, MakePolicyLoss("reinforce"));
   return std::unique_ptr<Trainer>(new TorchTrainer(std::move(network), options,

@@ -22,7 +22,7 @@ TEST(InitialKlTest, ThePenaltyInTheLossHasTheGradientWrittenPlainly) {
   for (const std::string name : {"k1", "k2", "k3", "abs", "k1+", "k3+", "abs+"}) {
     for (const std::string loss : {"ppo", "m2po"}) {  // m2po sees its minibatch at once
       TrainerOptions options = Plain();
-      options.loss = loss;
+      options.loss = *LossNamed(loss);
       options.token_budget = 40;
       options.kl.loss_coefficient = 0.3;
       options.kl.loss_estimator = *KlPenaltyFromName(name);
@@ -72,7 +72,7 @@ TEST(InitialKlTest, ThePenaltyInTheRewardIsPaidBeforeAdvantages) {
     coefficients.push_back(rewards[i] - (sum - rewards[i]) / 2);
   }
   TrainerOptions options = PlainReinforceOptions();
-  options.advantage = "rloo";
+  options.advantage.kind = AdvantageKind::kRloo;
   options.kl.reward_coefficient = 0.2;
   const std::unique_ptr<Trainer> trainer = MakeTrainer(options, InDouble());
   const TrainingNetwork network = MakeNetwork(3, InDouble());
@@ -101,7 +101,7 @@ TEST(InitialKlTest, AStepThatFailsLeavesTheCoefficient) {
   TrainerOptions options = Plain();
   options.kl.reward_coefficient = 0.1;
   options.kl.controller = {.target = 1e-6, .horizon = 24};
-  options.advantage = "remax";
+  options.advantage.kind = AdvantageKind::kRemax;
   const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
   const double before = trainer->State().kl_coefficient;
   std::vector<TrainSequence> sequences = Batch();

@@ -15,7 +15,7 @@ TEST(TrainerTest, PackingAndAccumulationLeaveLossAndGradientUnchanged) {
   const std::vector<TrainSequence> sequences = Sequences(TinyModel(Architecture::kQwen3), 4);
   for (const std::string_view loss : PolicyLossNames()) {
     TrainerOptions options = Plain();
-    options.loss = loss;
+    options.loss = *LossNamed(loss);
     NamedTensors expected;
     double expected_loss = 0;
     for (const int64_t budget : {100'000, 40, 17, 1}) {
@@ -40,7 +40,7 @@ TEST(TrainerTest, ThreadsShareTheWorkWithoutChangingTheObjective) {
   const std::vector<TrainSequence> sequences = Sequences(TinyModel(Architecture::kQwen3), 4);
   for (const std::string_view loss : {"ppo", "m2po"}) {
     TrainerOptions options = Plain();
-    options.loss = loss;
+    options.loss = *LossNamed(loss);
     const std::unique_ptr<Trainer> one = MakeTrainer(options, InDouble());
     options.num_threads = 3;
     const std::unique_ptr<Trainer> three = MakeTrainer(options, InDouble());
@@ -128,10 +128,10 @@ TEST(TrainerTest, SeveralMinibatchesAreAsManyUpdates) {
 
 TEST(TrainerTest, AnUpdateThatIsNotFiniteIsLeftOutAndCounted) {
   TrainerOptions options = Plain();
-  options.loss = "reinforce";
+  options.loss.kind = LossKind::kReinforce;
   std::vector<TrainSequence> sequences = Sequences(TinyModel(Architecture::kQwen3), 2);
   sequences[0].reward = std::numeric_limits<double>::infinity();
-  options.advantage = "rloo";
+  options.advantage.kind = AdvantageKind::kRloo;
   const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
   const NamedTensors before = Copy(trainer->network().parameters());
   const Result<MetricList> metrics = trainer->Step(PolicyVersion(0), sequences);

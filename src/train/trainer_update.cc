@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "train/batch_advantages.h"
+#include "train/kl_penalty.h"
 #include "train/packing.h"
-#include "train/regularizers.h"
 #include "train/torch_trainer.h"
 #include "train/value_loss.h"
 
@@ -79,7 +79,7 @@ Status TorchTrainer::AddPolicyTerm(const PolicyScores& scored, const Minibatch& 
   }
   const double kl_coefficient = options_.kl.loss_coefficient;
   if (kl_coefficient > 0 && !part.initial_logprobs.empty()) {
-    PACE_ASSIGN_OR_RETURN(const RegularizerTerm kl,
+    PACE_ASSIGN_OR_RETURN(const KlRegularizerTerm kl,
                           KlRegularizer(tokens, weights, part.initial_logprobs,
                                         options_.kl.loss_estimator, kl_coefficient));
     for (size_t token = 0; token < gradient.size(); ++token) gradient[token] += kl.gradient[token];

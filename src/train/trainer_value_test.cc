@@ -13,8 +13,8 @@ NamedTensors WithoutHead(NamedTensors gradients) {
 
 TrainerOptions GaeOptionsFor(const Work& work, bool trunk) {
   TrainerOptions options = Plain();
-  options.advantage = "gae";
-  options.advantage_settings = {{"gamma", "0.9"}, {"lambda", "0.8"}};
+  options.advantage.kind = AdvantageKind::kGae;
+  options.advantage.gae = {.gamma = 0.9, .lambda = 0.8};
   options.learning_rate = 0;
   options.value = {.learning_rate = 0.05, .coefficient = 0.7, .trains_trunk = trunk};
   options.num_threads = work.num_threads;
@@ -93,7 +93,7 @@ TEST(ValueHeadTest, ItsLossStaysOutOfTheTrunkUnlessAsked) {
 
 TEST(ValueHeadTest, ValuesLearnToExplainReturns) {
   TrainerOptions options = GaeOptionsFor({}, false);
-  options.advantage_settings = {{"lambda", "1"}};
+  options.advantage.gae = {.lambda = 1};
   options.value.clip = 0;
   const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
   const std::vector<TrainSequence> sequences = Batch();
@@ -124,7 +124,7 @@ TEST(RemaxTest, AdvantagesAreAgainstTheGreedyResponse) {
   std::vector<double> coefficients;
   for (const TrainSequence& one : sequences) coefficients.push_back(one.reward - *one.baseline);
   TrainerOptions options = PlainReinforceOptions();
-  options.advantage = "remax";
+  options.advantage.kind = AdvantageKind::kRemax;
   const std::unique_ptr<Trainer> trainer = MakeTrainer(options, InDouble());
   const TrainingNetwork network = MakeNetwork(3, InDouble());
   const NamedTensors expected =
@@ -134,7 +134,7 @@ TEST(RemaxTest, AdvantagesAreAgainstTheGreedyResponse) {
 
 TEST(RemaxTest, WithoutAGreedyResponseItIsRefused) {
   TrainerOptions options = Plain();
-  options.advantage = "remax";
+  options.advantage.kind = AdvantageKind::kRemax;
   const std::unique_ptr<Trainer> trainer = MakeTrainer(options);
   std::vector<TrainSequence> sequences = Batch();
   sequences[5].baseline.reset();
@@ -145,7 +145,7 @@ TEST(RemaxTest, WithoutAGreedyResponseItIsRefused) {
 
 TEST(TrainerStateTest, ATrainerThatWasRestoredGoesOnToTheBit) {
   TrainerOptions options = Plain();
-  options.advantage = "gae";
+  options.advantage.kind = AdvantageKind::kGae;
   options.num_minibatches = 2;
   options.kl.loss_coefficient = 0.1;
   options.kl.reward_coefficient = 0.2;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/model_config_json.h"
 #include "model/weight_set.h"
 
 namespace pace {

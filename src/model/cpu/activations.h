@@ -1,6 +1,6 @@
 // Activations: rows of floats or bf16 values in memory that passes use again.
 //
-// Columns behind the width, up to the next multiple of kPanelWidth, are 0 and
+// Columns after the width, up to the next multiple of kPanelWidth, are 0 and
 // stay 0: kernels read and write whole panels.
 // Thread-safety: as a plain array.
 #ifndef PACE_MODEL_CPU_ACTIVATIONS_H_

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "model/cpu/packed_matrix.h"
-#include "model/cpu/row_loop.h"
+#include "model/cpu/thread_pool.h"
 
 namespace pace {
 namespace {

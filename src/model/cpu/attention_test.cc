@@ -189,7 +189,7 @@ TEST_P(AttentionTest, RowsDependOnNeitherTheChunksNorTheThreads) {
   }
 }
 
-// Whatever an older sequence left in the slots behind a row contributes nothing.
+// Whatever an older sequence left in the slots after a row contributes nothing.
 TEST_P(AttentionTest, SlotsBehindARowContributeExactlyNothing) {
   for (const float before :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e30F}) {

@@ -15,6 +15,7 @@
 #include "core/test_files.h"
 #include "model/cpu/decoder_driver.h"
 #include "model/cpu/random_floats.h"
+#include "model/model_config_json.h"
 #include "model/reference_forward.h"
 #include "model/tiny_configs.h"
 
@@ -228,7 +229,7 @@ TEST(CpuDecoderTest, KeptStatesScoreAsThePassesDid) {
     const WeightSet weights = RandomWeights(tiny.config, 3, 0.3);
     for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
       DecoderDriver driver(tiny.config, weights,
-                           {.dtype = dtype, .reversed_blocks = true, .keep_states = true});
+                           {.dtype = dtype, .reversed_blocks = true, .cache_states = true});
       for (const int64_t chunk : {1, 7, 200}) {
         const auto [passes, kept] =
             driver.ScoreTwice(RandomTokens(150, tiny.config.vocab_size, 1), chunk);

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "model/cpu/row_loop.h"
+#include "model/cpu/thread_pool.h"
 
 namespace pace {
 

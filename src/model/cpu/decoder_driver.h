@@ -19,7 +19,7 @@ struct DriverOptions {
   Isa isa = BestIsa();
   int64_t num_blocks = 64;
   bool reversed_blocks = false;  // hand out the last block first
-  bool keep_states = false;
+  bool cache_states = false;
 };
 
 class DecoderDriver {
@@ -29,7 +29,7 @@ class DecoderDriver {
                                                      {.dtype = options.dtype,
                                                       .num_blocks = options.num_blocks,
                                                       .num_threads = options.num_threads,
-                                                      .keep_states = options.keep_states},
+                                                      .cache_states = options.cache_states},
                                                      options.isa))
                           .value(),
                       weights, options) {}
@@ -80,7 +80,7 @@ class DecoderDriver {
     return sequence.logprobs;
   }
 
-  // The same, twice: as the passes say, and afterwards from the states they kept.
+  // The same, twice: as the passes say, and afterwards from the hidden states that they cached.
   std::pair<std::vector<float>, std::vector<float>> ScoreTwice(const std::vector<TokenId>& tokens,
                                                                int64_t chunk) {
     Sequence sequence{.tokens = tokens};
@@ -93,14 +93,14 @@ class DecoderDriver {
     std::vector<ScoreRequest> kept;
     for (int64_t i = 0; i + 1 < length; ++i) {
       kept.push_back(
-          {.row = PlaceOf(sequence.blocks, i), .target = tokens[static_cast<size_t>(i) + 1]});
+          {.row = SlotOf(sequence.blocks, i), .target = tokens[static_cast<size_t>(i) + 1]});
     }
-    std::vector<float> logprobs = decoder_->ScoreKept(kept).value();
+    std::vector<float> logprobs = decoder_->ScoreCached(kept).value();
     Release(sequence);
     return {std::move(sequence.logprobs), std::move(logprobs)};
   }
 
-  // Samples num_tokens behind a prompt; the tokens.
+  // Samples num_tokens after a prompt; the tokens.
   std::vector<Sampled> Generate(const std::vector<TokenId>& prompt, int64_t num_tokens,
                                 const SamplingOptions& sampling, int64_t response = 0) {
     Sequence sequence{.tokens = prompt};

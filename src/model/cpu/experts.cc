@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "model/cpu/row_loop.h"
+#include "model/cpu/thread_pool.h"
 
 namespace pace {
 
@@ -119,7 +119,7 @@ void Experts::Add(Activations& x, const Activations& h, const RoutingTable& rout
 void Experts::Combine(Activations& x, const RoutingTable& routing) {
   ForRows(threads_, routing.num_rows, x.width() * (routing.num_chosen + 1),
           [&](int64_t row, int64_t) {
-            // The sum gathers in the slot of the first choice, which nobody else reads.
+            // The sum gathers in the slot of the first choice, which no other task reads.
             const auto first = static_cast<size_t>(row * routing.num_chosen);
             float* const sum = outputs_.floats(slots_[first]);
             const float weight = routing.weights[first];

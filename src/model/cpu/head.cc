@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/cpu/row_loop.h"
 #include "model/cpu/sampler.h"
+#include "model/cpu/thread_pool.h"
 
 namespace pace {
 namespace {
@@ -18,63 +18,63 @@ Head::Head(const ModelConfig& config, bool is_bf16, const Kernels& kernels, Thre
     : vocab_size_(config.vocab_size),
       kernels_(kernels),
       threads_(threads),
-      asked_(config.hidden_size, is_bf16),
+      requested_(config.hidden_size, is_bf16),
       logits_(config.vocab_size, false),
       scratch_(static_cast<size_t>(threads.num_threads())) {}
 
-void Head::CollectQuestions(const Pass& pass) {
-  questions_.clear();
+void Head::CollectRequests(const Pass& pass) {
+  requests_.clear();
   for (size_t i = 0; i < pass.samples.size(); ++i) {
-    questions_.push_back({.row = pass.samples[i].row, .is_sample = true, .index = i});
+    requests_.push_back({.row = pass.samples[i].row, .is_sample = true, .index = i});
   }
   for (size_t i = 0; i < pass.scores.size(); ++i) {
-    questions_.push_back({.row = pass.scores[i].row, .is_sample = false, .index = i});
+    requests_.push_back({.row = pass.scores[i].row, .is_sample = false, .index = i});
   }
-  std::sort(questions_.begin(), questions_.end(),
-            [](const Question& a, const Question& b) { return a.row < b.row; });
+  std::sort(requests_.begin(), requests_.end(),
+            [](const LogitsRequest& a, const LogitsRequest& b) { return a.row < b.row; });
   rows_.clear();
-  first_question_.clear();
-  for (size_t i = 0; i < questions_.size(); ++i) {
-    if (!rows_.empty() && rows_.back() == questions_[i].row) continue;
-    rows_.push_back(questions_[i].row);
-    first_question_.push_back(i);
+  first_request_.clear();
+  for (size_t i = 0; i < requests_.size(); ++i) {
+    if (!rows_.empty() && rows_.back() == requests_[i].row) continue;
+    rows_.push_back(requests_[i].row);
+    first_request_.push_back(i);
   }
-  first_question_.push_back(questions_.size());
+  first_request_.push_back(requests_.size());
 }
 
 void Head::ComputeLogits(const Activations& hidden, const PackedMatrix& matrix, size_t begin,
                          size_t end, Gemm& gemm) {
   const auto num_rows = static_cast<int64_t>(end - begin);
-  asked_.Reserve(num_rows);
+  requested_.Reserve(num_rows);
   logits_.Reserve(num_rows);
   for (int64_t i = 0; i < num_rows; ++i) {
-    std::memcpy(asked_.bytes(i), hidden.bytes(rows_[begin + static_cast<size_t>(i)]),
+    std::memcpy(requested_.bytes(i), hidden.bytes(rows_[begin + static_cast<size_t>(i)]),
                 static_cast<size_t>(hidden.row_bytes()));
   }
   const GemmProduct product = {.matrix = &matrix,
-                               .x = asked_.data(),
-                               .x_stride = asked_.stride(),
+                               .x = requested_.data(),
+                               .x_stride = requested_.stride(),
                                .num_rows = num_rows,
                                .out = logits_.data(),
                                .out_stride = logits_.stride()};
   gemm.Run({&product, 1});
 }
 
-void Head::Answer(const Pass& pass, const Question& question, std::span<const float> logits,
-                  std::vector<float>& scratch, PassResult& result) const {
-  if (question.is_sample) {
-    const SampleRequest& request = pass.samples[question.index];
-    result.samples[question.index] =
-        SampleWith(kernels_, logits, request.options, request.key, scratch);
+void Head::Compute(const Pass& pass, const LogitsRequest& request, std::span<const float> logits,
+                   std::vector<float>& scratch, PassResult& result) const {
+  if (request.is_sample) {
+    const SampleRequest& sample = pass.samples[request.index];
+    result.samples[request.index] =
+        SampleWith(kernels_, logits, sample.options, sample.key, scratch);
   } else {
-    const ScoreRequest& request = pass.scores[question.index];
-    result.logprobs[question.index] = LogProbWith(kernels_, logits, request.scale, request.target);
+    const ScoreRequest& score = pass.scores[request.index];
+    result.logprobs[request.index] = LogProbWith(kernels_, logits, score.scale, score.target);
   }
 }
 
 PassResult Head::Run(const Pass& pass, const Activations& hidden, const PackedMatrix& matrix,
                      Gemm& gemm) {
-  CollectQuestions(pass);
+  CollectRequests(pass);
   PassResult result;
   result.samples.resize(pass.samples.size());
   result.logprobs.resize(pass.scores.size());
@@ -84,8 +84,8 @@ PassResult Head::Run(const Pass& pass, const Activations& hidden, const PackedMa
     const auto answer = [&](int64_t i, int64_t worker) {
       const std::span<const float> logits(logits_.floats(i), static_cast<size_t>(vocab_size_));
       const size_t at = begin + static_cast<size_t>(i);
-      for (size_t q = first_question_[at]; q < first_question_[at + 1]; ++q) {
-        Answer(pass, questions_[q], logits, scratch_[static_cast<size_t>(worker)], result);
+      for (size_t q = first_request_[at]; q < first_request_[at + 1]; ++q) {
+        Compute(pass, requests_[q], logits, scratch_[static_cast<size_t>(worker)], result);
       }
     };
     ForRows(threads_, static_cast<int64_t>(end - begin), 4 * vocab_size_, answer);

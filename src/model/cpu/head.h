@@ -1,7 +1,7 @@
 // Head: from last hidden states to samples and scores.
 //
-// Logits are computed for the rows that somebody asks about, some at a time, so
-// their memory is bounded whatever the pass asks for.
+// Logits are computed for the requested rows alone, a bounded number at a time, so their memory
+// does not depend on the pass.
 #ifndef PACE_MODEL_CPU_HEAD_H_
 #define PACE_MODEL_CPU_HEAD_H_
 
@@ -27,26 +27,26 @@ class Head {
 
  private:
   // One sample or score.
-  struct Question {
+  struct LogitsRequest {
     int64_t row = 0;
     bool is_sample = false;
     size_t index = 0;  // in pass.samples or pass.scores
   };
 
-  void CollectQuestions(const Pass& pass);
+  void CollectRequests(const Pass& pass);
   // Logits of rows_[begin, end).
   void ComputeLogits(const Activations& hidden, const PackedMatrix& matrix, size_t begin,
                      size_t end, Gemm& gemm);
-  void Answer(const Pass& pass, const Question& question, std::span<const float> logits,
-              std::vector<float>& scratch, PassResult& result) const;
+  void Compute(const Pass& pass, const LogitsRequest& request, std::span<const float> logits,
+               std::vector<float>& scratch, PassResult& result) const;
 
   const int64_t vocab_size_;
   const Kernels& kernels_;
   ThreadPool& threads_;
-  std::vector<Question> questions_;     // by row
-  std::vector<int64_t> rows_;           // asked about, rising
-  std::vector<size_t> first_question_;  // of each of rows_, and the end
-  Activations asked_;
+  std::vector<LogitsRequest> requests_;  // by row
+  std::vector<int64_t> rows_;            // requested, rising
+  std::vector<size_t> first_request_;    // of each of rows_, and the end
+  Activations requested_;
   Activations logits_;
   std::vector<std::vector<float>> scratch_;  // one per worker
 };

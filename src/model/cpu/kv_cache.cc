@@ -14,16 +14,7 @@ static_assert(kBlockTokens == kLanes, "sixteen keys of a block are one vector");
 // A head's elements are converted through a buffer of this many.
 constexpr int64_t kPiece = 64;
 
-int64_t HeadBytes(const ModelConfig& config, Dtype dtype) {
-  const int64_t padded = RoundUp(config.head_dim, kLanes);
-  return (config.head_dim + padded) * kBlockTokens * BitsPerElement(dtype) / 8;
-}
-
 }  // namespace
-
-int64_t BlockBytes(const ModelConfig& config, Dtype dtype) {
-  return config.num_layers * config.num_kv_heads * HeadBytes(config, dtype);
-}
 
 Result<KvCache> KvCache::Create(const ModelConfig& config, Dtype dtype, int64_t num_blocks) {
   KvCache cache;
@@ -32,9 +23,9 @@ Result<KvCache> KvCache::Create(const ModelConfig& config, Dtype dtype, int64_t 
   cache.head_dim_ = config.head_dim;
   cache.padded_dim_ = RoundUp(config.head_dim, kLanes);
   cache.element_bytes_ = BitsPerElement(dtype) / 8;
-  cache.head_stride_ = HeadBytes(config, dtype);
-  cache.block_stride_ = config.num_kv_heads * cache.head_stride_;
   const int64_t block_bytes = BlockBytes(config, dtype);
+  cache.block_stride_ = block_bytes / config.num_layers;
+  cache.head_stride_ = cache.block_stride_ / config.num_kv_heads;
   if (num_blocks > std::numeric_limits<int64_t>::max() / 4 / block_bytes) {
     return InvalidArgument("num_blocks = ", num_blocks, ": blocks of ", block_bytes,
                            " bytes do not fit into any memory");

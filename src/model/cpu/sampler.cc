@@ -7,7 +7,6 @@
 #include "model/cpu/kernels/isa.h"
 #include "model/cpu/softmax.h"
 #include "model/cpu/truncation.h"
-#include "model/sample_key.h"
 
 namespace pace {
 namespace {
@@ -61,24 +60,6 @@ Sampled Greedy(const Kernels& kernels, std::span<const float> logits) {
 }
 
 }  // namespace
-
-Status SamplingOptions::Validate() const {
-  if (!(temperature >= 0 && std::isfinite(temperature))) {
-    return InvalidArgument("temperature = ", temperature, ": must be >= 0 (0 means greedy)");
-  }
-  if (temperature > 0 && temperature < 1e-4) {
-    return InvalidArgument("temperature = ", temperature,
-                           ": must be 0 (greedy) or at least 0.0001");
-  }
-  if (top_k < 0) return InvalidArgument("top_k = ", top_k, ": must be >= 0 (0 keeps all)");
-  if (!(top_p > 0 && top_p <= 1)) {
-    return InvalidArgument("top_p = ", top_p, ": must be in (0, 1] (1 keeps all)");
-  }
-  if (!(min_p >= 0 && min_p <= 1)) {
-    return InvalidArgument("min_p = ", min_p, ": must be in [0, 1] (0 keeps all)");
-  }
-  return Status::Ok();
-}
 
 Sampled SampleWith(const Kernels& kernels, std::span<const float> logits,
                    const SamplingOptions& options, const SampleKey& key,

@@ -1,11 +1,10 @@
-// CaptureGate: keeps the capture of a graph apart from work that may load kernels.
+// CaptureGate: excludes graph captures while kernels may be loaded.
 //
-// A kernel is loaded when it is first launched, and CUDA may refuse that while
-// another thread captures a graph. So captures are exclusive, and whatever may run
-// a kernel for the first time shares the gate: passes that are not graphs yet, and
-// the first steps of a trainer. A capture that finds it closed, and closed still a
-// moment later, is put off.
-// Thread-safety: the gate is one for the process.
+// A kernel is loaded when it is first launched, and CUDA may refuse that while another thread
+// captures a graph. So a capture takes the gate exclusively, and work that may launch a kernel for
+// the first time shares it: passes without a graph, and the first steps of a trainer. A capture
+// that cannot take the gate within a moment is postponed.
+// Thread-safety: one gate for the process.
 #ifndef PACE_MODEL_CUDA_CAPTURE_GATE_H_
 #define PACE_MODEL_CUDA_CAPTURE_GATE_H_
 

@@ -1,16 +1,14 @@
 // The CUDA kernels of inference, as functions that launch them.
 //
-// Pointers are device memory unless they say otherwise. Every launch is
-// asynchronous on its stream and may be captured into a graph: sizes come from
-// the arguments, all that changes between passes is read from device memory.
-// Rows are strided; what a stride adds to a width is zero and stays zero.
+// Pointers are device memory unless stated otherwise. Every launch is asynchronous on its stream
+// and may be captured into a graph: sizes come from the arguments; everything that changes between
+// passes is read from device memory. Rows are strided; the padding of a row is always zero.
 // Residuals, sums and statistics are float32; `Half` stands for bfloat16.
 //
-// Kernels that follow each other are launched so that the next one may start
-// while the last one ends (programmatic dependent launch): each waits for its
-// predecessor before it reads what that wrote. A pass begins with Embed, which
-// waits for everything before it.
-// Thread-safety: launches on different streams may run beside each other.
+// Consecutive kernels use programmatic dependent launch: the next one may start while the last one
+// ends, and waits for it before it reads its output. A pass begins with Embed, which waits for
+// everything before it.
+// Thread-safety: launches on different streams may run concurrently.
 #ifndef PACE_MODEL_CUDA_KERNELS_H_
 #define PACE_MODEL_CUDA_KERNELS_H_
 
@@ -20,14 +18,14 @@
 
 namespace pace::cuda {
 
-// Activations and weights are of one of these.
+// The element type of activations and weights.
 enum class Element { kFloat, kHalf };
 
 constexpr int64_t BytesOf(Element element) {
   return element == Element::kFloat ? 4 : 2;
 }
 
-// Where the rows of a pass lie in their sequences. `tables[row]` is the first
+// The positions of a pass's rows in their sequences. `tables[row]` is the first
 // entry of the row's sequence in `blocks`.
 struct RowTables {
   const int32_t* tokens = nullptr;
@@ -57,11 +55,11 @@ struct EmbedArguments {
 void Embed(const EmbedArguments& arguments, cudaStream_t stream);
 
 // out[i] = x[rows[i]] / rms(x[rows[i]]) * weight; without `rows`, of row i. With
-// `places`, row i of `out` is the row's place in the cache.
+// `slots`, row i of `out` is the row's slot in the cache.
 struct NormArguments {
   const float* x = nullptr;
   const int32_t* rows = nullptr;
-  RowTables places{};
+  RowTables slots{};
   const float* weight = nullptr;
   float epsilon = 0;
   int64_t num_rows = 0;

@@ -1,4 +1,4 @@
-// Launching kernels one behind the other, and small pieces that kernels share.
+// Launching kernels in sequence, and small pieces that kernels share.
 #ifndef PACE_MODEL_CUDA_LAUNCH_CUH_
 #define PACE_MODEL_CUDA_LAUNCH_CUH_
 

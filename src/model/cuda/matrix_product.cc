@@ -89,11 +89,11 @@ Result<const MatrixProduct::Plan*> MatrixProduct::PlanOf(const Shape& shape) {
 
 Status MatrixProduct::Run(const Product& product, cudaStream_t stream) {
   PACE_ASSIGN_OR_RETURN(const Plan* found, PlanOf({.num_rows = product.num_rows,
-                                                         .num_outputs = product.num_outputs,
-                                                         .num_inputs = product.num_inputs,
-                                                         .out_stride = product.out_stride,
-                                                         .element = product.element,
-                                                         .out_element = product.out_element}));
+                                                   .num_outputs = product.num_outputs,
+                                                   .num_inputs = product.num_inputs,
+                                                   .out_stride = product.out_stride,
+                                                   .element = product.element,
+                                                   .out_element = product.out_element}));
   const Plan& plan = *found;
   const float one = 1;
   const float kept = product.add ? 1 : 0;

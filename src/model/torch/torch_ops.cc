@@ -1,15 +1,59 @@
 #include "model/torch/torch_ops.h"
 
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/check.h"
 #include "model/cpu/kernels/isa.h"
-#include "model/torch/recompute.h"
 #include "model/torch/row_functions.h"
 
 namespace pace {
 namespace {
+
+// Runs `body` without keeping its activations: only its input is kept, and the backward pass runs
+// the body again (`again` is then true; both calls must compute the same). Memory is that of one
+// body at a time, time that of one more forward pass. Gradients of the body's own leaves are added
+// to their .grad(), as backward does, so torch::autograd::grad does not see them.
+using RecomputedBody = std::function<at::Tensor(const at::Tensor& x, bool again)>;
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// What autograd's context can hold.
+struct HeldBody : torch::CustomClassHolder {
+  explicit HeldBody(RecomputedBody given) : body(std::move(given)) {}
+  RecomputedBody body;
+};
+
+class RecomputeFunction : public torch::autograd::Function<RecomputeFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const c10::intrusive_ptr<HeldBody>& held) {
+    context->save_for_backward({x});
+    context->saved_data["body"] = c10::IValue::make_capsule(held);
+    return held->body(x, /*again=*/false);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto held =
+        c10::static_intrusive_pointer_cast<HeldBody>(context->saved_data["body"].toCapsule());
+    const at::Tensor x = context->get_saved_variables().front().detach().set_requires_grad(true);
+    {
+      const at::AutoGradMode with_gradients(true);
+      torch::autograd::backward({held->body(x, /*again=*/true)}, {gradients.front()});
+    }
+    return {x.grad(), at::Tensor()};
+  }
+};
+
+at::Tensor Recomputed(const at::Tensor& x, RecomputedBody body) {
+  return RecomputeFunction::apply(x, c10::make_intrusive<HeldBody>(std::move(body)));
+}
 
 // At least float32.
 at::Tensor Wide(const at::Tensor& x) {
@@ -215,7 +259,7 @@ void TorchOps::FormClasses(at::Device device) {
     same.rows = at::tensor(rows, at::kLong).to(device);
     classes_.push_back(std::move(same));
   }
-  places_ = at::tensor(places, at::kLong).to(device);
+  padded_positions_ = at::tensor(places, at::kLong).to(device);
 }
 
 TorchOps::Rows TorchOps::Attend(const Rows& qkv, int64_t layer) {
@@ -227,7 +271,7 @@ TorchOps::Rows TorchOps::Attend(const Rows& qkv, int64_t layer) {
   return {{AttendRows(Only(qkv), qkv.query_norm, qkv.key_norm, attention_)}};
 }
 
-// A class is one causal attention: padding stands behind every sequence's end,
+// A class is one causal attention: padding follows every sequence's end,
 // where none of its rows looks.
 TorchOps::Rows TorchOps::AttendByClasses(const Rows& qkv) const {
   std::vector<at::Tensor> outputs;
@@ -245,7 +289,7 @@ TorchOps::Rows TorchOps::AttendByClasses(const Rows& qkv) const {
     outputs.push_back(out_BHTD.transpose(1, 2).reshape({same.num_sequences * same.max_length, -1}));
   }
   const at::Tensor all = outputs.size() == 1 ? outputs.front() : at::cat(outputs);
-  return {{all.index_select(0, places_)}};
+  return {{all.index_select(0, padded_positions_)}};
 }
 
 TorchOps::Routing TorchOps::Route(const Rows& x, const Matrix& router) {

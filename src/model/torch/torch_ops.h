@@ -19,13 +19,26 @@
 #include <string>
 #include <vector>
 
+#include "core/token_id.h"
 #include "model/cuda/train/training_functions.h"
 #include "model/model_config.h"
 #include "model/network.h"
 #include "model/torch/attention_function.h"
-#include "model/torch/training_network.h"
 
 namespace pace {
+
+struct PackedTokens {
+  std::vector<TokenId> tokens;   // of all sequences, one after the other
+  std::vector<int64_t> lengths;  // of each sequence, at least 1; they sum to tokens
+};
+
+// What the router of one sparse layer chose.
+struct RoutingRecord {
+  int64_t layer = 0;
+  at::Tensor logits_TE;
+  at::Tensor experts_TK;  // by falling probability
+  at::Tensor weights_TK;
+};
 
 class TorchOps : public std::enable_shared_from_this<TorchOps> {
  public:
@@ -73,11 +86,11 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
                   const std::vector<Expert<TorchOps>>& experts) const;
 
  private:
-  // Sequences of similar lengths, attended to together, padded behind their ends.
+  // Sequences of similar lengths, attended to together, padded at their ends.
   struct LengthClass {
     int64_t num_sequences = 0;
     int64_t max_length = 0;
-    at::Tensor rows;  // of the batch, for each padded place; padding repeats a row
+    at::Tensor rows;  // of the batch, for each padded position; padding repeats a row
   };
   void FormClasses(at::Device device);
 
@@ -97,8 +110,8 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
   c10::intrusive_ptr<CudaSequences> sequences_;
   // Else:
   std::vector<LengthClass> classes_;
-  at::Tensor places_;   // of every row, among the padded places of all classes
-  at::Tensor cos_T1D_;  // half of head_dim
+  at::Tensor padded_positions_;  // of every row, among the padded positions of all classes
+  at::Tensor cos_T1D_;           // half of head_dim
   at::Tensor sin_T1D_;
 };
 

@@ -23,24 +23,11 @@
 #include <vector>
 
 #include "core/status.h"
-#include "core/token_id.h"
 #include "model/model_config.h"
+#include "model/torch/torch_ops.h"
 #include "model/weight_set.h"
 
 namespace pace {
-
-struct PackedTokens {
-  std::vector<TokenId> tokens;   // of all sequences, one after the other
-  std::vector<int64_t> lengths;  // of each sequence, at least 1; they sum to tokens
-};
-
-// What the router of one sparse layer chose.
-struct RoutingRecord {
-  int64_t layer = 0;
-  at::Tensor logits_TE;
-  at::Tensor experts_TK;  // by falling probability
-  at::Tensor weights_TK;
-};
 
 class TrainingNetwork {
  public:

@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "reward/boxed.h"
-#include "reward/equivalence/answer_places.h"
+#include "reward/equivalence/answer_positions.h"
 #include "reward/equivalence/answer_text.h"
 #include "reward/equivalence/math_lexer.h"
 #include "reward/equivalence/math_parser.h"
-#include "reward/equivalence/measures.h"
 #include "reward/equivalence/plain_numbers.h"
 #include "reward/equivalence/units.h"
 #include "reward/python_characters.h"
@@ -27,7 +26,7 @@ bool IsAsciiLetter(char c) {
 }
 
 // Whether a run of letters can be part of a formula rather than of a sentence;
-// a unit only behind a number.
+// a unit only after a number.
 bool IsFormulaWord(std::string_view word, bool behind_number) {
   static constexpr std::array<std::string_view, 20> kSentenceWords = {
       "is", "it", "of", "to", "as",  "at",  "be",  "so",  "we",  "on",
@@ -106,13 +105,13 @@ MathNodePtr JoinReadings(const std::vector<MathNodePtr>& readings) {
   return MakeNode(MathKind::kSet, std::move(members));
 }
 
-struct PlaceReading {
+struct PositionReading {
   MathNodePtr value;
   std::string text;
   size_t num_bytes = 0;  // read for it
 };
 
-PlaceReading ReadSpans(const MathSpanList& list) {
+PositionReading ReadSpans(const MathSpanList& list) {
   std::vector<MathNodePtr> readings;
   std::vector<std::string> texts;
   size_t num_bytes = 0;
@@ -134,30 +133,30 @@ PlaceReading ReadSpans(const MathSpanList& list) {
   return {JoinReadings(readings), std::move(joined), num_bytes};
 }
 
-PlaceReading ReadPlace(const AnswerPlace& place) {
-  if (place.plain.has_value()) {
-    const std::string_view text = place.plain->text;
-    return {ReadPlain(*place.plain), std::string(text), text.size()};
+PositionReading ReadPosition(const AnswerPosition& position) {
+  if (position.plain.has_value()) {
+    const std::string_view text = position.plain->text;
+    return {ReadPlain(*position.plain), std::string(text), text.size()};
   }
-  if (place.math.has_value()) return ReadSpans(*place.math);
-  std::string tidied = TidyAnswer(place.boxes, true);
+  if (position.math.has_value()) return ReadSpans(*position.math);
+  std::string tidied = TidyAnswer(position.boxes, true);
   const size_t num_bytes = tidied.size();
   MathNodePtr reading = ReadAnswer(tidied);
   return {std::move(reading), std::move(tidied), num_bytes};
 }
 
-// The text of a place that holds one value.
-std::string_view ContentOf(const AnswerPlace& place) {
-  if (place.plain.has_value()) return place.plain->text;
-  if (place.math.has_value()) {
-    return place.math->spans.size() == 1 ? place.math->spans[0].content : std::string_view();
+// The text of a position that holds one value.
+std::string_view ContentOf(const AnswerPosition& position) {
+  if (position.plain.has_value()) return position.plain->text;
+  if (position.math.has_value()) {
+    return position.math->spans.size() == 1 ? position.math->spans[0].content : std::string_view();
   }
-  return place.boxes;
+  return position.boxes;
 }
 
-// In the place, or behind it: "$5$ cm".
-std::string MeasureOf(const AnswerPlace& place, std::string_view text) {
-  const std::string_view content = ContentOf(place);
+// In the position, or after it: "$5$ cm".
+std::string MeasureOf(const AnswerPosition& position, std::string_view text) {
+  const std::string_view content = ContentOf(position);
   if (content.empty()) return "";
   const std::string inside = MeasureAtEnd(JoinBoxes(content, true));
   if (!inside.empty()) return inside;
@@ -167,8 +166,8 @@ std::string MeasureOf(const AnswerPlace& place, std::string_view text) {
 }
 
 // Whether a text says what the answer is not: "the answer is not 5".
-bool IsNegated(const AnswerPlace& place, std::string_view text) {
-  const std::string_view content = ContentOf(place);
+bool IsNegated(const AnswerPosition& position, std::string_view text) {
+  const std::string_view content = ContentOf(position);
   if (content.empty()) return false;
   constexpr size_t kReach = 16;
   std::string_view before = text.substr(0, static_cast<size_t>(content.data() - text.data()));
@@ -181,22 +180,24 @@ bool IsNegated(const AnswerPlace& place, std::string_view text) {
   return before.size() == 3 || !IsAsciiLetter(before[before.size() - 4]);
 }
 
-// Tries the places from the last; whether one could be read. Texts with that many
-// unreadable places hold no answer.
-bool TryPlaces(std::vector<AnswerPlace> places, std::string_view text, FoundAnswer& answer) {
-  std::sort(places.begin(), places.end(), [](const AnswerPlace& a, const AnswerPlace& b) {
-    return a.end != b.end ? a.end > b.end : a.begin < b.begin;
-  });
-  for (const AnswerPlace& place : places) {
+// Tries the positions from the last; whether one could be read. Texts with that many
+// unreadable positions hold no answer.
+bool TryPositions(std::vector<AnswerPosition> positions, std::string_view text,
+                  FoundAnswer& answer) {
+  std::sort(positions.begin(), positions.end(),
+            [](const AnswerPosition& a, const AnswerPosition& b) {
+              return a.end != b.end ? a.end > b.end : a.begin < b.begin;
+            });
+  for (const AnswerPosition& position : positions) {
     if (answer.num_read_bytes > kMaxReadBytes) return false;
-    if (IsNegated(place, text)) continue;
-    PlaceReading reading = ReadPlace(place);
+    if (IsNegated(position, text)) continue;
+    PositionReading reading = ReadPosition(position);
     answer.num_read_bytes += reading.num_bytes;
     if (answer.first_text.empty()) answer.first_text = reading.text;
     if (answer.text.empty() || reading.value != nullptr) answer.text = std::move(reading.text);
     if (reading.value != nullptr) {
       answer.readings.push_back(std::move(reading.value));
-      answer.measure = MeasureOf(place, text);
+      answer.measure = MeasureOf(position, text);
       return true;
     }
   }
@@ -219,16 +220,16 @@ FoundAnswer FindAnswer(std::string_view text) {
     return ReadBareMath(stripped);
   }
   FoundAnswer answer;
-  const AnswerPlaces places(text);
-  if (TryPlaces(places.Hoped(), text, answer)) return answer;
-  std::vector<AnswerPlace> marked = places.Final();
-  std::vector<AnswerPlace> boxed = places.Boxed();
+  const AnswerPositions positions(text);
+  if (TryPositions(positions.Hoped(), text, answer)) return answer;
+  std::vector<AnswerPosition> marked = positions.Final();
+  std::vector<AnswerPosition> boxed = positions.Boxed();
   const bool has_box = !boxed.empty();
   std::move(boxed.begin(), boxed.end(), std::back_inserter(marked));
-  if (TryPlaces(std::move(marked), text, answer) || has_box) return answer;
-  if (TryPlaces(places.Announced(true), text, answer)) return answer;
-  if (TryPlaces(places.Announced(false), text, answer)) return answer;
-  TryPlaces(places.Anywhere(), text, answer);
+  if (TryPositions(std::move(marked), text, answer) || has_box) return answer;
+  if (TryPositions(positions.Announced(true), text, answer)) return answer;
+  if (TryPositions(positions.Announced(false), text, answer)) return answer;
+  TryPositions(positions.Anywhere(), text, answer);
   return answer;
 }
 

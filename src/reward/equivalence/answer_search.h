@@ -1,9 +1,9 @@
-// FindAnswer: the answer that a text gives, read as mathematics.
+// FindAnswer: finds the answer of a text and parses it as mathematics.
 //
 // A text that is nothing but mathematics or a number is its own answer, and where it
-// cannot be read it has no other; what stands behind "not" is none. In any other
-// the places are tried in this order, at each the last one first, until
-// one can be read; where there is a box, nothing behind it is tried:
+// cannot be read it has no other; text after "not" is none. In any other
+// the kinds of positions are tried in this order, of each the last one first, until
+// one can be read; where there is a box, nothing after it is tried:
 //   "final answer is ... I hope"
 //   \boxed{...}, and what follows "final answer ... is"
 //   what follows "answer:"
@@ -26,14 +26,14 @@ struct FoundAnswer {
   // How it can be read: mostly one way; "1,5" is a number and a list. Empty
   // where nothing can be read.
   std::vector<MathNodePtr> readings;
-  // The place that could be read, or else the first one, tidied; empty where
+  // The position that could be read, or else the first one, tidied; empty where
   // there is none.
   std::string text;
-  // The first place tried, tidied, for answers that are compared as text.
+  // The first position tried, tidied, for answers that are compared as text.
   std::string first_text;
   // What the number in it counts, as measures.h says; "" where it does not say.
   std::string measure;
-  // How much was read as mathematics before one place made sense.
+  // How much was read as mathematics before one position made sense.
   size_t num_read_bytes = 0;
 };
 

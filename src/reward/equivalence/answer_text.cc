@@ -94,7 +94,7 @@ size_t PercentAt(std::string_view text, size_t at) {
   return kNone;
 }
 
-// The words that count a number in thousands and the like, behind one; their value
+// The words that count a number in thousands and the like, after one; their value
 // as a factor.
 Replacement ScaleAt(std::string_view text, size_t at) {
   const size_t word = SkipSpace(text, at);
@@ -112,7 +112,7 @@ size_t InfinityAt(std::string_view text, size_t at) {
   return end != kNone ? end : WordAt(text, at, "inf");
 }
 
-// The dots behind a decimal that goes on: 0.333\ldots
+// The dots after a decimal that goes on: 0.333\ldots
 size_t DotsAt(std::string_view text, size_t at) {
   size_t digits = at;
   while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
@@ -235,7 +235,7 @@ std::string WithoutAlignment(std::string text) {
   return aligned && !has_rows ? ReplaceAll(text, "&", "") : text;
 }
 
-// "= 5" and "\approx 5" are what stood behind a formula.
+// "= 5" and "\approx 5" are what stood after a formula.
 std::string_view WithoutHead(std::string_view text) {
   text = StripSpace(text);
   for (const std::string_view sign : {"=", "\\approx", "\u2248", "\\sim"}) {

@@ -11,8 +11,8 @@
 // at least, tiny ones to three digits; all else must agree but for rounding. 28% is 0.28 and,
 // for whole numbers, also 28. Residues of different moduli differ.
 //
-// Work is bounded by MathEvaluator::kMaxSteps over all calls: behind it nothing is
-// the same any more.
+// All calls share a budget of MathEvaluator::kMaxSteps; once it is spent, every comparison
+// returns false.
 //
 // Thread-safety: none.
 #ifndef PACE_REWARD_EQUIVALENCE_MATH_COMPARER_H_

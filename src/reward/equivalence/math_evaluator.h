@@ -1,12 +1,12 @@
-// MathEvaluator: what a tree is worth, exactly where it can be, and at points.
+// MathEvaluator: the value of a tree, exact if possible, and at random points.
 //
-// Symbols take values that depend on their name and the point alone, so that two
-// trees over the same names are compared by comparing their values. Half of
+// The value of a symbol depends on its name and the point alone, so two trees over
+// the same names are compared by their values. Half of
 // the points are real, half are small whole numbers. "i" is the imaginary unit;
 // powers of negative reals with an odd denominator are real.
 //
-// Work is bounded: after kMaxSteps everything is NaN. A step is what visiting one
-// node takes; callers that compare what is evaluated spend steps too.
+// Work is bounded: after kMaxSteps every value is NaN. Visiting one node costs a step; callers
+// that compare values spend steps too.
 //
 // Thread-safety: none; it remembers what it computed.
 #ifndef PACE_REWARD_EQUIVALENCE_MATH_EVALUATOR_H_

@@ -1,4 +1,4 @@
-// MathGrammar: the recursive descent behind ParseMath.
+// MathGrammar: the recursive-descent parser of ParseMath.
 //
 // One method per rule, from lists down to atoms; every rule returns null where
 // the words do not fit, and no rule tries twice. Lists and relations are in
@@ -55,7 +55,7 @@ class MathGrammar {
   bool TakeUnit();
   // Mixed numbers: 2\frac{1}{3}, 2 1/3.
   MathNodePtr ParseMixed();
-  // Behind a degree sign: 15' or 15' 30''.
+  // After a degree sign: 15' or 15' 30''.
   MathNodePtr ParseMinutes(const MathNodePtr& degrees);
 
   MathNodePtr ParseAtom();

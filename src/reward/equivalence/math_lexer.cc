@@ -246,8 +246,8 @@ class Lexer {
     return Push(known.token, std::string(known.text), num_bytes);
   }
 
-  // What stands in the braces behind a command that ends at `end`; at_ moves
-  // behind them.
+  // What stands in the braces after a command that ends at `end`; at_ moves
+  // after them.
   std::optional<std::string_view> Braced(size_t end) {
     const size_t open = text_.find_first_not_of(" \t", end);
     if (open == kNone || text_[open] != '{') return std::nullopt;

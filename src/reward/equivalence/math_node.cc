@@ -8,19 +8,6 @@
 namespace pace::equiv {
 namespace {
 
-void AppendInteger(std::string& out, BigInteger value) {
-  if (value.IsNegative()) out += '-';
-  value = value.Magnitude();
-  const BigInteger base(1'000'000'000);
-  std::vector<int64_t> parts;
-  do {
-    auto [quotient, rest] = BigInteger::Divide(value, base);
-    parts.push_back(rest.ToInt64().value_or(0));
-    value = std::move(quotient);
-  } while (!value.IsZero());
-  for (size_t i = parts.size(); i-- > 0;) out += Concat(parts[i], ".");
-}
-
 bool IsUnordered(MathKind kind) {
   return kind == MathKind::kAdd || kind == MathKind::kMultiply || kind == MathKind::kSet ||
          kind == MathKind::kUnion || kind == MathKind::kIntersection;
@@ -46,11 +33,7 @@ bool AppendArgs(const MathNode& node, size_t max_bytes, std::string& out) {
 
 bool AppendStructure(const MathNode& node, size_t max_bytes, std::string& out) {
   out += Concat(static_cast<int>(node.kind), "(");
-  if (node.kind == MathKind::kNumber) {
-    AppendInteger(out, node.number.numerator());
-    out += '/';
-    AppendInteger(out, node.number.denominator());
-  }
+  if (node.kind == MathKind::kNumber) out += node.number.ToText();
   if (!node.name.empty()) out += Concat(node.name, ":");
   if (node.kind == MathKind::kTuple) out += Concat(node.open, node.close);
   if (node.kind == MathKind::kMatrix) out += Concat(node.num_columns, ":");

@@ -31,7 +31,7 @@ enum class MathKind {
   kPercent,    // args[0] / 100
   kPlusMinus,  // args[0] +- args[1]; `flipped` for -+
   kFunction,   // `name` is one that Evaluate knows, see math_functions.h
-  kCall,       // `name` is one that nobody knows: f(x)
+  kCall,       // of an unknown function `name`: f(x)
   kMatrix,     // args by rows, `num_columns`
   kTuple,      // (a, b), [a, b), an interval or a point: `open`, `close`
   kSet,        // {a, b}, and bare lists: a, b
@@ -52,7 +52,7 @@ struct MathNode {
   MathKind kind = MathKind::kNumber;
   std::string name;
   Rational number;
-  size_t num_places = 0;  // behind the point: a decimal is compared to these
+  size_t num_places = 0;  // after the point: a decimal is compared to these
   bool flipped = false;
   char open = '(';
   char close = ')';

@@ -62,7 +62,7 @@ bool IsThreeDigits(const MathWord& word) {
          !word.space_before;
 }
 
-// Whether a number may begin behind this word.
+// Whether a number may begin after this word.
 bool MayPrecedeNumber(MathToken token) {
   return RelationOf(token).has_value() || token == MathToken::kPlus || token == MathToken::kMinus ||
          token == MathToken::kTimes || token == MathToken::kSlash;

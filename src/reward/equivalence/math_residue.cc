@@ -7,7 +7,6 @@
 // their prime factors. Sums and products keep their meaning in it.
 #include <algorithm>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -69,15 +68,12 @@ std::optional<Residue> Quotient(Residue top, Residue bottom) {
   return Product(Product(top, turned), Residue{inverse, 0});
 }
 
-uint64_t ResidueOf(const BigInteger& value) {
-  const BigInteger rest =
-      BigInteger::Divide(value.Magnitude(), BigInteger(static_cast<int64_t>(kPrime))).second;
-  const auto residue = static_cast<uint64_t>(rest.ToInt64().value_or(0));
-  return value.IsNegative() ? Negative(residue) : residue;
+Residue ResidueOfInteger(const Rational& value) {
+  return {value.Modulo(kPrime), 0};
 }
 
 std::optional<Residue> ResidueOf(const Rational& value) {
-  return Quotient({ResidueOf(value.numerator()), 0}, {ResidueOf(value.denominator()), 0});
+  return Quotient(ResidueOfInteger(value.Numerator()), ResidueOfInteger(value.Denominator()));
 }
 
 // One of the two roots, always the same.
@@ -101,37 +97,33 @@ const std::vector<int64_t>& SmallPrimes() {
   return primes;
 }
 
-// The root of a whole number > 0, the product of the roots of its factors.
-Residue RootOf(BigInteger value) {
+// The root of an integer > 0, the product of the roots of its factors.
+Residue RootOfInteger(Rational value) {
   Residue out = {1, 0};
   for (const int64_t prime : SmallPrimes()) {
     const std::optional<int64_t> small = value.ToInt64();
     if (small.has_value() && *small < prime * prime) break;
-    if (small.has_value() && *small % prime != 0) continue;
-    const BigInteger factor(prime);
-    auto [quotient, rest] = BigInteger::Divide(value, factor);
-    if (!rest.IsZero()) continue;
-    const Residue root = RootOfResidue(static_cast<uint64_t>(prime));
-    while (rest.IsZero()) {
-      out = Product(out, root);
-      value = std::move(quotient);
-      std::tie(quotient, rest) = BigInteger::Divide(value, factor);
+    const auto divisor = static_cast<uint64_t>(prime);
+    while (value.Modulo(divisor) == 0) {
+      out = Product(out, RootOfResidue(divisor));
+      value = Divide(value, Rational(prime)).value_or(Rational(1));
     }
   }
-  const MaybeRational last = Rational::Make(value, BigInteger(1));
-  const MaybeRational exact = last ? Root(*last, 2) : std::nullopt;
-  if (exact.has_value()) return Product(out, {ResidueOf(exact->numerator()), 0});
-  return Product(out, RootOfResidue(ResidueOf(value)));
+  const MaybeRational exact = Root(value, 2);
+  if (exact.has_value()) return Product(out, ResidueOfInteger(*exact));
+  return Product(out, RootOfResidue(value.Modulo(kPrime)));
 }
 
 // sqrt(a/b) = sqrt(ab) / b; none for numbers of too many bits, and for zero.
 std::optional<Residue> RootOf(const Rational& value) {
   constexpr size_t kMaxBits = 256;
-  const BigInteger inside = value.numerator().Magnitude() * value.denominator();
-  if (inside.IsZero() || inside.NumBits() > kMaxBits) return std::nullopt;
-  Residue root = RootOf(inside);
+  const Rational size = value.IsNegative() ? Negate(value) : value;
+  const MaybeRational inside = Multiply(size.Numerator(), size.Denominator());
+  // One bit is the denominator's.
+  if (!inside || inside->IsZero() || inside->NumBits() > kMaxBits + 1) return std::nullopt;
+  Residue root = RootOfInteger(*inside);
   if (value.IsNegative()) root = Product(root, {0, 1});
-  return Quotient(root, {ResidueOf(value.denominator()), 0});
+  return Quotient(root, ResidueOfInteger(value.Denominator()));
 }
 
 std::optional<Residue> SignedPower(Residue base, int64_t exponent) {

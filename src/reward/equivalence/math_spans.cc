@@ -30,7 +30,7 @@ bool StartsAt(std::string_view text, size_t at, std::string_view word) {
   return at <= text.size() && text.substr(at, word.size()) == word;
 }
 
-// Behind "and", "or" or a comma, with space around it.
+// After "and", "or" or a comma, with space around it.
 size_t SkipJoint(std::string_view text, size_t at) {
   at = SkipSpace(text, at);
   const size_t behind_comma = at < text.size() && text[at] == ',' ? at + 1 : at;
@@ -40,7 +40,7 @@ size_t SkipJoint(std::string_view text, size_t at) {
   return behind_comma == at ? kNone : SkipSpace(text, behind_comma);
 }
 
-// Behind -?digits, with a fraction after a point or a comma.
+// After -?digits, with a fraction after a point or a comma.
 size_t SkipNumber(std::string_view text, size_t at) {
   if (at < text.size() && text[at] == '-') ++at;
   const size_t begin = at;
@@ -61,7 +61,7 @@ std::vector<size_t> PlacesOf(std::string_view text, std::string_view sign) {
   return places;
 }
 
-// The first of `places` at or behind `at`.
+// The first of `places` at or after `at`.
 size_t NextOf(const std::vector<size_t>& places, size_t at) {
   const auto found = std::lower_bound(places.begin(), places.end(), at);
   return found == places.end() ? kNone : *found;

@@ -1,7 +1,7 @@
 // MathSpans: where a text switches to mathematics.
 //
 // Environments are $...$ and \(...\) within a line, $$...$$ and \[...\], " [...] "
-// within a line, and a bare \frac{1}{2}. A percent sign or word behind one
+// within a line, and a bare \frac{1}{2}. A percent sign or word after one
 // belongs to it.
 //
 // A match takes time logarithmic in the text, and linear in what it holds.
@@ -19,7 +19,7 @@ namespace pace::equiv {
 struct MathSpan {
   std::string_view content;
   bool has_percent = false;
-  size_t end = 0;  // behind the closing sign, space and percent included
+  size_t end = 0;  // after the closing sign, space and percent included
 };
 
 // Environments that "and", "or" or a comma joins: one answer in parts.

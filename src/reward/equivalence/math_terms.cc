@@ -190,7 +190,7 @@ bool MathGrammar::TakeUnit() {
 
 MathNodePtr MathGrammar::ParseMixed() {
   const bool is_whole = IsDigits(word().text);
-  // 12 345 678: groups of three behind spaces.
+  // 12 345 678: groups of three after spaces.
   while (is_whole && token(1) == MathToken::kNumber && word(1).space_before &&
          word(1).text.size() == 3 && IsDigits(word(1).text) && token(2) != MathToken::kSlash) {
     words_[at_ + 1].text = word().text + word(1).text;

@@ -1,6 +1,6 @@
-#include "reward/equivalence/measures.h"
-
 #include <gtest/gtest.h>
+
+#include "reward/equivalence/units.h"
 
 namespace pace::equiv {
 namespace {

@@ -31,7 +31,7 @@ size_t SkipDigits(std::string_view text, size_t at) {
   return at;
 }
 
-// Behind (^|\s|=)(\*\*)?; kNone where no number may begin.
+// After (^|\s|=)(\*\*)?; kNone where no number may begin.
 size_t SkipPrefix(std::string_view text, size_t at) {
   if (at >= text.size()) return kNone;
   const bool at_begin = at == 0 && !IsSpace(text[0]) && text[0] != '=';
@@ -88,7 +88,7 @@ struct ScaleWord {
   int64_t factor = 1;
 };
 
-// " million" behind a number that ends at `at`.
+// " million" after a number that ends at `at`.
 ScaleWord ScaleWordAt(std::string_view text, size_t at) {
   static constexpr std::pair<std::string_view, int64_t> kWords[] = {{"hundred", 100},
                                                                     {"thousand", 1'000},
@@ -147,7 +147,7 @@ bool IsArithmeticCharacter(char c) {
 }
 
 // Whether what ends at `end` is followed by punctuation, space or nothing; then
-// the end behind that.
+// the end after that.
 size_t SkipSuffix(std::string_view text, size_t end) {
   if (text.substr(std::min(end, text.size()), 2) == "**") end += 2;
   if (end >= text.size()) return text.size();

@@ -1,7 +1,7 @@
 // Numbers and arithmetic outside mathematical environments: "is 1,234.5 m",
 // "= (1/2) * 3.".
 //
-// A number begins the text or stands behind space or "=", with "**" or a
+// A number begins the text or follows space or "=", with "**" or a
 // currency sign before it or without; what follows it does not matter. "1,234"
 // and "1 234" are whole, "12,5" is a decimal. Arithmetic consists of digits and
 // + - * / ^ ( ), holds an operator, and must be followed by punctuation, space or

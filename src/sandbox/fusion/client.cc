@@ -32,9 +32,8 @@ Result<std::unique_ptr<FusionClient>> FusionClient::Make(const FusionClientOptio
   if (options.max_programs < 1 || options.max_programs > 4096) {
     return InvalidArgument("max_programs = ", options.max_programs, ": must be 1 to 4096");
   }
-  PACE_ASSIGN_OR_RETURN(Places places, Places::Make(options.max_programs));
-  return std::unique_ptr<FusionClient>(
-      new FusionClient(options, std::move(url), std::move(places)));
+  PACE_ASSIGN_OR_RETURN(ProgramSlots slots, ProgramSlots::Make(options.max_programs));
+  return std::unique_ptr<FusionClient>(new FusionClient(options, std::move(url), std::move(slots)));
 }
 
 Status FusionClient::Ping() {
@@ -46,11 +45,11 @@ Status FusionClient::Ping() {
 
 Result<ProgramResult> FusionClient::Run(const ProgramRequest& request,
                                         const Cancellation& cancellation) {
-  const Result<bool> taken = free_places_.Take(cancellation);
+  const Result<bool> taken = free_slots_.Take(cancellation);
   if (!taken.ok()) return taken.status().At(options_.url);
   if (!*taken) return Cancelled();
   Result<ProgramResult> result = Call(request, cancellation);
-  free_places_.Give();
+  free_slots_.Give();
   return result;
 }
 

@@ -16,8 +16,8 @@
 #include "core/clock.h"
 #include "core/status.h"
 #include "http/client.h"
-#include "sandbox/places.h"
 #include "sandbox/program.h"
+#include "sandbox/program_slots.h"
 
 namespace pace {
 
@@ -38,14 +38,14 @@ class FusionClient final : public ProgramRunner {
                             const Cancellation& cancellation) override;
 
  private:
-  FusionClient(const FusionClientOptions& options, HttpUrl url, Places places)
-      : options_(options), url_(std::move(url)), free_places_(std::move(places)) {}
+  FusionClient(const FusionClientOptions& options, HttpUrl url, ProgramSlots slots)
+      : options_(options), url_(std::move(url)), free_slots_(std::move(slots)) {}
 
   Result<ProgramResult> Call(const ProgramRequest& request, const Cancellation& cancellation);
 
   const FusionClientOptions options_;
   const HttpUrl url_;
-  const Places free_places_;
+  const ProgramSlots free_slots_;
 };
 
 }  // namespace pace

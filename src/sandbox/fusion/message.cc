@@ -7,8 +7,8 @@
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 #include "core/utf8.h"
-#include "http/base64.h"
-#include "sandbox/output_text.h"
+#include "http/message.h"
+#include "sandbox/program.h"
 
 namespace pace {
 namespace {

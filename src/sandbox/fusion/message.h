@@ -1,7 +1,7 @@
 // SandboxFusion's messages: what POST /run_code takes and answers.
 //
 // Only Python is run. `compile_timeout` is read and has no meaning here; keys
-// that nobody knows are passed over, as SandboxFusion does.
+// that are unknown are ignored, as SandboxFusion does.
 //
 // Thread-safety: functions of their arguments.
 #ifndef PACE_SANDBOX_FUSION_MESSAGE_H_

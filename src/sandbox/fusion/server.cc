@@ -10,15 +10,15 @@
 namespace pace {
 namespace {
 
-HttpAnswer Refuse(int64_t status, std::string_view why) {
-  HttpAnswer answer{.status = status, .body = "{\"detail\":"};
+HttpResponse Refuse(int64_t status, std::string_view why) {
+  HttpResponse answer{.status = status, .body = "{\"detail\":"};
   AppendJsonText(answer.body, why);
   answer.body += "}";
   return answer;
 }
 
-HttpAnswer AnswerRunCode(const HttpMessage& request, const Cancellation& cancellation,
-                         const FusionServerOptions& options, ProgramRunner& runner) {
+HttpResponse AnswerRunCode(const HttpMessage& request, const Cancellation& cancellation,
+                           const FusionServerOptions& options, ProgramRunner& runner) {
   Result<FusionRequest> read = ReadFusionRequest(request.body);
   if (!read.ok()) return {.status = 422, .body = FusionValidationText(read.status())};
   if (read->language != "python") {
@@ -36,8 +36,8 @@ HttpAnswer AnswerRunCode(const HttpMessage& request, const Cancellation& cancell
 
 }  // namespace
 
-HttpAnswer AnswerFusion(const HttpMessage& request, const Cancellation& cancellation,
-                        const FusionServerOptions& options, ProgramRunner& runner) {
+HttpResponse AnswerFusion(const HttpMessage& request, const Cancellation& cancellation,
+                          const FusionServerOptions& options, ProgramRunner& runner) {
   const std::string_view path =
       std::string_view(request.target).substr(0, request.target.find('?'));
   if (path == "/run_code") {

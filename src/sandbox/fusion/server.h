@@ -3,7 +3,7 @@
 //   POST /run_code   a program and its result (fusion_message.h)
 //   GET  /v1/ping    "pong"
 //
-// A client that hangs up ends its program and frees its place.
+// A client that hangs up ends its program and frees its slot.
 // Thread-safety: as HttpServer's.
 #ifndef PACE_SANDBOX_FUSION_SERVER_H_
 #define PACE_SANDBOX_FUSION_SERVER_H_
@@ -29,8 +29,8 @@ Result<std::unique_ptr<HttpServer>> StartFusionServer(const FusionServerOptions&
                                                       ProgramRunner& runner);
 
 // One request's answer; the server's handler.
-HttpAnswer AnswerFusion(const HttpMessage& request, const Cancellation& cancellation,
-                        const FusionServerOptions& options, ProgramRunner& runner);
+HttpResponse AnswerFusion(const HttpMessage& request, const Cancellation& cancellation,
+                          const FusionServerOptions& options, ProgramRunner& runner);
 
 }  // namespace pace
 

@@ -296,7 +296,7 @@ TEST(FusionClientTest, Tries504AgainAndNothingElse) {
     Result<std::unique_ptr<HttpServer>> server =
         HttpServer::Start(options, [&, code = status](const HttpMessage&, const Cancellation&) {
           ++num_calls;
-          return HttpAnswer{.status = code, .body = "{}"};
+          return HttpResponse{.status = code, .body = "{}"};
         });
     ASSERT_TRUE(server.ok());
     const Result<std::unique_ptr<FusionClient>> client =
@@ -315,7 +315,7 @@ TEST(FusionClientTest, SpeaksVersion6) {
   Result<std::unique_ptr<HttpServer>> server =
       HttpServer::Start(options, [](const HttpMessage& request, const Cancellation&) {
         EXPECT_TRUE(request.Header("host").starts_with("[::1]:")) << request.Header("host");
-        return HttpAnswer{.status = 200, .body = "{}"};
+        return HttpResponse{.status = 200, .body = "{}"};
       });
   if (!server.ok()) GTEST_SKIP() << "SKIPPED: no IPv6 here: " << server.status().message();
   const Result<std::unique_ptr<FusionClient>> client =

@@ -68,7 +68,7 @@ class HostileTableTest : public testing::TestWithParam<bool> {
       Result<std::unique_ptr<Sandbox>> started = Sandbox::Start(HostileSandbox(GetParam()));
       ASSERT_TRUE(started.ok()) << started.status().message();
       shared = std::move(started).value();
-      FillPlaces(*shared, HostileSandbox(true).max_programs);
+      FillSlots(*shared, HostileSandbox(true).max_programs);
     }
     if (GetParam() && shared->control_groups() == nullptr) {
       GTEST_SKIP() << "SKIPPED: no control group is to be had here";
@@ -134,8 +134,8 @@ class HostileTableTest : public testing::TestWithParam<bool> {
   void ExpectMemoryWasBound() const {
     const ControlGroups* groups = sandbox_->control_groups();
     if (groups == nullptr) return;
-    for (int64_t place = 0; place < HostileSandbox(true).max_programs; ++place) {
-      EXPECT_LE(groups->PeakMemory(place), (192 + 64) * kMiB) << "place " << place;
+    for (int64_t slot = 0; slot < HostileSandbox(true).max_programs; ++slot) {
+      EXPECT_LE(groups->PeakMemory(slot), (192 + 64) * kMiB) << "slot " << slot;
     }
   }
 

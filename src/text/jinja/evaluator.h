@@ -108,11 +108,11 @@ class Evaluator {
   int64_t loop_depth_ = 0;
 };
 
-// str and dict methods, in jinja_methods.cc. Unknown names fail.
+// str and dict methods, in methods.cc. Unknown names fail.
 bool HasMethod(const Value& self, const std::string& name);
 Value CallMethod(Evaluator& evaluator, const Value& self, const std::string& name,
                  const Arguments& arguments);
-// + - * / // % ** ~, in jinja_arithmetic.cc.
+// + - * / // % ** ~, in arithmetic.cc.
 Value Arithmetic(Evaluator& evaluator, const std::string& sign, const Value& left,
                  const Value& right);
 

@@ -8,7 +8,6 @@
 #include "text/jinja/evaluator.h"
 #include "text/jinja/strings.h"
 #include "text/python_text.h"
-#include "text/tokenizer/letter_case.h"
 
 namespace pace::jinja {
 namespace {

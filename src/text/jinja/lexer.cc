@@ -114,7 +114,7 @@ class Lexer {
     return only_space ? text.substr(0, line) : text;
   }
 
-  // Behind a closing tag: '-' takes all space, a block or comment one newline.
+  // After a closing tag: '-' takes all space, a block or comment one newline.
   void CloseTag(size_t tag_size, char sign, bool trims_newline) {
     size_t count = tag_size + (sign != '\0' ? 1 : 0);
     if (sign == '-') {

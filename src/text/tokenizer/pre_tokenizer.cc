@@ -82,7 +82,7 @@ Status PreTokenizer::AddMetaspace(const TokenizerComponent& component) {
   step.space = component.replacement;
   if (component.prepend_scheme == "always") step.prefix = Prefix::kAlways;
   if (component.prepend_scheme == "first") {
-    // Behind a cut, which piece begins the input depends on what the normaliser
+    // After a cut, which piece begins the input depends on what the normaliser
     // put in.
     if (!steps_.empty()) {
       return InvalidArgument(component.where, ".prepend_scheme = first: is not supported behind ",

@@ -32,7 +32,7 @@ class PreTokenizer {
   bool byte_level() const { return byte_level_; }
 
   // `at_start`: nothing of the input comes before this text. Empty pieces are
-  // left out. The views stand as long as text and `out`.
+  // left out. The views live as long as text and `out`.
   // REQUIRES: text is well-formed UTF-8
   Status Split(std::string_view text, bool at_start, TextPieces& out) const;
 

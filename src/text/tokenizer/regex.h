@@ -32,7 +32,7 @@ class Regex {
   static Result<Regex> Compile(std::string_view pattern);
 
   // All matches of a well-formed text from left to right, none overlapping. An
-  // empty match directly behind a match is left out. A pattern that
+  // empty match directly after a match is left out. A pattern that
   // needs too many steps on this text is an error.
   Status FindAll(std::string_view text, std::vector<TextSpan>& out) const;
 

@@ -1,7 +1,7 @@
 // StreamDecoder turns ids into text as they come, and never splits a character.
 //
 //   StreamDecoder stream(tokenizer, /*skip_special=*/true);
-//   for (id : ids) if (auto text = stream.Feed(id)) Show(*text);
+//   for (const TokenId id : ids) if (auto text = stream.Feed(id)) Show(*text);
 //   Show(stream.Finish());
 //
 // Text is held back while it ends in an unfinished character or in a run of byte

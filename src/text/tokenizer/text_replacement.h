@@ -1,4 +1,4 @@
-// TextReplacement: every match of a pattern gives way to one fixed text.
+// TextReplacement: replaces every match of a pattern by one fixed text.
 //
 // Thread-safety: immutable.
 #ifndef PACE_TEXT_TOKENIZER_TEXT_REPLACEMENT_H_

@@ -22,8 +22,8 @@
 
 #include "core/status.h"
 #include "core/token_id.h"
-#include "text/tokenizer/decode_progress.h"
 #include "text/tokenizer/text_replacement.h"
+#include "text/tokenizer/tokenizer.h"
 #include "text/tokenizer/tokenizer_file.h"
 
 namespace pace {
@@ -85,6 +85,15 @@ class TokenDecoder {
   int64_t max_stripped_ = 0;
   std::vector<Token> tokens_;
 };
+
+// The byte alphabet of byte-level tokenizers: each byte has one printable character, so that any
+// bytes can be written as text in a vocabulary.
+// The character of a byte.
+uint32_t CharacterOfByte(unsigned char byte);
+
+// The bytes that a token spells; none if one of its characters is outside the
+// alphabet.
+std::optional<std::string> BytesOfToken(std::string_view token);
 
 }  // namespace pace
 

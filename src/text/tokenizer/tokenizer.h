@@ -24,6 +24,7 @@
 #ifndef PACE_TEXT_TOKENIZER_TOKENIZER_H_
 #define PACE_TEXT_TOKENIZER_TOKENIZER_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,9 +34,16 @@
 
 #include "core/status.h"
 #include "core/token_id.h"
-#include "text/tokenizer/decode_progress.h"
 
 namespace pace {
+
+// How far a decode has come, for Tokenizer::Feed.
+struct DecodeProgress {
+  bool has_token = false;
+  bool has_text = false;     // nothing more is stripped
+  int64_t num_stripped = 0;  // characters
+  std::string bytes;         // of the run of byte tokens that is not over
+};
 
 class Tokenizer {
  public:

@@ -22,7 +22,7 @@ struct AddedToken {
   std::string content;
   bool single_word = false;  // only where no word character touches it
   bool lstrip = false;       // takes the space before it
-  bool rstrip = false;       // takes the space behind it
+  bool rstrip = false;       // takes the space after it
   bool normalized = true;    // looked for in the normalised text
   bool special = false;      // left out of a decode that skips specials
 };
@@ -47,7 +47,7 @@ struct TokenizerComponent {
   bool split = true;                      // of Metaspace
   int64_t start = 0;                      // of Strip: how many at the beginning,
   int64_t stop = 0;                       // and at the end
-  // TemplateProcessing for one text: special tokens before and behind it.
+  // TemplateProcessing for one text: special tokens before and after it.
   std::vector<std::string> prefix;
   std::vector<std::string> suffix;
   std::vector<std::pair<std::string, std::vector<TokenId>>> special_tokens;

@@ -4,7 +4,7 @@
 
 #include "core/printable.h"
 #include "core/utf8.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/token_decoder.h"
 
 namespace pace {
 

@@ -1,64 +1,42 @@
 #include "train/advantage/advantages.h"
 
-#include <array>
+#include <algorithm>
+#include <cmath>
 
-#include "train/advantage/gae.h"
-#include "train/advantage/gpg.h"
-#include "train/advantage/grpo.h"
-#include "train/advantage/opo.h"
-#include "train/advantage/pass_at_k.h"
-#include "train/advantage/reinforce_plus_plus.h"
-#include "train/advantage/remax.h"
-#include "train/advantage/rloo.h"
+#include "core/check.h"
+#include "train/metric.h"
 
 namespace pace {
 namespace {
 
-using Made = Result<std::unique_ptr<AdvantageEstimator>>;
+// verl's constant: keeps a vanishing variance from blowing up.
+constexpr double kTinyVariance = 1e-8;
 
-template <typename Estimator>
-Made Make(std::string_view name, const NamedSettings& settings,
-          typename Estimator::Options options = {}) {
-  OptionReader reader(name, settings);
-  options.Read(reader);
-  PACE_RETURN_IF_ERROR(reader.Finish());
-  PACE_RETURN_IF_ERROR(options.Validate());
-  return std::unique_ptr<AdvantageEstimator>(std::make_unique<Estimator>(options));
+AdvantageEstimator Make(const AdvantageOptions& options) {
+  switch (options.kind) {
+    case AdvantageKind::kDrGrpo:
+      return GrpoAdvantage(options.dr_grpo);
+    case AdvantageKind::kGae:
+      return GaeAdvantage(options.gae);
+    case AdvantageKind::kGpg:
+      return GpgAdvantage(options.gpg);
+    case AdvantageKind::kGrpo:
+      return GrpoAdvantage(options.grpo);
+    case AdvantageKind::kOpo:
+      return OpoAdvantage();
+    case AdvantageKind::kPassAtK:
+      return PassAtKAdvantage(options.pass_at_k);
+    case AdvantageKind::kReinforcePlusPlus:
+      return ReinforcePlusPlusAdvantage(options.reinforce_plus_plus);
+    case AdvantageKind::kReinforceBaseline:
+      return ReinforceBaselineAdvantage(options.reinforce_baseline);
+    case AdvantageKind::kRemax:
+      return RemaxAdvantage();
+    case AdvantageKind::kRloo:
+      return RlooAdvantage(options.rloo);
+  }
+  PACE_CHECK(false, "no such estimator");
 }
-
-template <typename Estimator>
-Made MakeDefault(std::string_view name, const NamedSettings& settings) {
-  return Make<Estimator>(name, settings);
-}
-
-Made MakeDrGrpo(std::string_view name, const NamedSettings& settings) {
-  return Make<GrpoAdvantage>(name, settings, {.standardize = false});
-}
-
-struct Entry {
-  std::string_view name;
-  Made (*make)(std::string_view, const NamedSettings&);
-};
-
-// All estimators, in alphabetical order.
-constexpr Entry kEstimators[] = {
-    {"dr_grpo", MakeDrGrpo},
-    {"gae", MakeDefault<GaeAdvantage>},
-    {"gpg", MakeDefault<GpgAdvantage>},
-    {"grpo", MakeDefault<GrpoAdvantage>},
-    {"opo", MakeDefault<OpoAdvantage>},
-    {"pass_at_k", MakeDefault<PassAtKAdvantage>},
-    {"reinforce_plus_plus", MakeDefault<ReinforcePlusPlusAdvantage>},
-    {"reinforce_plus_plus_baseline", MakeDefault<ReinforceBaselineAdvantage>},
-    {"remax", MakeDefault<RemaxAdvantage>},
-    {"rloo", MakeDefault<RlooAdvantage>},
-};
-
-constexpr auto kNames = [] {
-  std::array<std::string_view, std::size(kEstimators)> names;
-  for (size_t i = 0; i < names.size(); ++i) names[i] = kEstimators[i].name;
-  return names;
-}();
 
 }  // namespace
 
@@ -83,21 +61,95 @@ Result<Advantages> AdvantageEstimator::Estimate(const RewardBatch& batch) const 
     PACE_RETURN_IF_ERROR(CheckLength("baselines", batch.baselines.size(), "sequences",
                                      batch.layout.num_sequences(), false));
   }
-  return Compute(batch);
+  return compute_(batch);
+}
+
+Result<std::unique_ptr<AdvantageEstimator>> MakeAdvantageEstimator(
+    const AdvantageOptions& options) {
+  PACE_RETURN_IF_ERROR(options.Validate());
+  return std::make_unique<AdvantageEstimator>(Make(options));
 }
 
 Result<std::unique_ptr<AdvantageEstimator>> MakeAdvantageEstimator(std::string_view name,
                                                                    const NamedSettings& settings) {
-  std::string known;
-  for (const Entry& entry : kEstimators) {
-    if (entry.name == name) return entry.make(name, settings);
-    known += Concat(known.empty() ? "" : ", ", entry.name);
-  }
-  return InvalidArgument("advantage = ", name, ": must be one of ", known);
+  PACE_ASSIGN_OR_RETURN(const AdvantageOptions options, AdvantageNamed(name, settings));
+  return MakeAdvantageEstimator(options);
 }
 
-std::span<const std::string_view> AdvantageEstimatorNames() {
-  return kNames;
+GroupStatistics StatisticsOf(std::span<const size_t> members, std::span<const double> rewards) {
+  GroupStatistics statistics;
+  MeanOf mean;
+  for (const size_t member : members) mean.Add(rewards[member]);
+  statistics.mean = mean.value();
+  statistics.equal = std::all_of(members.begin(), members.end(), [&](size_t member) {
+    return rewards[member] == rewards[members.front()];
+  });
+  if (statistics.equal) {
+    if (!members.empty()) statistics.mean = rewards[members.front()];
+    return statistics;
+  }
+  double sum = 0;
+  for (const size_t member : members) {
+    const double difference = rewards[member] - statistics.mean;
+    sum += difference * difference;
+  }
+  statistics.deviation = std::sqrt(sum / static_cast<double>(members.size() - 1));
+  return statistics;
+}
+
+Advantages Broadcast(const SequenceLayout& layout, std::span<const double> scores) {
+  Advantages out;
+  out.advantages.assign(layout.num_tokens(), 0.0);
+  for (size_t sequence = 0; sequence < layout.num_sequences(); ++sequence) {
+    for (size_t token = layout.begin(sequence); token < layout.end(sequence); ++token) {
+      if (layout.mask[token] != 0) out.advantages[token] = scores[sequence];
+    }
+  }
+  out.returns = out.advantages;
+  return out;
+}
+
+std::vector<double> TokenRewards(const RewardBatch& batch) {
+  const SequenceLayout& layout = batch.layout;
+  std::vector<double> rewards(layout.num_tokens(), 0.0);
+  for (size_t sequence = 0; sequence < layout.num_sequences(); ++sequence) {
+    size_t last = layout.end(sequence);
+    for (size_t token = layout.begin(sequence); token < layout.end(sequence); ++token) {
+      if (layout.mask[token] == 0) continue;
+      last = token;
+      if (!batch.token_rewards.empty()) rewards[token] = batch.token_rewards[token];
+    }
+    if (batch.token_rewards.empty() && last < layout.end(sequence)) {
+      rewards[last] = batch.rewards[sequence];
+    }
+  }
+  return rewards;
+}
+
+void Whiten(const SequenceLayout& layout, std::vector<double>& values) {
+  MeanOf mean;
+  const double* first = nullptr;
+  bool equal = true;
+  for (size_t token = 0; token < values.size(); ++token) {
+    if (layout.mask[token] == 0) continue;
+    if (first == nullptr) first = &values[token];
+    equal = equal && values[token] == *first;
+    mean.Add(values[token]);
+  }
+  double scale = 0;
+  if (!equal) {
+    double sum = 0;
+    for (size_t token = 0; token < values.size(); ++token) {
+      if (layout.mask[token] == 0) continue;
+      const double difference = values[token] - mean.value();
+      sum += difference * difference;
+    }
+    scale = 1 / std::sqrt(sum / (mean.weight() - 1) + kTinyVariance);
+  }
+  for (size_t token = 0; token < values.size(); ++token) {
+    const bool counts = layout.mask[token] != 0 && !equal;
+    values[token] = counts ? (values[token] - mean.value()) * scale : 0;
+  }
 }
 
 }  // namespace pace

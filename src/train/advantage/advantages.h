@@ -8,20 +8,24 @@
 //   Result<Advantages> advantages = (*grpo)->Estimate({.layout = layout, .rewards = rewards});
 //   batch.advantages = advantages->advantages;
 //
-// A new estimator is one header and source beside this file and one line in
-// advantages.cc; advantages_test.cc then checks its masks and its order.
+// A new estimator is a source beside this file, a line below and in advantages.cc, and
+// its options in config/advantage_options.h; advantages_test.cc then checks its masks
+// and its order.
 //
 // Thread-safety: estimators are immutable; Estimate is const and pure.
 #ifndef PACE_TRAIN_ADVANTAGE_ADVANTAGES_H_
 #define PACE_TRAIN_ADVANTAGE_ADVANTAGES_H_
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config/advantage_options.h"
 #include "core/status.h"
-#include "train/option_reader.h"
 #include "train/token_batch.h"
 
 namespace pace {
@@ -53,27 +57,70 @@ struct AdvantageInputs {
   bool baselines = false;
 };
 
+struct AdvantageTraits {
+  AdvantageInputs inputs = {};
+  // A group of two or more equal rewards gets advantages of exactly 0.
+  bool equal_rewards_give_zero = false;
+};
+
 class AdvantageEstimator {
  public:
-  virtual ~AdvantageEstimator() = default;
+  // REQUIRES: lengths agree, the inputs are there
+  using Compute = std::function<Result<Advantages>(const RewardBatch& batch)>;
+
+  explicit AdvantageEstimator(Compute compute, const AdvantageTraits& traits = {})
+      : compute_(std::move(compute)), traits_(traits) {}
 
   Result<Advantages> Estimate(const RewardBatch& batch) const;
 
-  virtual AdvantageInputs inputs() const { return {}; }
-  // A group of two or more equal rewards gets advantages of exactly 0.
-  virtual bool equal_rewards_give_zero() const { return false; }
+  const AdvantageInputs& inputs() const { return traits_.inputs; }
+  bool equal_rewards_give_zero() const { return traits_.equal_rewards_give_zero; }
 
- protected:
-  // REQUIRES: lengths agree, the inputs are there
-  virtual Result<Advantages> Compute(const RewardBatch& batch) const = 0;
+ private:
+  Compute compute_;
+  AdvantageTraits traits_;
 };
 
-// An unknown name or setting is an error that lists what there is.
+// An option that breaks a rule is an error.
+Result<std::unique_ptr<AdvantageEstimator>> MakeAdvantageEstimator(const AdvantageOptions& options);
+// By name; an unknown name or option is an error that names the nearest.
 Result<std::unique_ptr<AdvantageEstimator>> MakeAdvantageEstimator(
     std::string_view name, const NamedSettings& settings = {});
 
-// The names of all estimators, in alphabetical order.
-std::span<const std::string_view> AdvantageEstimatorNames();
+// Each in its own source, where its formula stands. REQUIRES: valid options
+AdvantageEstimator GaeAdvantage(const GaeOptions& options);
+AdvantageEstimator GpgAdvantage(const GpgOptions& options);
+AdvantageEstimator GrpoAdvantage(const GrpoOptions& options);
+AdvantageEstimator OpoAdvantage();
+AdvantageEstimator PassAtKAdvantage(const GrpoOptions& options);
+AdvantageEstimator ReinforcePlusPlusAdvantage(const ReinforcePlusPlusOptions& options);
+AdvantageEstimator ReinforceBaselineAdvantage(const ReinforceBaselineOptions& options);
+AdvantageEstimator RemaxAdvantage();
+AdvantageEstimator RlooAdvantage(const RlooOptions& options);
+
+// What they share.
+
+// Mean and deviation of a group's rewards.
+struct GroupStatistics {
+  double mean = 0;
+  double deviation = 0;  // unbiased (n - 1); 0 for one member
+  // All are the same number: differences from the mean are exactly 0, which
+  // subtracting a rounded mean would not give.
+  bool equal = false;
+};
+GroupStatistics StatisticsOf(std::span<const size_t> members, std::span<const double> rewards);
+
+// The advantage of each sequence, given to all its policy tokens; returns are
+// the same.
+Advantages Broadcast(const SequenceLayout& layout, std::span<const double> scores);
+
+// token_rewards, or each sequence's reward on its last policy token; 0 where
+// the mask is 0.
+std::vector<double> TokenRewards(const RewardBatch& batch);
+
+// (x - mean) / sqrt(variance + 1e-8) over all policy tokens, variance unbiased.
+// 0 on all where they are equal, or fewer than two.
+void Whiten(const SequenceLayout& layout, std::vector<double>& values);
 
 }  // namespace pace
 

@@ -3,12 +3,7 @@
 
 #include <cmath>
 
-#include "train/advantage/gpg.h"
-#include "train/advantage/grpo.h"
-#include "train/advantage/opo.h"
-#include "train/advantage/pass_at_k.h"
 #include "train/advantage/rewarded_sequences.h"
-#include "train/advantage/rloo.h"
 
 namespace pace {
 namespace {

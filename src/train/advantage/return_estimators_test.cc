@@ -3,9 +3,6 @@
 
 #include <cmath>
 
-#include "train/advantage/gae.h"
-#include "train/advantage/reinforce_plus_plus.h"
-#include "train/advantage/remax.h"
 #include "train/advantage/rewarded_sequences.h"
 
 namespace pace {

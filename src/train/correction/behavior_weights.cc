@@ -1,8 +1,22 @@
-#include "train/correction/behavior_weights.h"
-
+// The weight of data by who sampled it: pi_proximal / pi_rollout, bounded.
+//
+// Decoupled PPO multiplies each token's loss by it, without gradient. A token
+// or a sequence out of bounds is either left out (mask) or weighs the bound
+// (clamp). Bounds apply to a measure of d = log pi_proximal - log pi_rollout:
+//
+//   ratio  e^d           k1  d           k2  d^2 / 2           k3  e^-d - 1 + d
+//
+// At sequence level the measure is the sum, mean or maximum over policy tokens
+// (of d itself for `ratio`: a product, geometric mean or largest ratio), and
+// under `ratio` all tokens of a sequence weigh their geometric mean.
+//
+// Source: AReaL (arXiv 2505.24298 and its code); tokens above 5 are left out.
+// There a non-finite d becomes weight 1; here such a token is left out.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "train/correction/corrections.h"
 
 namespace pace {
 namespace {
@@ -65,35 +79,6 @@ SequenceMeasure MeasureSequence(const SequenceLayout& layout, size_t sequence,
 }
 
 }  // namespace
-
-void BehaviorOptions::Read(OptionReader& reader) {
-  reader.Choice("behavior_level",
-                {{"token", RatioLevel::kToken}, {"sequence", RatioLevel::kSequence}}, level);
-  reader.Choice("behavior_action", {{"mask", Action::kMask}, {"clamp", Action::kClamp}}, action);
-  reader.Choice("behavior_measure",
-                {{"ratio", Measure::kRatio},
-                 {"k1", Measure::kK1},
-                 {"k2", Measure::kK2},
-                 {"k3", Measure::kK3}},
-                measure);
-  reader.Choice(
-      "behavior_aggregation",
-      {{"mean", Aggregation::kMean}, {"sum", Aggregation::kSum}, {"max", Aggregation::kMax}},
-      aggregation);
-  reader.Real("behavior_upper", upper);
-  reader.OptionalReal("behavior_lower", lower);
-}
-
-Status BehaviorOptions::Validate() const {
-  if (lower.has_value() && *lower > upper) {
-    return InvalidArgument("behavior_lower = ", *lower, ": must be <= behavior_upper = ", upper);
-  }
-  const bool bounds_weights = measure == Measure::kRatio || action == Action::kClamp;
-  if (bounds_weights && !(upper > 0)) {
-    return InvalidArgument("behavior_upper = ", upper, ": must be positive (it bounds a ratio)");
-  }
-  return Status::Ok();
-}
 
 BehaviorWeights WeighBehavior(const SequenceLayout& layout,
                               std::span<const double> proximal_logprobs,

@@ -1,10 +1,9 @@
-#include "train/correction/behavior_weights.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "train/correction/corrections.h"
 #include "train/test_batch.h"
 
 namespace pace {

@@ -1,10 +1,22 @@
-#include "train/correction/ess_learning_rate.h"
-
+// VCPO's learning rate: the more the weights of a minibatch differ, the
+// smaller the update.
+//
+//   w_i = exp(sum_t (log pi_train - log pi_rollout)) of sequence i
+//   rho = (sum w)^2 / (B sum w^2)                     over the whole minibatch
+//   lr  = base lr * rule(min(1, rho / base_ratio)),   rule: sqrt or linear
+//
+// for one update. A sequence without policy tokens weighs 1. Source: arXiv
+// 2602.17616 and mit-han-lab/vcpo; base_ratio 1, sqrt, weights as they are
+// (`max_weight` bounds them where `bounded` asks for it).
+//
+// The published code forms weights in float32 and adds 1e-8 to sum w^2: an
+// overflow makes rho NaN and then gives the *full* rate, and equal tiny weights
+// stop learning. Here rho is computed from logarithms; `compat` repeats theirs.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "train/correction/effective_sample_size.h"
-#include "train/sequence_sum.h"
+#include "train/correction/corrections.h"
 
 namespace pace {
 namespace {
@@ -35,22 +47,18 @@ double Ratio(const std::vector<double>& log_weights, const std::optional<double>
 
 }  // namespace
 
-void EssLearningRateOptions::Read(OptionReader& reader) {
-  reader.Choice("rule", {{"sqrt", Rule::kSqrt}, {"linear", Rule::kLinear}}, rule);
-  reader.Real("base_ratio", base_ratio);
-  reader.OptionalReal("max_weight", max_weight);
-  reader.Bool("bounded", bounded);
-  reader.Bool("compat", compat);
-}
-
-Status EssLearningRateOptions::Validate() const {
-  if (!(base_ratio > 0)) {
-    return InvalidArgument("ess.base_ratio = ", base_ratio, ": must be positive");
+double EffectiveSampleRatio(std::span<const double> log_weights) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const double log_weight : log_weights) largest = std::max(largest, log_weight);
+  if (std::isinf(largest)) return 0;
+  double sum = 0;
+  double sum_of_squares = 0;
+  for (const double log_weight : log_weights) {
+    const double weight = std::exp(log_weight - largest);
+    sum += weight;
+    sum_of_squares += weight * weight;
   }
-  if (max_weight.has_value() && !(*max_weight > 0)) {
-    return InvalidArgument("ess.max_weight = ", *max_weight, ": must be positive");
-  }
-  return Status::Ok();
+  return sum * sum / (sum_of_squares * static_cast<double>(log_weights.size()));
 }
 
 Result<EssLearningRate> ScaleLearningRate(const SequenceLayout& layout,

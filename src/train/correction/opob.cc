@@ -1,9 +1,25 @@
-#include "train/correction/opob.h"
-
+// OPOB: the off-policy baseline of least variance, from gradient norms.
+//
+//   W_i = w_i^2 |g_i|^2 (/ n_i^2)        b = sum_i W_i R_i / sum_i W_i
+//
+// g_i the gradient of log pi of trajectory i (length normalisation undone), w_i
+// its importance weight, n_i its policy tokens. The trainer keeps two sums per
+// group, of R_i w_i g_i and of w_i g_i, and subtracts b times the second; the
+// coefficients returned here are those of w_i g_i in the result:
+//
+//   c_i = (R_i - b) / deviation          deviation of the group's rewards
+//
+// (population; 1 without `standardize`, or where it is not above 1e-8). Under
+// scope minibatch advantages take the place of rewards and one b serves all.
+//
+// Source: VCPO (arXiv 2602.17616, mit-han-lab/vcpo), 1e-8 in the divisor.
+// Their trainer measures |g_i| on a gradient that already holds w_i, so that
+// use_weights counts it twice against the paper's formula: pass norms without.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "train/correction/corrections.h"
 #include "train/sort_order.h"
 #include "train/token_batch.h"
 
@@ -107,24 +123,6 @@ double WeightOf(const OpobBatch& batch, const OpobOptions& options, size_t traje
 }
 
 }  // namespace
-
-void OpobOptions::Read(OptionReader& reader) {
-  reader.Choice("scope", {{"group", Scope::kGroup}, {"minibatch", Scope::kMinibatch}}, scope);
-  reader.Choice("aggregation",
-                {{"mean", Aggregation::kMean},
-                 {"median", Aggregation::kMedian},
-                 {"winsorized_mean", Aggregation::kWinsorizedMean}},
-                aggregation);
-  reader.Bool("use_weights", use_weights);
-  reader.OptionalReal("max_weight", max_weight);
-  reader.Bool("normalize_by_length", normalize_by_length);
-  reader.Bool("standardize", standardize);
-}
-
-Status OpobOptions::Validate() const {
-  if (!max_weight.has_value() || *max_weight > 0) return Status::Ok();
-  return InvalidArgument("opob.max_weight = ", *max_weight, ": must be positive");
-}
 
 Result<OpobResult> OffPolicyBaseline(const OpobBatch& batch, const OpobOptions& options) {
   PACE_RETURN_IF_ERROR(options.Validate());

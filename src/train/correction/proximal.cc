@@ -1,9 +1,23 @@
-#include "train/correction/proximal.h"
-
+// The proximal policy without its forward pass.
+//
+// Decoupled PPO measures ratios against the policy just before a step's
+// updates. Recomputing its log-probs costs one forward pass; these estimates
+// interpolate between the policy that sampled a token (version v) and the one
+// being trained (version v_theta), of which the proximal version v_prox lies in
+// between:
+//
+//   alpha      = (v_prox - v) / (v_theta - v), 0 where v_theta <= v
+//   loglinear  log pi_rollout + alpha (log pi_theta - log pi_rollout)
+//   linear     log((1 - alpha) pi_rollout + alpha pi_theta + 1e-10)
+//   rollout    log pi_rollout
+//
+// Source: A-3PO in AReaL, where v_prox = v_theta - 1. A negative version marks
+// a token that no policy sampled: alpha is 0.
 #include <algorithm>
 #include <cmath>
 
 #include "core/check.h"
+#include "train/correction/corrections.h"
 
 namespace pace {
 namespace {

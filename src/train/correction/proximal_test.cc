@@ -1,8 +1,8 @@
-#include "train/correction/proximal.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "train/correction/corrections.h"
 
 namespace pace {
 namespace {

@@ -1,13 +1,32 @@
-#include "train/correction/rollout_correction.h"
-
+// Corrections for data that another policy sampled: weights, and rejection.
+//
+// d = log pi_train - log pi_rollout, the train policy recomputed (or the one
+// being trained, where the rollout's record is the ratio's reference).
+//
+// Importance weights, without gradient, multiply a token's loss:
+//   TIS      w = min(e^d, upper)                 truncated importance sampling
+//   IcePop   w = e^d inside [lower, upper], else 0
+// per token, or per sequence with d summed over it. |d| (or its sum) is bounded
+// by 20 first. `normalize` divides by the mean weight.
+//
+// Rejection takes tokens or sequences out of the mask; several criteria must
+// all be met. With k1 = -d, k2 = d^2 / 2, k3 = e^d - 1 - d (|d| <= 20):
+//   token_*                                 the token's own
+//   seq_sum_*, seq_mean_*, seq_max_*        over the sequence
+//   k1 must lie in [ln lower, ln upper]: bounds on pi_rollout / pi_train.
+//   k2, k3 must be at most upper.
+//
+// Source: verl (rollout_corr_helper); TIS fengyao.notion.site/off-policy-rl,
+// cap 2; IcePop ringtech.notion.site/icepop, 0.5 and 5. verl documents the
+// bounds of k1 for pi_train / pi_rollout, the inverse of what its code does;
+// `k1_bounds: train_over_rollout` does what is documented.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "train/correction/effective_sample_size.h"
-#include "train/sequence_sum.h"
+#include "train/correction/corrections.h"
 
 namespace pace {
 namespace {

@@ -1,10 +1,9 @@
-#include "train/correction/rollout_correction.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "train/correction/corrections.h"
 #include "train/test_batch.h"
 
 namespace pace {
@@ -134,19 +133,19 @@ TEST(RolloutCorrectionTest, MaskedTokensNeverMatterEvenWhenNaN) {
 }
 
 TEST(RolloutCorrectionTest, CorrectionsAreMadeByName) {
-  EXPECT_FALSE(MakeCorrection("none")->active());
-  const Result<CorrectionOptions> tis = MakeCorrection("tis", {{"level", "sequence"}});
+  EXPECT_FALSE(CorrectionNamed("none")->active());
+  const Result<CorrectionOptions> tis = CorrectionNamed("tis", {{"level", "sequence"}});
   EXPECT_EQ(tis->importance->level, RatioLevel::kSequence);
   EXPECT_EQ(tis->importance->upper, 2);
   EXPECT_FALSE(tis->importance->lower.has_value());
-  const Result<CorrectionOptions> icepop = MakeCorrection("icepop", {{"upper", "2"}});
+  const Result<CorrectionOptions> icepop = CorrectionNamed("icepop", {{"upper", "2"}});
   EXPECT_EQ(icepop->importance->lower, 0.5);
   EXPECT_EQ(icepop->importance->upper, 2);
   const Result<CorrectionOptions> rejecting =
-      MakeCorrection("none", {{"reject_token_k1", "3"},
-                              {"reject_token_k1_lower", "0.2"},
-                              {"reject_seq_max_k2", "0.5"},
-                              {"k1_bounds", "train_over_rollout"}});
+      CorrectionNamed("none", {{"reject_token_k1", "3"},
+                               {"reject_token_k1_lower", "0.2"},
+                               {"reject_seq_max_k2", "0.5"},
+                               {"k1_bounds", "train_over_rollout"}});
   ASSERT_TRUE(rejecting.ok()) << rejecting.status().message();
   EXPECT_TRUE(rejecting->active());
   const std::vector<uint8_t> second = {0, 0, 0, 0, 1};
@@ -154,13 +153,16 @@ TEST(RolloutCorrectionTest, CorrectionsAreMadeByName) {
 }
 
 TEST(RolloutCorrectionTest, WhatIsUnknownIsNamed) {
-  EXPECT_EQ(MakeCorrection("ice").status().message(),
-            "correction = ice: must be one of icepop, none, tis");
-  EXPECT_EQ(MakeCorrection("tis", {{"lower", "1"}}).status().message(),
-            "tis.lower = 1: is no setting of tis");
-  EXPECT_FALSE(MakeCorrection("none", {{"reject_seq_max_k1", "2"}}).ok());
+  EXPECT_EQ(CorrectionNamed("ice").status().message(),
+            "correction = ice: must be one of none, tis, icepop");
+  EXPECT_EQ(CorrectionNamed("tis", {{"lower", "1"}})
+                .status()
+                .message()
+                .find("unknown key tis.lower (nearest: level; tis has level, upper, "),
+            0U);
+  EXPECT_FALSE(CorrectionNamed("none", {{"reject_seq_max_k1", "2"}}).ok());
   // A lower bound without its criterion would be a setting without effect.
-  EXPECT_FALSE(MakeCorrection("none", {{"reject_token_k1_lower", "0.5"}}).ok());
+  EXPECT_FALSE(CorrectionNamed("none", {{"reject_token_k1_lower", "0.5"}}).ok());
 }
 
 TEST(RolloutCorrectionTest, NamesReadBackAndThereIsNoLargestK1) {

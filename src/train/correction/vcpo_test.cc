@@ -4,9 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "train/correction/effective_sample_size.h"
-#include "train/correction/ess_learning_rate.h"
-#include "train/correction/opob.h"
+#include "train/correction/corrections.h"
 #include "train/test_batch.h"
 
 namespace pace {
@@ -70,9 +68,7 @@ TEST(EssLearningRateTest, MaskedTokensNeverMatterEvenWhenNaN) {
 TEST(EssLearningRateTest, SettingsAreReadByName) {
   EssLearningRateOptions options;
   const NamedSettings settings = {{"rule", "linear"}, {"max_weight", "8"}, {"bounded", "true"}};
-  OptionReader reader("ess", settings);
-  options.Read(reader);
-  ASSERT_TRUE(reader.Finish().ok());
+  ASSERT_TRUE(SetFields(options.Fields(), settings, "ess").ok());
   EXPECT_EQ(options.rule, EssLearningRateOptions::Rule::kLinear);
   EXPECT_EQ(options.max_weight, 8);
   EXPECT_TRUE(options.bounded);
@@ -140,9 +136,7 @@ TEST(OpobTest, AGroupOfEqualRewardsContributesNothing) {
 TEST(OpobTest, SettingsAreReadByName) {
   OpobOptions options;
   const NamedSettings settings = {{"scope", "minibatch"}, {"aggregation", "median"}};
-  OptionReader reader("opob", settings);
-  options.Read(reader);
-  ASSERT_TRUE(reader.Finish().ok());
+  ASSERT_TRUE(SetFields(options.Fields(), settings, "opob").ok());
   EXPECT_EQ(options.scope, OpobOptions::Scope::kMinibatch);
   EXPECT_EQ(options.aggregation, OpobOptions::Aggregation::kMedian);
 }

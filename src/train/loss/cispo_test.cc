@@ -1,5 +1,3 @@
-#include "train/loss/cispo.h"
-
 #include <gtest/gtest.h>
 
 #include "train/loss/one_token.h"

@@ -1,11 +1,10 @@
 // clip_cov and kl_cov: the losses that look at covariances.
-#include "train/loss/covariance.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "train/loss/one_token.h"
+#include "train/loss/token_term.h"
 #include "train/test_batch.h"
 
 namespace pace {

@@ -1,5 +1,3 @@
-#include "train/loss/dro.h"
-
 #include <gtest/gtest.h>
 
 #include "train/loss/one_token.h"
@@ -15,8 +13,7 @@ TEST(DroTest, ThePullGrowsWithTheLogRatio) {
 }
 
 TEST(DroTest, BetaMustBePositive) {
-  EXPECT_EQ(MakePolicyLoss("dro", {{"beta", "0"}}).status().message(),
-            "dro.beta = 0: must be positive");
+  EXPECT_EQ(MakePolicyLoss("dro", {{"beta", "0"}}).status().message(), "dro.beta = 0: must be > 0");
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "train/loss/gspo.h"
-
 #include <gtest/gtest.h>
 
 #include "train/loss/one_token.h"

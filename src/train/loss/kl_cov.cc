@@ -1,9 +1,12 @@
-#include "train/loss/kl_cov.h"
-
+// KL-Cov: the plain ratio, with a penalty on the tokens of highest covariance.
+//
+//   L_t = -A r                                       on all policy tokens
+//       + kl_coefficient |log pi_theta - log pi_reference|
+//                                                    on the top `fraction`
+//
+// At least one token carries the penalty. Source: arXiv 2505.22617.
 #include <algorithm>
 
-#include "train/loss/clip_rules.h"
-#include "train/loss/covariance.h"
 #include "train/loss/token_term.h"
 #include "train/sort_order.h"
 
@@ -30,36 +33,29 @@ std::vector<uint8_t> Largest(const TokenBatch& batch, double fraction) {
 
 }  // namespace
 
-void KlCovOptions::Read(OptionReader& reader) {
-  reader.Real("fraction", fraction);
-  reader.Real("kl_coefficient", kl_coefficient);
-}
-
-Status KlCovOptions::Validate() const {
-  PACE_RETURN_IF_ERROR(CheckFraction("kl_cov", "fraction", fraction));
-  return CheckNotNegative("kl_cov", "kl_coefficient", kl_coefficient);
-}
-
-Status KlCovLoss::Compute(const TokenBatch& batch, const ReductionWeights& weights,
-                          LossResult& out) const {
-  const std::vector<uint8_t> penalised = Largest(batch, options_.fraction);
-  const std::span<const double> reference = batch.reference_logprobs();
-  MeanOf absolute;
-  const auto term_of = [&](size_t token) {
-    TokenTerm term{.log_ratio = batch.logprobs[token] - reference[token]};
-    term.value = -batch.advantages[token] * std::exp(term.log_ratio);
-    term.slope = term.value;
-    if (penalised[token] != 0) {
-      term.value += options_.kl_coefficient * std::abs(term.log_ratio);
-      if (term.log_ratio > 0) term.slope += options_.kl_coefficient;
-      if (term.log_ratio < 0) term.slope -= options_.kl_coefficient;
-    }
-    if (batch.is_policy_token(token)) absolute.Add(std::abs(term.log_ratio));
-    return term;
+PolicyLoss KlCovLoss(const KlCovOptions& options) {
+  const auto compute = [options](const TokenBatch& batch, const ReductionWeights& weights,
+                                 LossResult& out) {
+    const std::vector<uint8_t> penalised = Largest(batch, options.fraction);
+    const std::span<const double> reference = batch.reference_logprobs();
+    MeanOf absolute;
+    const auto term_of = [&](size_t token) {
+      TokenTerm term{.log_ratio = batch.logprobs[token] - reference[token]};
+      term.value = -batch.advantages[token] * std::exp(term.log_ratio);
+      term.slope = term.value;
+      if (penalised[token] != 0) {
+        term.value += options.kl_coefficient * std::abs(term.log_ratio);
+        if (term.log_ratio > 0) term.slope += options.kl_coefficient;
+        if (term.log_ratio < 0) term.slope -= options.kl_coefficient;
+      }
+      if (batch.is_policy_token(token)) absolute.Add(std::abs(term.log_ratio));
+      return term;
+    };
+    const TokenSums sums = SumTokens(batch, weights, term_of, out);
+    out.metrics = {sums.Kl(), absolute.As("train/kl_abs")};
+    return Status::Ok();
   };
-  const TokenSums sums = SumTokens(batch, weights, term_of, out);
-  out.metrics = {sums.Kl(), absolute.As("train/kl_abs")};
-  return Status::Ok();
+  return PolicyLoss(compute, {.scope = LossScope::kMinibatch});
 }
 
 }  // namespace pace

@@ -18,17 +18,19 @@
 //
 //   // 3. Once per micro-batch (per minibatch where scope() asks for it).
 //   TokenBatch batch = {.layout = part, .logprobs = current, .rollout_logprobs = recorded};
-//   batch.advantages = ...;  batch.importance_weights = ...;  // of the part's tokens
+//   batch.advantages = part_advantages;
+//   batch.importance_weights = part_weights;
 //   Result<ReductionWeights> weights = WeighTokens(part, totals, reduction);
 //   Result<LossResult> result = (*loss)->Evaluate(batch, *weights);
 //   objective += result->loss;  // result->gradient: d objective / d current, per token
 //   MergeMetrics(result->metrics, metrics);
 //
-// with  MakeAdvantageEstimator("grpo"), MakeCorrection("tis"),
+// with  MakeAdvantageEstimator("grpo"), CorrectionNamed("tis"),
 //       MakePolicyLoss("ppo", {{"clip_high", "0.28"}, {"dual_clip", "10"}}).
 //
-// A new loss is one header and source beside this file and one line in
-// losses.cc; losses_test.cc then checks its gradient, masks and splits.
+// A new loss is a source beside this file, a line below and in losses.cc, and its
+// options in config/loss_options.h; losses_test.cc then checks its gradient, masks and
+// splits.
 // Where its formula has a stop-gradient it reads batch.frozen(token), so that
 // finite differences of Evaluate are the gradient it must return.
 //
@@ -36,14 +38,15 @@
 #ifndef PACE_TRAIN_LOSS_LOSSES_H_
 #define PACE_TRAIN_LOSS_LOSSES_H_
 
+#include <functional>
 #include <memory>
-#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config/loss_options.h"
 #include "core/status.h"
 #include "train/metric.h"
-#include "train/option_reader.h"
 #include "train/reduction.h"
 #include "train/token_batch.h"
 
@@ -64,43 +67,56 @@ struct LossInputs {
   bool rewards = false;   // batch.rewards
 };
 
-// How much of a minibatch one Evaluate must see.
-enum class LossScope {
-  // Each sequence stands for itself: any split gives the same objective.
-  kSequence,
-  // Tokens of the whole minibatch are compared with one another: evaluate it
-  // at once and hand each micro-batch its part of the gradient.
-  kMinibatch,
-  // As kMinibatch, but by choice compared within each micro-batch, as a peer
-  // does: the objective then depends on the split.
-  kMicroBatch,
+struct LossTraits {
+  LossInputs inputs = {};
+  LossScope scope = LossScope::kSequence;
+  // The reduction of the paper that defines the loss.
+  ReductionMode paper_reduction = ReductionMode::kTokenMean;
 };
 
 class PolicyLoss {
  public:
-  virtual ~PolicyLoss() = default;
+  // Adds to `out`. REQUIRES: lengths agree, the inputs are there, out.gradient is all 0.
+  using Compute = std::function<Status(const TokenBatch& batch, const ReductionWeights& weights,
+                                       LossResult& out)>;
+
+  explicit PolicyLoss(Compute compute, const LossTraits& traits = {})
+      : compute_(std::move(compute)), traits_(traits) {}
 
   // An error names the array that is missing or has the wrong length, or says
   // why the batch has no loss.
   Result<LossResult> Evaluate(const TokenBatch& batch, const ReductionWeights& weights) const;
 
-  virtual LossInputs inputs() const { return {}; }
-  virtual LossScope scope() const { return LossScope::kSequence; }
-  // The reduction of the paper that defines the loss.
-  virtual ReductionMode paper_reduction() const { return ReductionMode::kTokenMean; }
+  const LossInputs& inputs() const { return traits_.inputs; }
+  LossScope scope() const { return traits_.scope; }
+  ReductionMode paper_reduction() const { return traits_.paper_reduction; }
 
- protected:
-  // REQUIRES: lengths agree, the inputs are there, out.gradient is all 0.
-  virtual Status Compute(const TokenBatch& batch, const ReductionWeights& weights,
-                         LossResult& out) const = 0;
+ private:
+  Compute compute_;
+  LossTraits traits_;
 };
 
-// An unknown name or setting is an error that lists what there is.
+// An option that breaks a rule is an error.
+Result<std::unique_ptr<PolicyLoss>> MakePolicyLoss(const LossOptions& options);
+// By name; an unknown name or option is an error that names the nearest.
 Result<std::unique_ptr<PolicyLoss>> MakePolicyLoss(std::string_view name,
                                                    const NamedSettings& settings = {});
 
-// The names of all losses, in alphabetical order.
-std::span<const std::string_view> PolicyLossNames();
+// Each in its own source, where its formula stands. REQUIRES: valid options
+PolicyLoss CispoLoss(const CispoOptions& options);
+PolicyLoss ClipCovLoss(const ClipCovOptions& options);
+PolicyLoss DecoupledPpoLoss(const DecoupledPpoOptions& options);
+PolicyLoss DisLoss(const DisOptions& options);
+PolicyLoss DppoLoss(const DppoOptions& options);
+PolicyLoss DroLoss(const DroOptions& options);
+PolicyLoss GeometricMeanLoss(const GeometricMeanOptions& options);
+PolicyLoss GspoLoss(const GspoOptions& options);
+PolicyLoss KlCovLoss(const KlCovOptions& options);
+PolicyLoss M2poLoss(const M2poOptions& options);
+PolicyLoss PpoLoss(const PpoOptions& options);
+PolicyLoss ReinforceLoss(ReductionMode paper_reduction);
+PolicyLoss SapoLoss(const SapoOptions& options);
+PolicyLoss ToprLoss(const ToprOptions& options);
 
 }  // namespace pace
 

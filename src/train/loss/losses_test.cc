@@ -9,7 +9,7 @@
 #include <string>
 
 #include "train/advantage/advantages.h"
-#include "train/correction/rollout_correction.h"
+#include "train/correction/corrections.h"
 #include "train/test_batch.h"
 
 namespace pace {
@@ -271,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryLossTest, testing::ValuesIn(Subjects()), [](c
 TEST(LossesTest, AStepGoesFromRewardsToTheGradientOfEachMicroBatch) {
   BatchData data = RandomBatch(13);
   const Result<CorrectionOptions> tis =
-      MakeCorrection("tis", {{"upper", "1.5"}, {"reject_token_k3", "0.5"}});
+      CorrectionNamed("tis", {{"upper", "1.5"}, {"reject_token_k3", "0.5"}});
   const Result<Correction> correction =
       CorrectRollout(data.layout(), data.proximal_logprobs, data.rollout_logprobs, *tis);
   ASSERT_TRUE(correction.ok());
@@ -315,7 +315,9 @@ TEST(LossesTest, AnUnknownNameListsWhatThereIs) {
 TEST(LossesTest, AnUnknownSettingIsAnError) {
   const auto made = MakePolicyLoss("ppo", {{"clip", "0.2"}});
   ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.status().message(), "ppo.clip = 0.2: is no setting of ppo");
+  EXPECT_EQ(made.status().message(),
+            "unknown key ppo.clip (nearest: clip_low; ppo has clip_low, clip_high, "
+            "dual_clip, max_log_ratio)");
 }
 
 TEST(LossesTest, TheRatioIsTakenAgainstTheChosenReference) {

@@ -142,6 +142,19 @@ Result<M2poRegion> OfficialRegion(const TokenBatch& batch, double budget, bool c
   return region;
 }
 
+Result<M2poRegion> ChooseRegion(const TokenBatch& batch, const M2poOptions& options) {
+  if (options.rule == M2poOptions::Rule::kPaper) return PaperRegion(batch, options.budget);
+  Result<M2poRegion> region = OfficialRegion(batch, options.budget, options.compat);
+  if (!region.ok()) return region;
+  if (options.min_clip_low.has_value()) {
+    region->lower = std::min(region->lower, 1 - *options.min_clip_low);
+  }
+  if (options.min_clip_high.has_value()) {
+    region->upper = std::max(region->upper, 1 + *options.min_clip_high);
+  }
+  return region;
+}
+
 std::vector<uint8_t> ArealKeptTokens(const SequenceLayout& layout,
                                      std::span<const double> rollout_logprobs,
                                      std::span<const double> proximal_logprobs, double threshold) {

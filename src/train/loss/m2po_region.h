@@ -27,6 +27,7 @@
 #include <span>
 #include <vector>
 
+#include "config/loss_options.h"
 #include "core/status.h"
 #include "train/token_batch.h"
 
@@ -52,6 +53,9 @@ M2poRegion PaperRegion(const TokenBatch& batch, double budget);
 // cap, is an error. Without it signs are each token's own, tau is sqrt(budget)
 // in the first case, and the others give tau 0.
 Result<M2poRegion> OfficialRegion(const TokenBatch& batch, double budget, bool compat);
+
+// The region of options.rule, its bounds widened by min_clip_*.
+Result<M2poRegion> ChooseRegion(const TokenBatch& batch, const M2poOptions& options);
 
 // The policy tokens that stay when those of the largest
 // (rollout - proximal)^2 leave, until the mean is below the threshold.

@@ -1,9 +1,8 @@
-#include "train/loss/m2po.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "train/loss/m2po_region.h"
 #include "train/loss/one_token.h"
 #include "train/test_batch.h"
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "train/loss/losses.h"
 
@@ -100,6 +101,32 @@ TokenSums SumTokens(const TokenBatch& batch, const ReductionWeights& weights, co
   }
   out.loss += weights.offset;
   return sums;
+}
+
+// How a token's log-prob and advantage move together in a batch.
+//
+//   cov_t = (A_t - mean A) (log pi_theta - mean log pi_theta)
+//
+// over the policy tokens, without gradient. A few tokens with a large value
+// drive the fall of entropy (arXiv 2505.22617); clip_cov leaves some of them
+// out, kl_cov holds the largest back.
+//
+// One entry per token; 0 where the mask is 0.
+inline std::vector<double> TokenCovariances(const TokenBatch& batch) {
+  MeanOf advantage;
+  MeanOf logprob;
+  for (size_t token = 0; token < batch.num_tokens(); ++token) {
+    if (!batch.is_policy_token(token)) continue;
+    advantage.Add(batch.advantages[token]);
+    logprob.Add(batch.frozen(token));
+  }
+  std::vector<double> covariances(batch.num_tokens(), 0.0);
+  for (size_t token = 0; token < batch.num_tokens(); ++token) {
+    if (!batch.is_policy_token(token)) continue;
+    covariances[token] =
+        (batch.advantages[token] - advantage.value()) * (batch.frozen(token) - logprob.value());
+  }
+  return covariances;
 }
 
 }  // namespace pace

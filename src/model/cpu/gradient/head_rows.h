@@ -101,7 +101,7 @@ class HeadRows {
   const float* const minus_sines_;
   const int64_t dim_;
   const int64_t depth_;
-  std::vector<float> head_;  // and another behind it
+  std::vector<float> head_;  // and another after it
 };
 
 }  // namespace pace

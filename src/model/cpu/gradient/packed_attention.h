@@ -11,7 +11,7 @@
 // where the machine has tiles for it, else in float32; sums and softmax are
 // float32.
 //
-//   PackedAttention attention({.num_heads = 6, ..., .lengths = lengths});
+//   PackedAttention attention({.num_heads = 6, .head_dim = 64, .lengths = lengths});
 //   attention.Forward(qkv, norms, out, log_sums);
 //   attention.Backward(qkv, norms, out, log_sums, d_out, d_qkv, d_norms);
 //

@@ -1,7 +1,6 @@
 #include "model/cpu/gradient/training_kernels.h"
 
 #include "core/check.h"
-#include "model/cpu/gradient/training_levels.h"
 
 namespace pace {
 

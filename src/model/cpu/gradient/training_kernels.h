@@ -68,6 +68,15 @@ struct TrainingKernels {
 // REQUIRES: one of IsaLevels()
 const TrainingKernels& TrainingKernelsOf(Isa isa);
 
+// The kernels of each level; TrainingKernelsOf chooses.
+extern const TrainingKernels kPortableTraining;
+#if defined(__x86_64__)
+extern const TrainingKernels kAvx2Training;
+extern const TrainingKernels kAvx512Training;
+#elif defined(__aarch64__)
+extern const TrainingKernels kNeonTraining;
+#endif
+
 }  // namespace pace
 
 #endif  // PACE_MODEL_CPU_GRADIENT_TRAINING_KERNELS_H_

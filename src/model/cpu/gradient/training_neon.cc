@@ -1,4 +1,4 @@
-#include "model/cpu/gradient/training_levels.h"
+#include "model/cpu/gradient/training_kernels.h"
 
 #if defined(__aarch64__)
 #include "model/cpu/gradient/training_table.h"

@@ -1,4 +1,4 @@
-#include "model/cpu/gradient/training_levels.h"
+#include "model/cpu/gradient/training_kernels.h"
 #include "model/cpu/gradient/training_table.h"
 #include "model/cpu/kernels/vec_portable.h"
 

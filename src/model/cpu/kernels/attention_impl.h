@@ -3,7 +3,7 @@
 //
 // Scores, softmax, then one chain per output over the values, key by key: every
 // step depends on the row's query and keys alone. Rows share loads, nothing
-// else; what lies behind a row's last key never enters its sums.
+// else; elements after a row's last key never enter its sums.
 #ifndef PACE_MODEL_CPU_KERNELS_ATTENTION_IMPL_H_
 #define PACE_MODEL_CPU_KERNELS_ATTENTION_IMPL_H_
 

@@ -7,7 +7,7 @@
 //
 // Compiled for more than every AArch64 processor has: nothing here may be a
 // template or inline function that another file compiles too.
-#include "model/cpu/kernels/levels.h"
+#include "model/cpu/kernels/kernels.h"
 
 #if defined(__aarch64__)
 #include <arm_neon.h>

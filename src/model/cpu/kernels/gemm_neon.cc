@@ -1,6 +1,6 @@
 // GEMM on AArch64 without bf16 instructions, with the bits of the portable
 // level: the sums of a tile stay in registers, and an input is a lane of one.
-#include "model/cpu/kernels/levels.h"
+#include "model/cpu/kernels/kernels.h"
 
 #if defined(__aarch64__)
 #include <arm_neon.h>

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/check.h"
-#include "model/cpu/kernels/levels.h"
+#include "model/cpu/kernels/kernels.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

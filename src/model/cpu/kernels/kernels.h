@@ -100,6 +100,22 @@ struct Kernels {
   int64_t (*find_at_least)(const float* x, int64_t n, float limit, int32_t* out);
 };
 
+// The kernels of each level, each compiled with its own flags; isa.h chooses among them.
+extern const Kernels kPortableKernels;
+#if defined(__x86_64__)
+extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx512Kernels;
+void GemmAmx(const GemmTask& task);
+#elif defined(__aarch64__)
+extern const Kernels kNeonKernels;
+void GemmNeonF32(const GemmTask& task);
+void GemmNeonBf16(const GemmTask& task);
+void GemmBfmmla(const GemmTask& task);
+// What becomes of the sums of some rows of a panel.
+void FinishNeonRows(const GemmTask& task, int64_t row, int64_t num_rows, int64_t panel,
+                    const float (*sums)[kPanelWidth]);
+#endif
+
 }  // namespace pace
 
 #endif  // PACE_MODEL_CPU_KERNELS_KERNELS_H_

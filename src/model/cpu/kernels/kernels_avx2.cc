@@ -1,4 +1,4 @@
-#include "model/cpu/kernels/levels.h"
+#include "model/cpu/kernels/kernels.h"
 
 #if defined(__x86_64__)
 #include "model/cpu/kernels/kernel_table.h"

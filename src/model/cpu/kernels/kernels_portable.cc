@@ -1,5 +1,5 @@
 #include "model/cpu/kernels/kernel_table.h"
-#include "model/cpu/kernels/levels.h"
+#include "model/cpu/kernels/kernels.h"
 #include "model/cpu/kernels/vec_portable.h"
 
 namespace pace {

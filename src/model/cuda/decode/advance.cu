@@ -1,5 +1,5 @@
-// From the tokens that a pass drew to the rows of the next one.
-#include "model/cuda/decode/answer_kernels.h"
+// From the sampled tokens of a pass to the rows of the next one.
+#include "model/cuda/decode/logits_kernels.h"
 #include "model/cuda/launch.cuh"
 
 namespace pace::cuda {
@@ -10,7 +10,7 @@ constexpr unsigned kThreads = 128;
 __global__ void AdvanceKernel(AdvanceArguments a) {
   const int64_t row = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (row >= a.num_rows || a.sources[row] == kOwnToken) return;
-  const int32_t token = a.answers[a.sources[row]].token;
+  const int32_t token = a.results[a.sources[row]].token;
   bool stops = false;
   for (int64_t i = 0; i < a.num_stops; ++i) stops = stops || a.stops[i] == token;
   a.tokens[row] = token;

@@ -13,7 +13,7 @@
 namespace pace::cuda {
 namespace {
 
-TEST(CacheLayoutTest, EveryElementHasAPlaceOfItsOwn) {
+TEST(CacheLayoutTest, EveryElementHasItsOwnIndex) {
   for (const int dim : {16, 32, 64, 128}) {
     std::set<int> keys;
     std::set<int> values;
@@ -23,10 +23,10 @@ TEST(CacheLayoutTest, EveryElementHasAPlaceOfItsOwn) {
         values.insert(ValueIndex(token, d));
       }
     }
-    for (const std::set<int>& places : {keys, values}) {
-      EXPECT_EQ(std::ssize(places), PageElements(dim));
-      EXPECT_EQ(*places.begin(), 0);
-      EXPECT_EQ(*places.rbegin(), PageElements(dim) - 1);
+    for (const std::set<int>& indices : {keys, values}) {
+      EXPECT_EQ(std::ssize(indices), PageElements(dim));
+      EXPECT_EQ(*indices.begin(), 0);
+      EXPECT_EQ(*indices.rbegin(), PageElements(dim) - 1);
     }
   }
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "model/cuda/cache_layout.h"
-#include "model/sample_key.h"
+#include "model/sampling.h"
 
 namespace pace::cuda {
 namespace {
@@ -22,25 +22,25 @@ int64_t TilesOf(const Chunk& chunk, int64_t group) {
   return (chunk.num_tokens * group + kTileColumns - 1) / kTileColumns;
 }
 
-Question QuestionOf(const SampleRequest& sample) {
+LogitsRequest LogitsRequestOf(const SampleRequest& sample) {
   const SamplingOptions& options = sample.options;
-  Question question;
-  question.greedy = options.greedy() ? 1 : 0;
-  question.top_k = static_cast<int32_t>(std::min<int64_t>(options.top_k, INT32_MAX));
-  question.top_p = options.top_p;
-  question.min_p = static_cast<float>(options.min_p);
-  question.scale = options.scale();
-  question.factor = static_cast<float>(1.0 / options.scale());
-  question.uniform = UniformOf(sample.key);
-  return question;
+  LogitsRequest request;
+  request.greedy = options.greedy() ? 1 : 0;
+  request.top_k = static_cast<int32_t>(std::min<int64_t>(options.top_k, INT32_MAX));
+  request.top_p = options.top_p;
+  request.min_p = static_cast<float>(options.min_p);
+  request.scale = options.scale();
+  request.factor = static_cast<float>(1.0 / options.scale());
+  request.uniform = UniformOf(sample.key);
+  return request;
 }
 
-Question QuestionOf(const ScoreRequest& score) {
-  Question question;
-  question.target = score.target;
-  question.scale = score.scale;
-  question.factor = static_cast<float>(1.0 / score.scale);
-  return question;
+LogitsRequest LogitsRequestOf(const ScoreRequest& score) {
+  LogitsRequest request;
+  request.target = score.target;
+  request.scale = score.scale;
+  request.factor = static_cast<float>(1.0 / score.scale);
+  return request;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ bool IsDecodeOnly(const Pass& pass) {
   return true;
 }
 
-Result<bool> BatchMetadata::PlaceTables(const Pass& pass) {
+Result<bool> BatchMetadata::LayOut(const Pass& pass) {
   int64_t num_entries = 1;
   for (const Chunk& chunk : pass.chunks) num_entries += std::ssize(chunk.blocks);
   MemoryPlan plan;
@@ -71,8 +71,8 @@ Result<bool> BatchMetadata::PlaceTables(const Pass& pass) {
   tables_ = plan.Add(4 * shape_.num_rows);
   single_ = plan.Add(4 * shape_.num_single);
   tiles_ = plan.Add(shape_.num_tiles * static_cast<int64_t>(sizeof(QueryTile)));
-  asked_ = plan.Add(4 * shape_.num_questions);
-  questions_ = plan.Add(shape_.num_questions * static_cast<int64_t>(sizeof(Question)));
+  requested_ = plan.Add(4 * shape_.num_requests);
+  requests_ = plan.Add(shape_.num_requests * static_cast<int64_t>(sizeof(LogitsRequest)));
   sources_ = plan.Add(4 * shape_.num_rows);
   blocks_ = plan.Add(4 * num_entries);
   const int64_t num_bytes = std::max(kLeastBytes, 2 * plan.num_bytes());
@@ -88,7 +88,7 @@ Result<bool> BatchMetadata::Build(const Pass& pass, int64_t padded_rows,
   shape_ = {};
   shape_.copy = copy;
   shape_.num_rows = std::max(padded_rows, std::ssize(pass.tokens));
-  shape_.num_questions = std::ssize(pass.samples) + std::ssize(pass.scores);
+  shape_.num_requests = std::ssize(pass.samples) + std::ssize(pass.scores);
   for (const Chunk& chunk : pass.chunks) {
     if (chunk.num_tokens == 1) {
       ++shape_.num_single;
@@ -96,17 +96,17 @@ Result<bool> BatchMetadata::Build(const Pass& pass, int64_t padded_rows,
       shape_.num_tiles += TilesOf(chunk, group_);
     }
   }
-  if (padded_rows > 0) shape_.num_single = shape_.num_questions = padded_rows;
+  if (padded_rows > 0) shape_.num_single = shape_.num_requests = padded_rows;
   for (const SampleRequest& sample : pass.samples) {
     if (sample.options.truncated() && !sample.options.greedy()) shape_.any_truncated = true;
   }
-  const Result<bool> moved = PlaceTables(pass);
+  const Result<bool> moved = LayOut(pass);
   if (!moved.ok()) return moved;
   num_blocks_ = 0;
   host().As<int32_t>(blocks_)[num_blocks_++] = spare_block_;
   AddChunks(pass);
   PadRows(std::ssize(pass.tokens));
-  AddQuestions(pass);
+  AddRequests(pass);
   AddSources(sources);
   num_bytes_ = blocks_ + 4 * num_blocks_;
   return moved;
@@ -143,18 +143,18 @@ void BatchMetadata::PadRows(int64_t from) {
   }
 }
 
-void BatchMetadata::AddQuestions(const Pass& pass) {
+void BatchMetadata::AddRequests(const Pass& pass) {
   int64_t count = 0;
-  const auto add = [&](int64_t row, Question question) {
-    question.row = static_cast<int32_t>(count % kQuestionsAtOnce);
-    host().As<int32_t>(asked_)[count] = static_cast<int32_t>(row);
-    host().As<Question>(questions_)[count++] = question;
+  const auto add = [&](int64_t row, LogitsRequest request) {
+    request.row = static_cast<int32_t>(count % kRequestsAtOnce);
+    host().As<int32_t>(requested_)[count] = static_cast<int32_t>(row);
+    host().As<LogitsRequest>(requests_)[count++] = request;
   };
-  for (const SampleRequest& sample : pass.samples) add(sample.row, QuestionOf(sample));
-  for (const ScoreRequest& score : pass.scores) add(score.row, QuestionOf(score));
-  Question greedy;
+  for (const SampleRequest& sample : pass.samples) add(sample.row, LogitsRequestOf(sample));
+  for (const ScoreRequest& score : pass.scores) add(score.row, LogitsRequestOf(score));
+  LogitsRequest greedy;
   greedy.greedy = 1;
-  while (count < shape_.num_questions) add(count, greedy);
+  while (count < shape_.num_requests) add(count, greedy);
 }
 
 void BatchMetadata::AddSources(std::span<const int32_t> sources) {
@@ -176,9 +176,9 @@ RowTables BatchMetadata::rows() const {
           .blocks = device().As<int32_t>(blocks_)};
 }
 
-AdvanceArguments BatchMetadata::advance(const Answer* answers) const {
+AdvanceArguments BatchMetadata::advance(const LogitsResult* results) const {
   return {.sources = device().As<int32_t>(sources_),
-          .answers = answers,
+          .results = results,
           .num_rows = shape_.num_rows,
           .tokens = device().As<int32_t>(),
           .positions = device().As<int32_t>(positions_),

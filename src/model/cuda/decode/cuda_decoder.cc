@@ -12,8 +12,8 @@
 #include "model/cuda/decode/pass_runner.h"
 #include "model/cuda/decode/weight_layout.h"
 #include "model/cuda/device_memory.h"
+#include "model/decoder.h"
 #include "model/network.h"
-#include "model/pass_check.h"
 #include "model/speculative_pass.h"
 
 namespace pace {
@@ -21,8 +21,8 @@ namespace cuda {
 namespace {
 
 constexpr int kLeastCapability = 90;
-// Kept states that are scored at once.
-constexpr int64_t kKeptAtOnce = 1024;
+// Cached hidden states that are scored at a time.
+constexpr int64_t kCachedAtOnce = 1024;
 
 bool IsNone(int32_t row) {
   return row < 0;
@@ -74,8 +74,8 @@ class CudaDecoder : public Decoder {
   Result<std::vector<DecodePart>> Profile(const Pass& pass);
 
  private:
-  // A pass that nobody has asked for yet.
-  struct Begun {
+  // A speculative pass that was queued.
+  struct InFlight {
     SpeculativePass pass;
     std::optional<PassRunner::Ticket> ticket;
   };
@@ -88,15 +88,15 @@ class CudaDecoder : public Decoder {
 
   int64_t layer_bytes() const { return (num_blocks_ + 1) * CacheBlockBytes(config_, element_); }
   Result<std::shared_ptr<CudaWeights>> AllocateWeights() const;
-  Result<std::vector<float>> RunKept(std::span<const ScoreRequest> scores) override;
-  void Settle() override;
+  Result<std::vector<float>> RunCached(std::span<const ScoreRequest> scores) override;
+  void WaitForSpeculation() override;
   Result<PassResult> RunNow(const Pass& pass);
-  // Answers a pass of which `found` was begun before.
-  Result<PassResult> RunRest(const Pass& pass, std::span<const int32_t> found,
-                             PassRunner::Ticket ticket);
+  // Completes a pass of which the chunks in `found` ran speculatively.
+  Result<PassResult> RunRemaining(const Pass& pass, std::span<const int32_t> found,
+                                  PassRunner::Ticket ticket);
   std::optional<PassRunner::Ticket> Begin(const SpeculativePass& next,
                                           std::span<const int32_t> sources);
-  void DropBegun();
+  void DropSpeculative();
   void Copy(const std::vector<int32_t>& pairs);
 
   const ModelConfig config_;
@@ -105,17 +105,17 @@ class CudaDecoder : public Decoder {
   const WeightLayout layout_;
   cudaStream_t stream_ = nullptr;
   DeviceMemory cache_;
-  DeviceMemory states_;  // by place in the cache
+  DeviceMemory states_;  // by cache slot
   DeviceMemory weights_;
   NetworkWeights<CudaOps> network_;
   bool is_installed_ = false;
-  // Of the last Install: until one succeeds no pass runs, since it would sample from weights
-  // of another version than the caller counts.
+  // Of the last Install. After a failure no pass runs until an Install succeeds: it would sample
+  // from other weights than the version says.
   Status installed_;
   DeviceMemory copies_;
   std::unique_ptr<PassRunner> runner_;
-  Begun begun_;
-  // Of what returns nothing; the next pass reports it.
+  InFlight speculative_;
+  // Of calls that return nothing; the next pass reports it.
   Status status_;
 };
 
@@ -142,7 +142,7 @@ Result<std::unique_ptr<CudaDecoder>> CudaDecoder::Create(const ModelConfig& conf
   PACE_ASSIGN_OR_RETURN(
       decoder->cache_,
       DeviceMemory::Allocate(config.num_layers * decoder->layer_bytes(), "KV cache"));
-  if (options.keep_states) {
+  if (options.cache_states) {
     const int64_t state_bytes = StrideOf(config.hidden_size) * BytesOf(decoder->element_);
     PACE_ASSIGN_OR_RETURN(
         decoder->states_,
@@ -161,8 +161,8 @@ Result<std::unique_ptr<CudaDecoder>> CudaDecoder::Create(const ModelConfig& conf
                           .states = decoder->states_.at()});
   if (!runner.ok()) return runner.status();
   decoder->runner_ = std::move(*runner);
-  // Once and for all: workspaces that move take the graphs with them.
-  if (options.keep_states) PACE_RETURN_IF_ERROR(decoder->runner_->Reserve(kKeptAtOnce));
+  // Reserved once: graphs are lost when workspaces move.
+  if (options.cache_states) PACE_RETURN_IF_ERROR(decoder->runner_->Reserve(kCachedAtOnce));
   return decoder;
 }
 
@@ -193,7 +193,7 @@ Result<std::shared_ptr<const DecoderWeights>> CudaDecoder::PrepareRandom(uint64_
 void CudaDecoder::Install(std::shared_ptr<const DecoderWeights> weights) {
   const auto prepared = std::dynamic_pointer_cast<const CudaWeights>(std::move(weights));
   PACE_CHECK(prepared != nullptr, "weights that a decoder of this config prepared");
-  DropBegun();
+  DropSpeculative();
   cudaError_t error = cudaSuccess;
   if (prepared->on_device.residence() == Residence::kDevice) {
     layout_.Convert(prepared->on_device, weights_.at(), stream_);
@@ -215,8 +215,8 @@ Result<PassResult> CudaDecoder::RunNow(const Pass& pass) {
   return runner_->Finish(ticket);
 }
 
-Result<PassResult> CudaDecoder::RunRest(const Pass& pass, std::span<const int32_t> found,
-                                        PassRunner::Ticket ticket) {
+Result<PassResult> CudaDecoder::RunRemaining(const Pass& pass, std::span<const int32_t> found,
+                                             PassRunner::Ticket ticket) {
   PACE_ASSIGN_OR_RETURN(const PassResult ahead, runner_->Finish(ticket));
   if (std::ranges::all_of(found, IsNone)) return RunNow(pass);
   const Pass rest = WithoutFound(pass, found);
@@ -239,48 +239,49 @@ Result<PassResult> CudaDecoder::Run(const Pass& pass) {
   if (pass.tokens.empty()) return PassResult{};
   PACE_RETURN_IF_ERROR(installed_);
   PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
-  const Begun begun = std::exchange(begun_, {});
-  const std::vector<int32_t> found = begun.pass.Find(pass);
-  Begun next = {.pass = SpeculativePass(pass), .ticket = std::nullopt};
-  // Where all of it is under way, its successor is queued before anybody waits.
-  if (begun.ticket && runner_->IsLast(*begun.ticket) && std::ranges::none_of(found, IsNone)) {
+  const InFlight running = std::exchange(speculative_, {});
+  const std::vector<int32_t> found = running.pass.Find(pass);
+  InFlight next = {.pass = SpeculativePass(pass), .ticket = std::nullopt};
+  // If all of the pass is already in flight, its successor is queued before we wait.
+  if (running.ticket && runner_->IsLast(*running.ticket) && std::ranges::none_of(found, IsNone)) {
     std::vector<int32_t> sources;
     for (const int32_t chunk : next.pass.sources()) {
       sources.push_back(found[static_cast<size_t>(chunk)]);
     }
     next.ticket = Begin(next.pass, sources);
   }
-  Result<PassResult> result = begun.ticket ? RunRest(pass, found, *begun.ticket) : RunNow(pass);
+  Result<PassResult> result =
+      running.ticket ? RunRemaining(pass, found, *running.ticket) : RunNow(pass);
   if (result.ok()) {
     next.pass.SetTokens(result->samples, config_.eos);
     if (!next.ticket) next.ticket = Begin(next.pass, {});
   }
-  begun_ = std::move(next);
-  if (!result.ok()) DropBegun();
+  speculative_ = std::move(next);
+  if (!result.ok()) DropSpeculative();
   return result;
 }
 
-void CudaDecoder::DropBegun() {
-  const Begun begun = std::exchange(begun_, {});
-  if (!begun.ticket) return;
-  const Status status = runner_->Finish(*begun.ticket).status();
+void CudaDecoder::DropSpeculative() {
+  const InFlight running = std::exchange(speculative_, {});
+  if (!running.ticket) return;
+  const Status status = runner_->Finish(*running.ticket).status();
   if (status_.ok()) status_ = status;
 }
 
-void CudaDecoder::Settle() {
-  if (begun_.ticket && status_.ok()) status_ = runner_->Wait(*begun_.ticket);
+void CudaDecoder::WaitForSpeculation() {
+  if (speculative_.ticket && status_.ok()) status_ = runner_->Wait(*speculative_.ticket);
 }
 
-Result<std::vector<float>> CudaDecoder::RunKept(std::span<const ScoreRequest> scores) {
-  PACE_CHECK(is_installed_ && states_.at() != nullptr, "states that were kept");
+Result<std::vector<float>> CudaDecoder::RunCached(std::span<const ScoreRequest> scores) {
+  PACE_CHECK(is_installed_ && states_.at() != nullptr, "no hidden states are cached");
   PACE_RETURN_IF_ERROR(installed_);
   PACE_RETURN_IF_ERROR(std::exchange(status_, Status::Ok()));
-  CheckKept(scores, config_, num_blocks_);
+  CheckCached(scores, config_, num_blocks_);
   std::vector<float> logprobs;
-  for (size_t begin = 0; begin < scores.size(); begin += kKeptAtOnce) {
+  for (size_t begin = 0; begin < scores.size(); begin += kCachedAtOnce) {
     const std::span<const ScoreRequest> some =
-        scores.subspan(begin, std::min<size_t>(kKeptAtOnce, scores.size() - begin));
-    PACE_ASSIGN_OR_RETURN(const PassRunner::Ticket ticket, runner_->StartKept(some));
+        scores.subspan(begin, std::min<size_t>(kCachedAtOnce, scores.size() - begin));
+    PACE_ASSIGN_OR_RETURN(const PassRunner::Ticket ticket, runner_->StartCached(some));
     PACE_ASSIGN_OR_RETURN(const PassResult result, runner_->Finish(ticket));
     logprobs.insert(logprobs.end(), result.logprobs.begin(), result.logprobs.end());
   }
@@ -289,14 +290,14 @@ Result<std::vector<float>> CudaDecoder::RunKept(std::span<const ScoreRequest> sc
 
 Result<std::vector<DecodePart>> CudaDecoder::Profile(const Pass& pass) {
   PACE_CHECK(IsDecodeOnly(pass), "a decode pass");
-  DropBegun();
-  // Loads kernels and builds the tables, which stay on the device.
+  DropSpeculative();
+  // Loads kernels and uploads the batch metadata, which stays on the device.
   PACE_RETURN_IF_ERROR(RunNow(pass).status());
   int64_t num_context_tokens = 0;
   for (const Chunk& chunk : pass.chunks) num_context_tokens += chunk.start + chunk.num_tokens;
   return ProfilePass({.config = config_,
                       .network = network_,
-                      .tables = runner_->tables(),
+                      .metadata = runner_->metadata(),
                       .cache = cache_.at(),
                       .layer_bytes = layer_bytes(),
                       .num_context_tokens = num_context_tokens,
@@ -324,8 +325,8 @@ void CudaDecoder::Copy(const std::vector<int32_t>& pairs) {
 }
 
 void CudaDecoder::CopyBlocks(std::span<const BlockCopy> copies) {
-  // Copies run beside each other, so one that touches an earlier one's target
-  // begins anew.
+  // Copies of one launch run concurrently, so a copy that touches an earlier target goes into
+  // the next launch.
   std::vector<int32_t> pairs;
   std::vector<BlockId> written;
   for (const BlockCopy& copy : copies) {

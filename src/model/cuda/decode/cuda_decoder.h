@@ -1,17 +1,14 @@
-// The decoder on an NVIDIA GPU (compute capability 9.0 and later), and what
-// there is to know about the GPU.
+// The decoder on an NVIDIA GPU (compute capability 9.0 and later), and facts about the GPU.
 //
-// Passes in which every sequence has one new token and asks for one sample run
-// as CUDA graphs, one for each padded number of rows and place of its tables; all
-// share the same activations. Install copies weights into fixed buffers on the device, so graphs
-// stay valid: weights of a trainer on the same device go straight from its tensors
-// into place. Only ids and log-probabilities come back to the host. The pass that
-// probably follows is queued at once, behind tokens that are still on the device, so
-// that it runs while the host works on the answers (speculative_pass.h). Passes go before
-// other work of the device: they are short, and a response waits for each.
-// Bits of a row may depend on the rows beside it (cuBLAS chooses by size), so
-// it is not deterministic() in Decoder's sense; the same passes in the same
-// order give the same bits.
+// Decode passes (one new token and one sample per sequence) run as CUDA graphs, one for each
+// padded number of rows and metadata buffer; all share the same activations. Install copies
+// weights into fixed buffers, so graphs stay valid; weights of a trainer on the same device are
+// copied from its tensors directly. Only token ids and log-probabilities return to the host.
+// A speculative pass follows each decode pass at once and reads the sampled tokens on the
+// device, so it executes while the host processes results (speculative_pass.h). Its stream has
+// the highest priority: passes are short and every response waits for them.
+// A row's bits may depend on the other rows of its pass (cuBLAS chooses kernels by size), so
+// the decoder is not deterministic(); the same passes in the same order give the same bits.
 //
 // In a build without CUDA these functions return one line that says so.
 // Thread-safety: as Decoder; free functions may be called from any thread.
@@ -34,8 +31,8 @@ namespace pace {
 Result<std::unique_ptr<Decoder>> CreateCudaDecoder(const ModelConfig& config,
                                                    const DecoderOptions& options);
 
-// Random weights that never were on the host: matrices normal with this
-// deviation, norms near 1. For benchmarks. REQUIRES: a decoder of CreateCudaDecoder
+// Random weights generated on the device: matrices normal with this deviation, norms near 1.
+// For benchmarks. REQUIRES: a decoder of CreateCudaDecoder
 Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& decoder,
                                                                 uint64_t seed, double deviation);
 
@@ -45,10 +42,9 @@ struct DecodePart {
   double seconds = 0;
   int64_t num_bytes = 0;  // of weights or cache that it must read
 };
-// Each part of the pass alone, as a graph on the device; what the cache holds for
-// these sequences is lost. Dense networks in full; of experts nothing is told.
-// REQUIRES: a decoder of CreateCudaDecoder; every sequence has one new token and
-// asks for one sample
+// Measures each part of the pass alone, as a graph; the cache of these sequences is lost.
+// Covers dense networks in full; experts are not measured.
+// REQUIRES: a decoder of CreateCudaDecoder; a decode pass
 Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& decoder, const Pass& pass);
 
 struct CudaDevice {
@@ -71,7 +67,7 @@ Result<double> MeasureCudaBandwidth();
 // Waits for the bytes. REQUIRES: as many on both sides
 Status CopyFromCuda(std::span<const std::byte> from, std::span<std::byte> to);
 
-// True where this build has CUDA, whether or not there is a GPU.
+// Whether this build has CUDA, with or without a GPU.
 bool HasCuda();
 
 }  // namespace pace

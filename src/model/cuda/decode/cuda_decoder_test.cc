@@ -73,7 +73,7 @@ class CudaDecoderTest : public testing::Test {
         std::move(
             CreateDecoder(
                 DeviceKind::kCuda, config,
-                {.dtype = dtype, .num_blocks = num_blocks, .num_threads = 1, .keep_states = true}))
+                {.dtype = dtype, .num_blocks = num_blocks, .num_threads = 1, .cache_states = true}))
             .value(),
         weights, options};
   }

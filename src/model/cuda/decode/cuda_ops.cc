@@ -44,11 +44,11 @@ Result<std::unique_ptr<CudaOps>> CudaOps::Create(const ModelConfig& config, Elem
   return ops;
 }
 
-Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_questions) {
-  if (num_rows <= row_capacity_ && num_questions <= question_capacity_) return false;
+Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_requests) {
+  if (num_rows <= row_capacity_ && num_requests <= request_capacity_) return false;
   const int64_t rows = std::max({num_rows, row_capacity_, kLeastRows});
-  const int64_t questions = std::max({num_questions, question_capacity_, kLeastRows});
-  const int64_t logit_rows = std::min(questions, kQuestionsAtOnce);
+  const int64_t requests = std::max({num_requests, request_capacity_, kLeastRows});
+  const int64_t logit_rows = std::min(requests, kRequestsAtOnce);
   const MoeConfig moe = config_.moe.value_or(MoeConfig{});
   const int64_t slots = rows * moe.num_experts_per_token;
   const int64_t size = BytesOf(element_);
@@ -79,16 +79,16 @@ Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_questions) {
   const int64_t slot_outputs = plan.Add(4 * slots * hidden_stride_);
   const int64_t asked = plan.Add(size * logit_rows * hidden_stride_);
   const int64_t logits = plan.Add(4 * logit_rows * logit_stride_);
-  const int64_t pieces = plan.Add(4 * AnswerPieceFloats(logit_rows, config_.vocab_size));
-  const int64_t answers =
-      plan.Add(BatchMetadata::kNumCopies * questions * static_cast<int64_t>(sizeof(Answer)));
+  const int64_t pieces = plan.Add(4 * LogitsPieceFloats(logit_rows, config_.vocab_size));
+  const int64_t results =
+      plan.Add(BatchMetadata::kNumCopies * requests * static_cast<int64_t>(sizeof(LogitsResult)));
 
   // Before the larger one; without it there is none.
   memory_ = DeviceMemory();
-  row_capacity_ = question_capacity_ = 0;
+  row_capacity_ = request_capacity_ = 0;
   PACE_ASSIGN_OR_RETURN(memory_, DeviceMemory::Allocate(plan.num_bytes(), "activations"));
   row_capacity_ = rows;
-  question_capacity_ = questions;
+  request_capacity_ = requests;
   residual_ = Part<float>(residual);
   normed_ = Part<char>(normed);
   qkv_ = Part<float>(qkv);
@@ -105,16 +105,16 @@ Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_questions) {
   num_groups_ = Part<int32_t>(num_groups);
   slot_gated_ = Part<char>(slot_gated);
   slot_outputs_ = Part<float>(slot_outputs);
-  asked_ = Part<char>(asked);
+  requested_ = Part<char>(asked);
   logits_ = Part<float>(logits);
   pieces_ = Part<float>(pieces);
-  answers_ = Part<Answer>(answers);
+  results_ = Part<LogitsResult>(results);
   return true;
 }
 
-void CudaOps::Begin(const BatchMetadata& tables, void* cache, int64_t layer_bytes) {
-  PACE_CHECK(tables.shape().num_rows <= row_capacity_, "Reserve first");
-  tables_ = &tables;
+void CudaOps::Begin(const BatchMetadata& metadata, void* cache, int64_t layer_bytes) {
+  PACE_CHECK(metadata.shape().num_rows <= row_capacity_, "Reserve first");
+  metadata_ = &metadata;
   cache_ = cache;
   layer_bytes_ = layer_bytes;
 }
@@ -129,10 +129,10 @@ Status CudaOps::TakeStatus() {
 }
 
 CudaOps::Rows CudaOps::Embed(const Matrix& embedding) {
-  cuda::Embed({.tokens = tables_->rows().tokens,
+  cuda::Embed({.tokens = metadata_->rows().tokens,
                .embedding = embedding.weight,
                .element = element_,
-               .num_rows = tables_->shape().num_rows,
+               .num_rows = metadata_->shape().num_rows,
                .width = config_.hidden_size,
                .stride = hidden_stride_,
                .out = residual_},
@@ -145,7 +145,7 @@ const void* CudaOps::Normed(const Rows& x) {
   cuda::Norm({.x = static_cast<const float*>(x.at),
               .weight = x.norm,
               .epsilon = static_cast<float>(config_.norm_epsilon),
-              .num_rows = tables_->shape().num_rows,
+              .num_rows = metadata_->shape().num_rows,
               .width = config_.hidden_size,
               .stride = hidden_stride_,
               .out = normed_,
@@ -217,12 +217,12 @@ void CudaOps::Multiply(const Rows& x, const Matrix& matrix, int64_t num_rows, bo
 CudaOps::Rows CudaOps::Linear(const Rows& x, const Matrix& matrix) {
   // Rotate adds the bias.
   qkv_bias_ = matrix.bias;
-  Multiply(x, matrix, tables_->shape().num_rows, false, qkv_, StrideOf(matrix.num_outputs));
+  Multiply(x, matrix, metadata_->shape().num_rows, false, qkv_, StrideOf(matrix.num_outputs));
   return {.at = qkv_};
 }
 
 CudaOps::Rows CudaOps::Gated(const Rows& x, const Matrix& gate_up) {
-  const int64_t num_rows = tables_->shape().num_rows;
+  const int64_t num_rows = metadata_->shape().num_rows;
   const int64_t width = gate_up.num_outputs / 2;
   if (Streams(num_rows)) {
     Rows input = x;
@@ -258,7 +258,7 @@ CudaOps::Rows CudaOps::Gated(const Rows& x, const Matrix& gate_up) {
 }
 
 void CudaOps::AddLinear(Rows& x, const Rows& y, const Matrix& matrix) {
-  Multiply(y, matrix, tables_->shape().num_rows, true, x.at, hidden_stride_);
+  Multiply(y, matrix, metadata_->shape().num_rows, true, x.at, hidden_stride_);
 }
 
 void CudaOps::Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) {
@@ -270,8 +270,8 @@ void CudaOps::Rotate(Rows& qkv, const Vector* q_norm, const Vector* k_norm) {
              .epsilon = static_cast<float>(config_.norm_epsilon),
              .frequencies = frequencies_.As<float>(),
              .num_heads = static_cast<int>(config_.num_heads),
-             .num_rows = tables_->shape().num_rows,
-             .rows = tables_->rows(),
+             .num_rows = metadata_->shape().num_rows,
+             .rows = metadata_->rows(),
              .queries = queries_};
 }
 
@@ -283,11 +283,11 @@ LayerCache CudaOps::CacheOf(int64_t layer) const {
 }
 
 CudaOps::Rows CudaOps::Attend(const Rows& /*qkv*/, int64_t layer) {
-  const PassShape& shape = tables_->shape();
+  const PassShape& shape = metadata_->shape();
   rotate_.cache = CacheOf(layer);
   const AttentionArguments attention = {.queries = queries_,
                                         .num_heads = rotate_.num_heads,
-                                        .rows = tables_->rows(),
+                                        .rows = metadata_->rows(),
                                         .cache = rotate_.cache,
                                         .out = attended_,
                                         .out_stride = StrideOf(config_.query_size())};
@@ -300,7 +300,7 @@ CudaOps::Rows CudaOps::Attend(const Rows& /*qkv*/, int64_t layer) {
       .finished = finished_};
   const bool is_single = element_ == Element::kHalf && shape.num_single == shape.num_rows;
   if (is_single && CanRotateAndAttend(rotate_.num_heads, num_kv_heads)) {
-    RotateAndAttend(attention, rotate_, tables_->single(), shape.num_single, splits, stream_);
+    RotateAndAttend(attention, rotate_, metadata_->single(), shape.num_single, splits, stream_);
     return {.at = attended_};
   }
   cuda::Rotate(rotate_, stream_);
@@ -309,14 +309,14 @@ CudaOps::Rows CudaOps::Attend(const Rows& /*qkv*/, int64_t layer) {
     return {.at = attended_};
   }
   if (shape.num_single > 0) {
-    DecodeAttention(attention, tables_->single(), shape.num_single, splits, stream_);
+    DecodeAttention(attention, metadata_->single(), shape.num_single, splits, stream_);
   }
-  if (shape.num_tiles > 0) TileAttention(attention, tables_->tiles(), shape.num_tiles, stream_);
+  if (shape.num_tiles > 0) TileAttention(attention, metadata_->tiles(), shape.num_tiles, stream_);
   return {.at = attended_};
 }
 
 CudaOps::Routing CudaOps::Route(const Rows& x, const Matrix& router) {
-  const int64_t num_rows = tables_->shape().num_rows;
+  const int64_t num_rows = metadata_->shape().num_rows;
   const Rows normed = {.at = const_cast<void*>(Normed(x))};
   Multiply(normed, router, num_rows, false, router_logits_, StrideOf(router.num_outputs));
   cuda::Route({.logits = router_logits_,
@@ -334,11 +334,11 @@ CudaOps::Routing CudaOps::Route(const Rows& x, const Matrix& router) {
 void CudaOps::AddExperts(Rows& x, const Rows& /*h*/, const Routing& /*routing*/,
                          const std::vector<Expert<CudaOps>>& experts) {
   const MoeConfig& moe = *config_.moe;
-  const int64_t num_rows = tables_->shape().num_rows;
+  const int64_t num_rows = metadata_->shape().num_rows;
   const int64_t num_slots = num_rows * moe.num_experts_per_token;
   const Matrix& gate_up = experts.front().gate_up;
   const Matrix& down = experts.front().down;
-  // Experts lie one behind the other, all alike.
+  // Experts are consecutive and of equal size.
   const int64_t stride = experts.size() < 2 ? 0
                                             : (static_cast<const char*>(experts[1].gate_up.weight) -
                                                static_cast<const char*>(gate_up.weight)) /
@@ -370,6 +370,73 @@ void CudaOps::AddExperts(Rows& x, const Rows& /*h*/, const Routing& /*routing*/,
   CombineExperts(static_cast<float*>(x.at), hidden_stride_, slot_outputs_, chosen_weights_,
                  num_rows, config_.hidden_size, static_cast<int>(moe.num_experts_per_token),
                  stream_);
+}
+
+void CudaOps::Advance() {
+  static_assert(BatchMetadata::kNumCopies == 2);
+  AdvanceArguments arguments = metadata_->advance(ResultsOf(1 - metadata_->shape().copy));
+  arguments.stops = stops_.As<int32_t>();
+  arguments.num_stops = std::ssize(config_.eos);
+  cuda::Advance(arguments, stream_);
+}
+
+void CudaOps::RunRequests(const Rows& x, const Matrix& head) {
+  const int64_t num_requests = metadata_->shape().num_requests;
+  for (int64_t begin = 0; begin < num_requests; begin += kRequestsAtOnce) {
+    const int64_t count = std::min(kRequestsAtOnce, num_requests - begin);
+    cuda::Norm({.x = static_cast<const float*>(x.at),
+                .rows = metadata_->requested_rows() + begin,
+                .weight = x.norm,
+                .epsilon = static_cast<float>(config_.norm_epsilon),
+                .num_rows = count,
+                .width = config_.hidden_size,
+                .stride = hidden_stride_,
+                .out = requested_,
+                .element = element_},
+               stream_);
+    ComputeRequested(head, begin, count);
+  }
+}
+
+void CudaOps::CacheStates(const Rows& x, void* states) {
+  cuda::Norm({.x = static_cast<const float*>(x.at),
+              .slots = metadata_->rows(),
+              .weight = x.norm,
+              .epsilon = static_cast<float>(config_.norm_epsilon),
+              .num_rows = metadata_->shape().num_rows,
+              .width = config_.hidden_size,
+              .stride = hidden_stride_,
+              .out = states,
+              .element = element_},
+             stream_);
+}
+
+void CudaOps::RunCachedRequests(const void* states, const Matrix& head) {
+  const int64_t num_requests = metadata_->shape().num_requests;
+  for (int64_t begin = 0; begin < num_requests; begin += kRequestsAtOnce) {
+    const int64_t count = std::min(kRequestsAtOnce, num_requests - begin);
+    Gather({.x = states,
+            .rows = metadata_->requested_rows() + begin,
+            .num_rows = count,
+            .stride = hidden_stride_,
+            .out = requested_,
+            .element = element_},
+           stream_);
+    ComputeRequested(head, begin, count);
+  }
+}
+
+void CudaOps::ComputeRequested(const Matrix& head, int64_t begin, int64_t count) {
+  Multiply({.at = requested_}, head, count, false, logits_, logit_stride_);
+  ComputeLogitsResults({.logits = logits_,
+                        .stride = logit_stride_,
+                        .vocab_size = config_.vocab_size,
+                        .requests = metadata_->requests() + begin,
+                        .num_requests = count,
+                        .any_truncated = metadata_->shape().any_truncated,
+                        .pieces = pieces_,
+                        .results = results() + begin},
+                       stream_);
 }
 
 }  // namespace pace::cuda

@@ -1,6 +1,6 @@
 // CudaOps: the pieces of network.h on a GPU, for one pass at a time.
 //
-// Activations lie in workspaces that passes use again, at addresses that stay
+// Activations are in workspaces that all passes share, at addresses that stay
 // until Reserve moves them. The residual stream and all sums are float32; with
 // bf16 weights, what enters a product is rounded to bf16. Norms are lazy: few
 // rows are normed inside the product that follows, without a kernel of their own.
@@ -13,9 +13,9 @@
 #include <memory>
 #include <vector>
 
-#include "model/cuda/decode/answer_kernels.h"
 #include "model/cuda/decode/attention_kernels.h"
 #include "model/cuda/decode/batch_metadata.h"
+#include "model/cuda/decode/logits_kernels.h"
 #include "model/cuda/decode/product_kernels.h"
 #include "model/cuda/device_memory.h"
 #include "model/cuda/matrix_product.h"
@@ -29,7 +29,7 @@ constexpr int64_t StrideOf(int64_t width) {
 
 class CudaOps {
  public:
-  // A workspace, or the residual stream with a norm that is still to come.
+  // A workspace, or the residual stream with a norm that is still to be applied.
   struct Rows {
     void* at = nullptr;
     const float* norm = nullptr;
@@ -46,13 +46,13 @@ class CudaOps {
   static Result<std::unique_ptr<CudaOps>> Create(const ModelConfig& config, Element element,
                                                  cudaStream_t stream);
 
-  // Room for these many rows and questions; true where workspaces moved.
-  Result<bool> Reserve(int64_t num_rows, int64_t num_questions);
-  // What the following calls are about; all of it must outlive them.
-  void Begin(const BatchMetadata& tables, void* cache, int64_t layer_bytes);
+  // Makes room for this many rows and requests; true if workspaces moved.
+  Result<bool> Reserve(int64_t num_rows, int64_t num_requests);
+  // The pass that the following calls compute; all of it must outlive them.
+  void Begin(const BatchMetadata& metadata, void* cache, int64_t layer_bytes);
 
-  // Rows take the tokens of the answers that their tables name, those of the other copy
-  // of tables; before Embed.
+  // Sets the rows' tokens from the results that the metadata names, those of the other copy;
+  // before Embed.
   void Advance();
   Rows Embed(const Matrix& embedding);
   Rows Norm(const Rows& x, const Vector& weight) { return {x.at, weight}; }
@@ -65,21 +65,21 @@ class CudaOps {
   void AddExperts(Rows& x, const Rows& h, const Routing& routing,
                   const std::vector<Expert<CudaOps>>& experts);
 
-  // Answers the pass's questions into answers().
-  void Ask(const Rows& x, const Matrix& head);
-  // Puts each row, normed, into `states`, at its place in the cache; StrideOf(hidden
-  // size) elements a place. AskKept is Ask about such places.
-  void KeepStates(const Rows& x, void* states);
-  void AskKept(const void* states, const Matrix& head);
-  Answer* answers() const { return AnswersOf(tables_->shape().copy); }
+  // Computes the results of the pass's requests.
+  void RunRequests(const Rows& x, const Matrix& head);
+  // Writes each row, normed, into `states` at its cache slot, StrideOf(hidden size) elements
+  // each. RunCachedRequests computes requests for such slots.
+  void CacheStates(const Rows& x, void* states);
+  void RunCachedRequests(const void* states, const Matrix& head);
+  LogitsResult* results() const { return ResultsOf(metadata_->shape().copy); }
 
-  // The first error since it was last asked.
+  // The first error since the last call.
   Status TakeStatus();
 
  private:
   CudaOps(const ModelConfig& config, Element element, cudaStream_t stream);
 
-  Answer* AnswersOf(int copy) const { return answers_ + copy * question_capacity_; }
+  LogitsResult* ResultsOf(int copy) const { return results_ + copy * request_capacity_; }
   LayerCache CacheOf(int64_t layer) const;
   // x as input of a product: normed into a workspace where a norm is due.
   const void* Normed(const Rows& x);
@@ -87,8 +87,8 @@ class CudaOps {
   // out = or += x matrix^T. `x`: rows of StrideOf(inputs), or floats with a norm.
   void Multiply(const Rows& x, const Matrix& matrix, int64_t num_rows, bool add, void* out,
                 int64_t out_stride);
-  // Logits and answers of `count` questions whose rows are in asked_.
-  void AnswerAsked(const Matrix& head, int64_t begin, int64_t count);
+  // Logits and results of `count` requests whose rows are in requested_.
+  void ComputeRequested(const Matrix& head, int64_t begin, int64_t count);
   void Keep(const Status& status);
   template <typename T>
   T* Part(int64_t offset) const {
@@ -107,7 +107,7 @@ class CudaOps {
   DeviceMemory stops_;
   Status status_;
 
-  const BatchMetadata* tables_ = nullptr;
+  const BatchMetadata* metadata_ = nullptr;
   void* cache_ = nullptr;
   int64_t layer_bytes_ = 0;
   // What Rotate leaves to Attend, which knows the layer.
@@ -115,7 +115,7 @@ class CudaOps {
   const float* qkv_bias_ = nullptr;
 
   int64_t row_capacity_ = 0;
-  int64_t question_capacity_ = 0;
+  int64_t request_capacity_ = 0;
   DeviceMemory memory_;
   float* residual_ = nullptr;
   void* normed_ = nullptr;
@@ -133,10 +133,10 @@ class CudaOps {
   int32_t* num_groups_ = nullptr;
   void* slot_gated_ = nullptr;
   float* slot_outputs_ = nullptr;
-  void* asked_ = nullptr;
+  void* requested_ = nullptr;
   float* logits_ = nullptr;
   float* pieces_ = nullptr;
-  Answer* answers_ = nullptr;  // for each copy of tables
+  LogitsResult* results_ = nullptr;  // for each copy of the metadata
 };
 
 }  // namespace pace::cuda

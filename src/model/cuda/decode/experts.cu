@@ -1,4 +1,4 @@
-// Routing of rows to experts, and the sum of what these answer.
+// Routing of rows to experts, and the weighted sum of their outputs.
 #include "model/cuda/decode/product_kernels.h"
 #include "model/cuda/launch.cuh"
 

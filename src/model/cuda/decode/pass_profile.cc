@@ -82,7 +82,7 @@ class PassProfiler {
 
  private:
   void Begin() {
-    ops_.Begin(pass_.tables, pass_.cache, pass_.layer_bytes);
+    ops_.Begin(pass_.metadata, pass_.cache, pass_.layer_bytes);
     x_ = ops_.Embed(pass_.network.embedding);
   }
   int64_t BytesOfMatrix(const CudaOps::Matrix& matrix) const {
@@ -155,7 +155,8 @@ class PassProfiler {
   Status MeasureAnswers() {
     PACE_ASSIGN_OR_RETURN(const double seconds, TimeGraph(ops_, stream_, [&] {
                             Begin();
-                            ops_.Ask(ops_.Norm(x_, pass_.network.final_norm), pass_.network.head);
+                            ops_.RunRequests(ops_.Norm(x_, pass_.network.final_norm),
+                                             pass_.network.head);
                           }));
     parts_.push_back({.name = "logits and draws",
                       .seconds = seconds,

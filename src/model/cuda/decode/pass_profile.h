@@ -19,7 +19,7 @@ namespace pace::cuda {
 struct ProfiledPass {
   const ModelConfig& config;
   const NetworkWeights<CudaOps>& network;
-  const BatchMetadata& tables;
+  const BatchMetadata& metadata;
   void* cache = nullptr;
   int64_t layer_bytes = 0;
   int64_t num_context_tokens = 0;  // of all sequences, new ones included

@@ -18,7 +18,7 @@ constexpr int kLaunchAttempts = 8;
 
 PassRunner::PassRunner(const Setting& setting)
     : setting_(setting),
-      tables_(setting.spare_block, setting.config.num_heads / setting.config.num_kv_heads) {}
+      metadata_(setting.spare_block, setting.config.num_heads / setting.config.num_kv_heads) {}
 
 Result<std::unique_ptr<PassRunner>> PassRunner::Create(const Setting& setting) {
   std::unique_ptr<PassRunner> runner(new PassRunner(setting));
@@ -32,8 +32,8 @@ Result<std::unique_ptr<PassRunner>> PassRunner::Create(const Setting& setting) {
     PACE_RETURN_IF_ERROR(ToStatus(
         cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, most_urgent), "stream"));
   }
-  for (Place& place : runner->places_) {
-    for (cudaEvent_t* const event : place.events()) {
+  for (Slot& slot : runner->slots_) {
+    for (cudaEvent_t* const event : slot.events()) {
       PACE_RETURN_IF_ERROR(
           ToStatus(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "event"));
     }
@@ -45,8 +45,8 @@ PassRunner::~PassRunner() {
   for (cudaStream_t stream : {setting_.stream, to_device_, to_host_}) {
     if (stream != nullptr) (void)cudaStreamSynchronize(stream);
   }
-  for (Place& place : places_) {
-    for (cudaEvent_t* const event : place.events()) {
+  for (Slot& slot : slots_) {
+    for (cudaEvent_t* const event : slot.events()) {
       if (*event != nullptr) (void)cudaEventDestroy(*event);
     }
   }
@@ -56,26 +56,26 @@ PassRunner::~PassRunner() {
 }
 
 void PassRunner::LaunchWork(Work work) {
-  ops_->Begin(tables_, setting_.cache, setting_.layer_bytes);
-  if (work == Work::kKept) return ops_->AskKept(setting_.states, setting_.network.head);
+  ops_->Begin(metadata_, setting_.cache, setting_.layer_bytes);
+  if (work == Work::kCached) return ops_->RunCachedRequests(setting_.states, setting_.network.head);
   if (work == Work::kDecode) ops_->Advance();
   const CudaOps::Rows hidden = RunNetwork(setting_.network, *ops_);
   if (work == Work::kPass && setting_.states != nullptr) {
-    ops_->KeepStates(hidden, setting_.states);
+    ops_->CacheStates(hidden, setting_.states);
   }
-  ops_->Ask(hidden, setting_.network.head);
+  ops_->RunRequests(hidden, setting_.network.head);
 }
 
 Status PassRunner::Launch(Work work) {
-  cudaGraphExec_t graph = work == Work::kDecode ? graphs_.Find(tables_.shape()) : nullptr;
+  cudaGraphExec_t graph = work == Work::kDecode ? graphs_.Find(metadata_.shape()) : nullptr;
   if (graph != nullptr) return ToStatus(cudaGraphLaunch(graph, setting_.stream), "graph");
   const std::shared_lock gate(CaptureGate());
   LaunchWork(work);
   return ops_->TakeStatus();
 }
 
-// An error that left the device as it was is no error: work may have met a capture
-// in a library that knows nothing of the gate.
+// Ignores errors that left the device usable: a launch can fail because another library was
+// capturing a graph.
 Status PassRunner::Excuse(const Status& status) const {
   if (status.ok()) return status;
   (void)cudaGetLastError();
@@ -84,8 +84,8 @@ Status PassRunner::Excuse(const Status& status) const {
   return Unavailable(status.message(), " (", cudaGetErrorString(error), ")");
 }
 
-// A pass that was queued in part may be queued again: it writes what it wrote, and
-// what it goes on from lies elsewhere.
+// A partly queued pass may be queued again: it writes the same values and does not read what
+// it writes.
 Status PassRunner::LaunchPatiently(Work work) {
   Status status;
   for (int attempt = 0; attempt < kLaunchAttempts; ++attempt) {
@@ -97,47 +97,48 @@ Status PassRunner::LaunchPatiently(Work work) {
   return status;
 }
 
-Status PassRunner::SendTables(const Place& place) const {
-  PACE_RETURN_IF_ERROR(tables_.Upload(to_device_));
-  PACE_RETURN_IF_ERROR(ToStatus(cudaEventRecord(place.has_tables, to_device_), "tables"));
-  return ToStatus(cudaStreamWaitEvent(setting_.stream, place.has_tables), "tables");
+Status PassRunner::SendMetadata(const Slot& slot) const {
+  PACE_RETURN_IF_ERROR(metadata_.Upload(to_device_));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaEventRecord(slot.has_metadata, to_device_), "batch metadata"));
+  return ToStatus(cudaStreamWaitEvent(setting_.stream, slot.has_metadata), "batch metadata");
 }
 
-Status PassRunner::FetchAnswers(Place& place) const {
-  const size_t num_bytes = (place.num_samples + place.num_scores) * sizeof(Answer);
-  if (std::cmp_less(place.answers.num_bytes(), num_bytes)) {
-    PACE_ASSIGN_OR_RETURN(place.answers,
+Status PassRunner::FetchResults(Slot& slot) const {
+  const size_t num_bytes = (slot.num_samples + slot.num_scores) * sizeof(LogitsResult);
+  if (std::cmp_less(slot.results.num_bytes(), num_bytes)) {
+    PACE_ASSIGN_OR_RETURN(slot.results,
                           PinnedMemory::Allocate(static_cast<int64_t>(2 * num_bytes)));
   }
-  PACE_RETURN_IF_ERROR(ToStatus(cudaEventRecord(place.is_computed, setting_.stream), "pass"));
-  PACE_RETURN_IF_ERROR(ToStatus(cudaStreamWaitEvent(to_host_, place.is_computed), "pass"));
-  PACE_RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(place.answers.As<Answer>(), ops_->answers(),
+  PACE_RETURN_IF_ERROR(ToStatus(cudaEventRecord(slot.is_computed, setting_.stream), "pass"));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaStreamWaitEvent(to_host_, slot.is_computed), "pass"));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(slot.results.As<LogitsResult>(), ops_->results(),
                                                 num_bytes, cudaMemcpyDeviceToHost, to_host_),
-                                "answers"));
-  return ToStatus(cudaEventRecord(place.has_answers, to_host_), "answers");
+                                "results"));
+  return ToStatus(cudaEventRecord(slot.has_results, to_host_), "results");
 }
 
 Result<PassRunner::Ticket> PassRunner::StartWork(const Pass& pass, int64_t padded_rows,
                                                  std::span<const int32_t> sources, Work work) {
-  const auto free = std::ranges::find(places_, false, &Place::is_taken);
-  PACE_CHECK(free != places_.end(), "two passes are under way");
-  const auto index = static_cast<int>(free - places_.begin());
-  PACE_ASSIGN_OR_RETURN(const bool tables_moved, tables_.Build(pass, padded_rows, sources, index));
-  const PassShape& shape = tables_.shape();
-  PACE_ASSIGN_OR_RETURN(const bool rows_moved, ops_->Reserve(shape.num_rows, shape.num_questions));
-  PACE_CHECK(sources.empty() || !rows_moved, "answers that a pass goes on from are gone");
-  if (tables_moved || rows_moved) graphs_.Drop();
-  last_ = -1;
-  PACE_RETURN_IF_ERROR(SendTables(*free));
+  const auto free = std::ranges::find(slots_, false, &Slot::is_taken);
+  PACE_CHECK(free != slots_.end(), "two passes are in flight");
+  const auto index = static_cast<int>(free - slots_.begin());
+  PACE_ASSIGN_OR_RETURN(const bool metadata_moved,
+                        metadata_.Build(pass, padded_rows, sources, index));
+  const PassShape& shape = metadata_.shape();
+  PACE_ASSIGN_OR_RETURN(const bool rows_moved, ops_->Reserve(shape.num_rows, shape.num_requests));
+  PACE_CHECK(sources.empty() || !rows_moved, "results that a pass goes on from are gone");
+  if (metadata_moved || rows_moved) graphs_.Drop();
+  last_.reset();
+  PACE_RETURN_IF_ERROR(SendMetadata(*free));
   PACE_RETURN_IF_ERROR(LaunchPatiently(work));
   free->num_samples = pass.samples.size();
   free->num_scores = pass.scores.size();
-  PACE_RETURN_IF_ERROR(FetchAnswers(*free));
+  PACE_RETURN_IF_ERROR(FetchResults(*free));
   free->is_taken = true;
   last_ = index;
   if (work == Work::kDecode && graphs_.Find(shape) == nullptr) {
-    // What was launched once is loaded, and its products are planned: now it can be
-    // captured. Where that fails, another pass of this shape will try again.
+    // The first launch loaded the kernels and planned the products, so the pass can now be
+    // captured. After a failure the next pass of this shape tries again.
     const Status status = Excuse(graphs_.Capture(shape, setting_.stream, [this] {
       LaunchWork(Work::kDecode);
       return ops_->TakeStatus();
@@ -156,32 +157,32 @@ Result<PassRunner::Ticket> PassRunner::Start(const Pass& pass, std::span<const i
   return StartWork(pass, padded, sources, padded > 0 ? Work::kDecode : Work::kPass);
 }
 
-Result<PassRunner::Ticket> PassRunner::StartKept(std::span<const ScoreRequest> scores) {
+Result<PassRunner::Ticket> PassRunner::StartCached(std::span<const ScoreRequest> scores) {
   Pass pass;
   pass.scores.assign(scores.begin(), scores.end());
-  return StartWork(pass, 0, {}, Work::kKept);
+  return StartWork(pass, 0, {}, Work::kCached);
 }
 
 Status PassRunner::Wait(Ticket ticket) const {
-  const Place& place = places_[static_cast<size_t>(ticket.place_)];
-  PACE_CHECK(place.is_taken, "a pass that is under way");
-  return ToStatus(cudaEventSynchronize(place.has_answers), "pass");
+  const Slot& slot = slots_[static_cast<size_t>(ticket.slot_)];
+  PACE_CHECK(slot.is_taken, "a pass in flight");
+  return ToStatus(cudaEventSynchronize(slot.has_results), "pass");
 }
 
 Result<PassResult> PassRunner::Finish(Ticket ticket) {
   const Status status = Wait(ticket);
-  Place& place = places_[static_cast<size_t>(ticket.place_)];
-  place.is_taken = false;
+  Slot& slot = slots_[static_cast<size_t>(ticket.slot_)];
+  slot.is_taken = false;
   PACE_RETURN_IF_ERROR(status);
   PassResult result;
-  const std::span answers(place.answers.As<Answer>(), place.num_samples + place.num_scores);
-  for (const Answer& answer : answers.first(place.num_samples)) {
-    result.samples.push_back({.token = answer.token,
-                              .logprob = answer.logprob,
-                              .sampled_logprob = answer.sampled_logprob});
+  const std::span results(slot.results.As<LogitsResult>(), slot.num_samples + slot.num_scores);
+  for (const LogitsResult& row_result : results.first(slot.num_samples)) {
+    result.samples.push_back({.token = row_result.token,
+                              .logprob = row_result.logprob,
+                              .sampled_logprob = row_result.sampled_logprob});
   }
-  for (const Answer& answer : answers.subspan(place.num_samples)) {
-    result.logprobs.push_back(answer.logprob);
+  for (const LogitsResult& row_result : results.subspan(slot.num_samples)) {
+    result.logprobs.push_back(row_result.logprob);
   }
   return result;
 }

@@ -1,11 +1,10 @@
-// PassRunner queues passes on a stream and gives their answers back.
+// PassRunner queues forward passes on a stream and returns their results.
 //
-// Two may be under way at once, so that one can be queued behind another whose
-// answers are still to come: Start returns at once, Finish waits. Passes run in the
-// order of their starts. Decode passes run as graphs (pass_graphs.h). Tables come and
-// answers go on streams of their own, so that a pass can begin when the one before
-// ends, without a copy between them.
-// Thread-safety: none; passes of several runners keep apart from captures.
+// Two passes may be in flight, so that one can be queued before the results of the other
+// arrive: Start returns at once, Finish waits. Passes run in the order of their starts.
+// Decode passes run as graphs (pass_graphs.h). Metadata uploads and result downloads use
+// separate streams, so no copy delays the start of the next pass.
+// Thread-safety: none; graph captures exclude the launches of other runners.
 #ifndef PACE_MODEL_CUDA_DECODE_PASS_RUNNER_H_
 #define PACE_MODEL_CUDA_DECODE_PASS_RUNNER_H_
 
@@ -37,7 +36,7 @@ class PassRunner {
     BlockId spare_block = 0;
     char* cache = nullptr;
     int64_t layer_bytes = 0;
-    char* states = nullptr;  // by place in the cache; null: not kept
+    char* states = nullptr;  // by cache slot; null: not cached
   };
   static Result<std::unique_ptr<PassRunner>> Create(const Setting& setting);
   ~PassRunner();
@@ -45,46 +44,46 @@ class PassRunner {
   // A pass that was started. Finish ends it, once.
   class Ticket {
     friend PassRunner;
-    explicit Ticket(int place) : place_(place) {}
-    int place_;
+    explicit Ticket(int slot) : slot_(slot) {}
+    int slot_;
   };
-  // Queues a pass. `sources`: its rows take their tokens from these answers of the last
-  // pass started; empty: from the pass. REQUIRES: less than two under way; with sources,
-  // IsDecodeOnly(pass), no more rows than the last had, and IsSmall
+  // Queues a pass. `sources`: its rows take their tokens from these results of the last
+  // pass started; empty: from the pass. REQUIRES: fewer than two in flight; with sources,
+  // IsDecodeOnly(pass), no more rows than the last pass, and IsSmall
   Result<Ticket> Start(const Pass& pass, std::span<const int32_t> sources = {});
-  // Asks about kept states instead; `row` is a place. REQUIRES: less than two under way
-  Result<Ticket> StartKept(std::span<const ScoreRequest> scores);
-  // Samples, then scores, in the order asked.
+  // Scores cached hidden states; `row` is a cache slot. REQUIRES: fewer than two in flight
+  Result<Ticket> StartCached(std::span<const ScoreRequest> scores);
+  // Samples, then scores, in the order of the requests.
   Result<PassResult> Finish(Ticket ticket);
   // Returns when the pass is done. REQUIRES: not finished
   Status Wait(Ticket ticket) const;
 
   // Few enough rows for a graph.
   static bool IsSmall(int64_t num_rows) { return PaddedRows(num_rows) > 0; }
-  // The answers of this pass are the last on the device.
-  bool IsLast(Ticket ticket) const { return last_ == ticket.place_; }
+  // Whether the results on the device are those of this pass.
+  bool IsLast(Ticket ticket) const { return last_ == ticket.slot_; }
 
-  Status Reserve(int64_t num_questions) { return ops_->Reserve(0, num_questions).status(); }
+  Status Reserve(int64_t num_requests) { return ops_->Reserve(0, num_requests).status(); }
   CudaOps& ops() { return *ops_; }
-  const BatchMetadata& tables() const { return tables_; }  // of the last pass started
+  const BatchMetadata& metadata() const { return metadata_; }  // of the last pass started
 
  private:
   enum class Work {
     kDecode,  // a pass that may be a graph
     kPass,
-    kKept,  // scores from kept states
+    kCached,  // scores of cached hidden states
   };
-  static constexpr int kMostPlaces = BatchMetadata::kNumCopies;
-  // A pass under way.
-  struct Place {
-    cudaEvent_t has_tables = nullptr;
+  static constexpr int kMaxInFlight = BatchMetadata::kNumCopies;
+  // A pass in flight.
+  struct Slot {
+    cudaEvent_t has_metadata = nullptr;
     cudaEvent_t is_computed = nullptr;
-    cudaEvent_t has_answers = nullptr;
-    PinnedMemory answers;
+    cudaEvent_t has_results = nullptr;
+    PinnedMemory results;
     size_t num_samples = 0;
     size_t num_scores = 0;
     bool is_taken = false;
-    std::array<cudaEvent_t*, 3> events() { return {&has_tables, &is_computed, &has_answers}; }
+    std::array<cudaEvent_t*, 3> events() { return {&has_metadata, &is_computed, &has_results}; }
   };
 
   explicit PassRunner(const Setting& setting);
@@ -94,17 +93,17 @@ class PassRunner {
   Status Launch(Work work);
   Status LaunchPatiently(Work work);
   Status Excuse(const Status& status) const;
-  Status SendTables(const Place& place) const;
-  Status FetchAnswers(Place& place) const;
+  Status SendMetadata(const Slot& slot) const;
+  Status FetchResults(Slot& slot) const;
 
   const Setting setting_;
-  BatchMetadata tables_;
+  BatchMetadata metadata_;
   std::unique_ptr<CudaOps> ops_;
   PassGraphs graphs_;
   cudaStream_t to_device_ = nullptr;
   cudaStream_t to_host_ = nullptr;
-  std::array<Place, kMostPlaces> places_;
-  int last_ = -1;  // whose answers are on the device
+  std::array<Slot, kMaxInFlight> slots_;
+  std::optional<int> last_;  // the slot whose results are on the device
 };
 
 }  // namespace pace::cuda

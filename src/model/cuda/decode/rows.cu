@@ -19,7 +19,7 @@ __global__ void EmbedKernel(EmbedArguments a) {
   }
 }
 
-__device__ int64_t PlaceOf(const RowTables& rows, int64_t row) {
+__device__ int64_t SlotOf(const RowTables& rows, int64_t row) {
   const int32_t position = rows.positions[row];
   const int64_t block = rows.blocks[rows.tables[row] + position / kPageTokens];
   return block * kPageTokens + position % kPageTokens;
@@ -36,8 +36,8 @@ __global__ void NormKernel(NormArguments a) {
   for (int64_t i = threadIdx.x; i < a.width; i += blockDim.x) squares += x[i] * x[i];
   const float mean = BlockSum(squares, scratch) / static_cast<float>(a.width);
   const float factor = rsqrtf(mean + a.epsilon);
-  const int64_t place = a.places.positions == nullptr ? row : PlaceOf(a.places, row);
-  T* const out = static_cast<T*>(a.out) + place * a.stride;
+  const int64_t slot = a.slots.positions == nullptr ? row : SlotOf(a.slots, row);
+  T* const out = static_cast<T*>(a.out) + slot * a.stride;
   for (int64_t i = threadIdx.x; i < a.width; i += blockDim.x) {
     out[i] = FromFloat<T>(x[i] * factor * a.weight[i]);
   }

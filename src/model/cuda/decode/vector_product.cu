@@ -152,10 +152,10 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) VectorKernel(Str
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       const int inner = at.inner + u * kStep;
-      const int place = inner < num_inputs ? inner : 0;
+      const int index = inner < num_inputs ? inner : 0;
 #pragma unroll
       for (int row = 0; row < kRows; ++row) {
-        const uint4 x = *reinterpret_cast<const uint4*>(xs + row * num_inputs + place);
+        const uint4 x = *reinterpret_cast<const uint4*>(xs + row * num_inputs + index);
 #pragma unroll
         for (int w = 0; w < 2; ++w) sums[row][w] = Dot(stage.weights[u][w], x, sums[row][w]);
       }

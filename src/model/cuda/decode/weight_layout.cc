@@ -7,26 +7,25 @@
 
 namespace pace::cuda {
 
-// The loader of network.h: the first walk over a network places its tensors,
+// The loader of network.h: the first walk over a network slots its tensors,
 // later ones find them.
 class LayoutLoader {
  public:
   LayoutLoader(WeightLayout& layout, char* base) : layout_(layout), base_(base) {}
 
   CudaOps::Matrix Stack(const std::vector<std::string>& names) {
-    const WeightLayout::Stacked placed = layout_.PlaceMatrix(names);
-    return {
-        .weight = base_ + placed.weight,
-        .num_outputs = placed.num_outputs,
-        .num_inputs = placed.num_inputs,
-        .bias = placed.bias < 0 ? nullptr : reinterpret_cast<const float*>(base_ + placed.bias)};
+    const WeightLayout::Stacked placed = layout_.AddMatrix(names);
+    return {.weight = base_ + placed.weight,
+            .num_outputs = placed.num_outputs,
+            .num_inputs = placed.num_inputs,
+            .bias = placed.bias ? reinterpret_cast<const float*>(base_ + *placed.bias) : nullptr};
   }
   CudaOps::Matrix GateUp(const std::string& gate, const std::string& up) {
     return Stack({gate, up});
   }
   CudaOps::Matrix Embedding(const std::string& name) { return Stack({name}); }
   CudaOps::Vector Load(const std::string& name) {
-    return reinterpret_cast<const float*>(base_ + layout_.PlaceVector(name + ".weight"));
+    return reinterpret_cast<const float*>(base_ + layout_.AddVector(name + ".weight"));
   }
 
  private:
@@ -83,7 +82,7 @@ NetworkWeights<CudaOps> WeightLayout::At(char* base) const {
   return LoadNetwork<CudaOps>(config_, loader);
 }
 
-WeightLayout::Stacked WeightLayout::PlaceMatrix(const std::vector<std::string>& names) {
+WeightLayout::Stacked WeightLayout::AddMatrix(const std::vector<std::string>& names) {
   const std::string& key = names.front();
   const auto found = matrices_.find(key);
   if (found != matrices_.end()) return found->second;
@@ -107,7 +106,7 @@ WeightLayout::Stacked WeightLayout::PlaceMatrix(const std::vector<std::string>& 
                         .element = element_});
     if (shapes_.contains(name + ".bias")) {
       tensors_.push_back({.name = name + ".bias",
-                          .offset = stacked.bias + 4 * row,
+                          .offset = *stacked.bias + 4 * row,
                           .num_rows = 1,
                           .width = shape[0]});
     }
@@ -117,7 +116,7 @@ WeightLayout::Stacked WeightLayout::PlaceMatrix(const std::vector<std::string>& 
   return stacked;
 }
 
-int64_t WeightLayout::PlaceVector(const std::string& name) {
+int64_t WeightLayout::AddVector(const std::string& name) {
   const auto found = vectors_.find(name);
   if (found != vectors_.end()) return found->second;
   const int64_t width = shapes_.at(name)[0];

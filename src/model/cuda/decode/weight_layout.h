@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,15 +56,15 @@ class WeightLayout {
     int64_t num_bytes() const { return num_rows * stride() * BytesOf(element); }
   };
   struct Stacked {
-    int64_t weight = 0;  // offset
-    int64_t bias = -1;   // offset; -1 = none
+    int64_t weight = 0;           // offset
+    std::optional<int64_t> bias;  // offset
     int64_t num_outputs = 0;
     int64_t num_inputs = 0;
   };
   friend class LayoutLoader;
 
-  Stacked PlaceMatrix(const std::vector<std::string>& names);
-  int64_t PlaceVector(const std::string& name);
+  Stacked AddMatrix(const std::vector<std::string>& names);
+  int64_t AddVector(const std::string& name);
 
   const ModelConfig config_;
   const Element element_;

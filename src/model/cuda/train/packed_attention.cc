@@ -13,9 +13,9 @@ constexpr size_t kNumKept = 4;
 
 PackedBounds::PackedBounds(const std::vector<int64_t>& lengths, at::Device device)
     : longest(*std::ranges::max_element(lengths)) {
-  std::vector<int> places = {0};
-  for (const int64_t length : lengths) places.push_back(places.back() + static_cast<int>(length));
-  begins = at::tensor(places, at::kInt).to(device);
+  std::vector<int> offsets = {0};
+  for (const int64_t length : lengths) offsets.push_back(offsets.back() + static_cast<int>(length));
+  begins = at::tensor(offsets, at::kInt).to(device);
 }
 
 std::vector<at::Tensor> PackedForward(const AttentionInputs& inputs, const PackedBounds& bounds) {

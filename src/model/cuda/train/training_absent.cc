@@ -1,12 +1,13 @@
-// A build without CUDA.
+// A build without CUDA: every Has... is false, so the other functions are never called.
 #include <cstdlib>
 
 #include "core/check.h"
-#include "model/cuda/stopwatch.h"
 #include "model/cuda/train/training_functions.h"
 
 namespace pace {
 namespace {
+
+using In = const at::Tensor&;
 
 [[noreturn]] void NeverCalled() {
   PACE_CHECK(false, "a build without CUDA");
@@ -15,46 +16,41 @@ namespace {
 
 }  // namespace
 
-bool HasCudaNorm(const at::Tensor& /*x*/) {
+bool HasCudaNorm(In) {
   return false;
 }
-bool HasCudaGate(const at::Tensor& /*gate_up*/) {
+bool HasCudaGate(In) {
   return false;
 }
-bool HasCudaProducts(const at::Tensor& /*x*/) {
+bool HasCudaProducts(In) {
   return false;
 }
-bool HasCudaAttention(const ModelConfig& /*config*/, at::ScalarType /*dtype*/,
-                      at::Device /*device*/) {
+bool HasCudaAttention(const ModelConfig&, at::ScalarType, at::Device) {
   return false;
 }
-bool HasCudaLogits(const at::Tensor& /*logits*/) {
+bool HasCudaLogits(In) {
   return false;
 }
-void CudaNorm(const at::Tensor& /*x*/, const at::Tensor& /*weight*/, double /*epsilon*/,
-              const at::Tensor& /*y*/) {
+void CudaNorm(In, In, double, In) {
   NeverCalled();
 }
-at::Tensor CudaNormGradient(const at::Tensor& /*g*/, const at::Tensor& /*x*/,
-                            const at::Tensor& /*weight*/, double /*epsilon*/,
-                            const at::Tensor& /*dx*/) {
+at::Tensor CudaNormGradient(In, In, In, double, In) {
   NeverCalled();
 }
-void CudaGate(const at::Tensor& /*gate_up*/, const at::Tensor& /*y*/) {
+void CudaGate(In, In) {
   NeverCalled();
 }
-void CudaGateGradient(const at::Tensor& /*g*/, const at::Tensor& /*gate_up*/,
-                      const at::Tensor& /*d_gate_up*/) {
+void CudaGateGradient(In, In, In) {
   NeverCalled();
 }
-at::Tensor CudaLinear(const at::Tensor& /*x*/, const CudaProduct& /*product*/) {
+at::Tensor CudaLinear(In, const CudaProduct&) {
   NeverCalled();
 }
-PackedBounds::PackedBounds(const std::vector<int64_t>& /*lengths*/, at::Device /*device*/) {
+PackedBounds::PackedBounds(const std::vector<int64_t>&, at::Device) {
   NeverCalled();
 }
-CudaSequences::CudaSequences(const ModelConfig& config, const std::vector<int64_t>& lengths,
-                             const at::Tensor& cos, const at::Tensor& sin)
+CudaSequences::CudaSequences(const ModelConfig& config, const std::vector<int64_t>& lengths, In cos,
+                             In sin)
     : num_heads(static_cast<int>(config.num_heads)),
       num_kv_heads(static_cast<int>(config.num_kv_heads)),
       head_dim(static_cast<int>(config.head_dim)),
@@ -62,20 +58,13 @@ CudaSequences::CudaSequences(const ModelConfig& config, const std::vector<int64_
       cosines(cos),
       sines(sin),
       bounds(lengths, cos.device()) {}
-at::Tensor CudaAttend(const at::Tensor& /*qkv*/, const at::Tensor& /*query_norm*/,
-                      const at::Tensor& /*key_norm*/,
-                      const c10::intrusive_ptr<CudaSequences>& /*sequences*/) {
+at::Tensor CudaAttend(In, In, In, const c10::intrusive_ptr<CudaSequences>&) {
   NeverCalled();
 }
-void CudaScoreLogits(const at::Tensor& /*logits*/, const at::Tensor& /*targets*/,
-                     double /*temperature*/, const at::Tensor& /*logprobs*/,
-                     const at::Tensor& /*log_sums*/, const at::Tensor& /*entropies*/) {
+void CudaScoreLogits(In, In, double, In, In, In) {
   NeverCalled();
 }
-at::Tensor CudaLogitGradients(const at::Tensor& /*logits*/, const at::Tensor& /*targets*/,
-                              double /*temperature*/, const at::Tensor& /*log_sums*/,
-                              const at::Tensor& /*entropies*/, const at::Tensor& /*of_logprob*/,
-                              const at::Tensor& /*of_entropy*/, at::ScalarType /*dtype*/) {
+at::Tensor CudaLogitGradients(In, In, double, In, In, In, In, at::ScalarType) {
   NeverCalled();
 }
 struct CudaStopwatch::State {};
@@ -88,7 +77,7 @@ double CudaStopwatch::Stop() {
   return 0;
 }
 void FinishCudaWork() {}
-Status LimitTrainingMemory(int64_t /*num_bytes*/) {
+Status LimitTrainingMemory(int64_t) {
   return Unavailable("device = cuda: this build has no CUDA (cmake --preset cuda builds with it)");
 }
 void ReleaseTrainingMemory() {}

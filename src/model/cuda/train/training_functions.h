@@ -11,6 +11,7 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/status.h"
@@ -81,6 +82,23 @@ void FinishCudaWork();
 Status LimitTrainingMemory(int64_t num_bytes);
 // Gives back what LibTorch holds and does not use.
 void ReleaseTrainingMemory();
+
+// The device's own time between two points of LibTorch's current stream, whatever the host did
+// meanwhile. Thread-safety: none.
+// REQUIRES: a GPU
+class CudaStopwatch {
+ public:
+  CudaStopwatch();
+  ~CudaStopwatch();
+
+  void Start();
+  // Waits for what was queued since; seconds.
+  double Stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace pace
 

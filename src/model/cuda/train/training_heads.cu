@@ -176,12 +176,12 @@ __global__ void TurnBackwardKernel(TrainingHeads a, HeadGradients gradients, Hal
   for (int64_t row = blockIdx.x; row < a.num_rows; row += gridDim.x) {
     for (int head = static_cast<int>(threadIdx.x / kWarp); head < all;
          head += static_cast<int>(kWarps)) {
-      const int64_t place = (row * all + head) * dim;
+      const int64_t offset = (row * all + head) * dim;
       TrainingHead g;
       if (head >= turned) {
         const int64_t value = (row * a.num_kv_heads + head - turned) * dim;
         g.Load(static_cast<const Half*>(gradients.values) + value, half, lane);
-        g.Store(d_qkv + place, half, lane);
+        g.Store(d_qkv + offset, half, lane);
         continue;
       }
       const bool is_query = head < a.num_heads;
@@ -194,10 +194,10 @@ __global__ void TurnBackwardKernel(TrainingHeads a, HeadGradients gradients, Hal
       const float* const norm = is_query ? a.query_norm : a.key_norm;
       if (norm != nullptr) {
         TrainingHead x;
-        x.Load(static_cast<const Half*>(a.qkv) + place, half, lane);
+        x.Load(static_cast<const Half*>(a.qkv) + offset, half, lane);
         NormGradient(x, norm, a.epsilon, dim, lane, g, is_query ? d_query_norm : d_key_norm);
       }
-      g.Store(d_qkv + place, half, lane);
+      g.Store(d_qkv + offset, half, lane);
     }
   }
   if (partials == nullptr) return;

@@ -22,7 +22,7 @@ namespace pace::cuda {
 inline constexpr int64_t kRowVector = 8;
 inline constexpr int64_t kMaxNormWidth = 8192;
 
-// How many partial results a gradient over so many rows has.
+// How many partial results a gradient over num_rows rows has.
 int64_t NumPartials(int64_t num_rows);
 // Their sum, [width], always in the same order.
 void AddPartials(const float* partials, int64_t count, int64_t width, float* sums,

@@ -1,0 +1,47 @@
+#include "bench/benches.h"
+
+#include <algorithm>
+
+namespace pace {
+namespace {
+
+constexpr Bench kBenches[] = {
+    {"checkpoint",
+     "writing and reading responses",
+     {"--responses", "--tokens"},
+     RunCheckpointBench},
+    {"controller", "verdicts, events and the pool", {"--no-python"}, RunControllerBench},
+    {"decode",
+     "tokens per second of one device",
+     {"--no-python", "--threads", "--device", "--shape", "--batch", "--context"},
+     RunDecodeBench},
+    {"methods", "the step time of each method", {"--device", "--shape"}, RunMethodBench},
+    {"rollout",
+     "generation and weight syncs",
+     {"--no-python", "--threads", "--model"},
+     RunRolloutBench},
+    {"sandbox", "isolated programs per second", {}, RunSandboxBench},
+    {"tokenizer", "encoding", {"--no-python", "--tokenizer", "--texts"}, RunTokenizerBench},
+    {"train",
+     "training steps",
+     {"--no-python", "--threads", "--model", "--device", "--shape"},
+     RunTrainBench},
+};
+
+}  // namespace
+
+bool Bench::Takes(std::string_view flag) const {
+  return flag == "--repetitions" || flag == "--json" ||
+         std::ranges::find(flags, flag) != flags.end();
+}
+
+std::span<const Bench> Benches() {
+  return kBenches;
+}
+
+const Bench* FindBench(std::string_view name) {
+  const auto found = std::ranges::find(kBenches, name, &Bench::name);
+  return found == std::end(kBenches) ? nullptr : found;
+}
+
+}  // namespace pace

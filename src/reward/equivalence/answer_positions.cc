@@ -1,0 +1,245 @@
+#include "reward/equivalence/answer_positions.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "reward/python_characters.h"
+
+namespace pace::equiv {
+namespace {
+
+constexpr size_t kNone = std::string_view::npos;
+constexpr int kFinalReach = 100;
+constexpr int kReach = 50;
+
+bool IsSpace(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+size_t SkipSpace(std::string_view text, size_t at) {
+  while (at < text.size() && IsSpace(text[at])) ++at;
+  return at;
+}
+
+// Only the last ones are ever tried.
+constexpr size_t kMaxPositions = 20;
+
+// Where the last few positions of `word` begin; kNone where it has none.
+size_t BeginOfLast(std::string_view text, std::string_view word) {
+  std::vector<size_t> positions;
+  for (size_t at = text.find(word); at != kNone; at = text.find(word, at + 1)) {
+    positions.push_back(at);
+  }
+  if (positions.empty()) return kNone;
+  return positions[positions.size() - std::min(positions.size(), kMaxPositions)];
+}
+
+void DropEarly(std::vector<AnswerPosition>& positions) {
+  if (positions.size() < 2 * kMaxPositions) return;
+  positions.erase(positions.begin(), positions.end() - static_cast<ptrdiff_t>(kMaxPositions));
+}
+
+// Calls `match` for the last few positions of `word` that no match before covers.
+template <typename Match>
+void ForEach(std::string_view text, std::string_view word, const Match& match,
+             std::vector<AnswerPosition>& out) {
+  for (size_t at = BeginOfLast(text, word); at != kNone;) {
+    std::optional<AnswerPosition> position = match(at);
+    const size_t next = position.has_value() ? std::max(position->end, at + 1) : at + 1;
+    if (position.has_value()) out.push_back(*std::move(position));
+    at = text.find(word, next);
+  }
+}
+
+}  // namespace
+
+AnswerPositions::AnswerPositions(std::string_view text) : text_(text), spans_(text) {
+  lower_.reserve(text.size());
+  std::transform(text.begin(), text.end(), std::back_inserter(lower_),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+}
+
+size_t AnswerPositions::Advance(size_t at) const {
+  return at + CharacterBytes(text_, at);
+}
+
+std::optional<AnswerPosition> AnswerPositions::MathAt(size_t begin, size_t at) const {
+  if (at >= text_.size()) return std::nullopt;
+  std::optional<MathSpanList> list = spans_.MatchList(at, false);
+  if (!list.has_value()) return std::nullopt;
+  const size_t end = list->end;
+  return AnswerPosition{begin, end, std::move(list), std::nullopt, {}};
+}
+
+std::optional<AnswerPosition> AnswerPositions::PlainAt(size_t begin, size_t at) const {
+  std::optional<PlainMatch> match = MatchPlain(text_, at);
+  if (!match.has_value()) return std::nullopt;
+  const size_t end = match->end;
+  return AnswerPosition{begin, end, std::nullopt, std::move(match), {}};
+}
+
+std::optional<AnswerPosition> AnswerPositions::MathAfterIs(size_t begin, size_t at) const {
+  if (at < text_.size() && text_[at] == ':') ++at;
+  const size_t next = SkipSpace(text_, at);
+  std::optional<AnswerPosition> position = MathAt(begin, next);
+  // " [5] " wants its space.
+  if (!position.has_value() && next > at) position = MathAt(begin, next - 1);
+  return position;
+}
+
+std::optional<AnswerPosition> AnswerPositions::PlainAfterIs(size_t begin, size_t at) const {
+  if (at < text_.size() && text_[at] == ':') ++at;
+  const size_t next = SkipSpace(text_, at);
+  return PlainAt(begin, next > at ? next - 1 : next);
+}
+
+bool AnswerPositions::IsHoped(size_t end) const {
+  if (end < text_.size() && text_[end] == '.') ++end;
+  if (end < text_.size() && IsSpace(text_[end])) ++end;
+  return text_.substr(std::min(end, text_.size()), 6) == "I hope";
+}
+
+std::vector<AnswerPosition> AnswerPositions::Hoped() const {
+  constexpr std::string_view kPhrase = "final answer is";
+  std::vector<AnswerPosition> out;
+  const auto checked = [this](std::optional<AnswerPosition> position) {
+    return position.has_value() && IsHoped(position->end) ? position : std::nullopt;
+  };
+  ForEach(
+      lower_, kPhrase, [&](size_t at) { return checked(MathAfterIs(at, at + kPhrase.size())); },
+      out);
+  ForEach(
+      lower_, kPhrase, [&](size_t at) { return checked(PlainAfterIs(at, at + kPhrase.size())); },
+      out);
+  return out;
+}
+
+std::optional<AnswerPosition> AnswerPositions::FinalMath(size_t begin) const {
+  size_t at = begin + std::string_view("final answer").size();
+  for (int i = 0; i <= kFinalReach && at < text_.size(); ++i, at = Advance(at)) {
+    const size_t word = SkipSpace(text_, at);
+    if (word == at || text_.substr(word, 2) != "is") continue;
+    std::optional<AnswerPosition> position = MathAfterIs(begin, word + 2);
+    if (position.has_value()) return position;
+  }
+  return std::nullopt;
+}
+
+std::optional<AnswerPosition> AnswerPositions::FinalPlain(size_t begin) const {
+  size_t at = begin + std::string_view("final answer").size();
+  for (int i = 0; i <= kFinalReach && at < text_.size(); ++i, at = Advance(at)) {
+    const size_t word = SkipSpace(text_, at);
+    if (word != at && text_.substr(word, 2) == "is") {
+      const size_t behind = word + 2;
+      const size_t colon = behind < text_.size() && text_[behind] == ':' ? behind + 1 : behind;
+      std::optional<AnswerPosition> position = PlainAt(begin, colon);
+      if (position.has_value()) return position;
+    }
+    if (text_[at] == '\n') break;
+  }
+  return std::nullopt;
+}
+
+std::vector<AnswerPosition> AnswerPositions::Final() const {
+  std::vector<AnswerPosition> out;
+  ForEach(lower_, "final answer", [this](size_t at) { return FinalMath(at); }, out);
+  ForEach(lower_, "final answer", [this](size_t at) { return FinalPlain(at); }, out);
+  return out;
+}
+
+std::vector<AnswerPosition> AnswerPositions::Boxed() const {
+  constexpr std::string_view kCommand = "\\boxed{";
+  std::vector<AnswerPosition> out;
+  const size_t first = text_.find(kCommand);
+  if (first == kNone) return out;
+  for (size_t at = 0; at < text_.size();) {
+    std::optional<MathSpanList> list = spans_.MatchList(at, true);
+    if (!list.has_value()) {
+      ++at;
+      continue;
+    }
+    const size_t end = list->end;
+    out.push_back({at, end, std::move(list), std::nullopt, {}});
+    DropEarly(out);
+    at = end;
+  }
+  const size_t last = text_.rfind('}');
+  if (last != kNone && last > first + kCommand.size()) {
+    out.push_back(
+        {first, last + 1, std::nullopt, std::nullopt, text_.substr(first, last + 1 - first)});
+  }
+  return out;
+}
+
+std::optional<AnswerPosition> AnswerPositions::AnnouncedMath(size_t begin, size_t at) const {
+  for (int i = 0; i <= kReach && at < text_.size(); ++i, at = Advance(at)) {
+    std::optional<AnswerPosition> position = MathAt(begin, at);
+    if (position.has_value()) return position;
+  }
+  return std::nullopt;
+}
+
+std::optional<AnswerPosition> AnswerPositions::AnnouncedPlain(size_t begin, size_t at) const {
+  const auto before_equal = [this](const std::optional<AnswerPosition>& position) {
+    const size_t next = SkipSpace(text_, position->end);
+    return next < text_.size() && text_[next] == '=';
+  };
+  // After the last "=" in reach, else the nearest.
+  std::vector<size_t> equals;
+  size_t next = at;
+  for (int i = 0; i <= kFinalReach && next < text_.size() && text_[next] != '\n'; ++i) {
+    if (text_[next] == '=') equals.push_back(next);
+    next = Advance(next);
+  }
+  for (size_t i = equals.size(); i-- > 0;) {
+    const size_t number = SkipSpace(text_, equals[i] + 1);
+    std::optional<AnswerPosition> position =
+        PlainAt(begin, number > equals[i] + 1 ? number - 1 : number);
+    if (position.has_value() && !before_equal(position)) return position;
+  }
+  for (int i = 0; i <= kReach && at < text_.size(); ++i, at = Advance(at)) {
+    std::optional<AnswerPosition> position = PlainAt(begin, at);
+    if (position.has_value() && !before_equal(position)) return position;
+    if (text_[at] == '\n') break;
+  }
+  return std::nullopt;
+}
+
+std::vector<AnswerPosition> AnswerPositions::Announced(bool colon) const {
+  const std::string_view word = colon ? "answer:" : "answer";
+  std::vector<AnswerPosition> out;
+  ForEach(lower_, word, [&](size_t at) { return AnnouncedMath(at, at + word.size()); }, out);
+  ForEach(lower_, word, [&](size_t at) { return AnnouncedPlain(at, at + word.size()); }, out);
+  return out;
+}
+
+std::vector<AnswerPosition> AnswerPositions::Anywhere() const {
+  constexpr size_t kPlainReach = 4096;
+  std::vector<AnswerPosition> out;
+  for (size_t at = 0; at < text_.size();) {
+    std::optional<AnswerPosition> position = MathAt(at, at);
+    const size_t next = position.has_value() ? position->end : at + 1;
+    if (position.has_value()) out.push_back(*std::move(position));
+    DropEarly(out);
+    at = next;
+  }
+  for (const auto match : {MatchPlainArithmetic, MatchPlainNumber}) {
+    std::vector<AnswerPosition> plain;
+    for (size_t at = text_.size() - std::min(text_.size(), kPlainReach); at < text_.size();) {
+      std::optional<PlainMatch> found = match(text_, at);
+      if (!found.has_value()) {
+        ++at;
+        continue;
+      }
+      const size_t end = std::max(found->end, at + 1);
+      plain.push_back({at, end, std::nullopt, std::move(found), {}});
+      DropEarly(plain);
+      at = end;
+    }
+    std::move(plain.begin(), plain.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
+}  // namespace pace::equiv
