@@ -1,8 +1,7 @@
 // Files for tests: in memory, and on a disk that fails.
 //
 //   FaultyFiles disk(OsFiles(), {.kind = DiskFault::kTornWrite, .at = 17});
-//   const ScopedFiles scoped(disk);
-//   ... what the product writes; write 17 stores half of its bytes and fails ...
+//   const ScopedFiles scoped(disk);  // of what is written now, write 17 is cut in half
 //
 // Thread-safety: as Files.
 #ifndef PACE_CORE_FAKE_FILES_H_

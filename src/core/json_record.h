@@ -1,13 +1,11 @@
 // JSON records: a type lists its keys once, and the list is walked both to write and to read.
 //
-//   template <typename V>
-//   void JsonKeys(V& v, Dispatch& dispatch) {
-//     v("prompt", dispatch.prompt);
-//     v("attempt", Within(dispatch.attempt, 1, kMostAttempts));
-//     v.Optional("note", dispatch.note, !dispatch.note.empty());
-//   }
-//   std::string text = JsonOf(dispatch);
-//   PACE_RETURN_IF_ERROR(FromJson(text, dispatch));
+//   std::string text = JsonOf(sizes);
+//   PACE_RETURN_IF_ERROR(FromJson(text, sizes));
+//
+// The list of a record is a template, JsonKeys(V& v, Dispatch& dispatch), that calls
+// v("prompt", dispatch.prompt) for each key, and v.Optional("note", dispatch.note, write) for
+// keys that may be missing; json_record_test.cc has one of every kind.
 //
 // Reading is strict: a missing, doubled or unknown key is an error. Keys that were added
 // later are Optional: where they are missing the value stays as it was, its default. With
