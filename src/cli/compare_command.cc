@@ -11,8 +11,8 @@
 #include "compare/comparison.h"
 #include "compare/results.h"
 #include "compare/results_page.h"
+#include "core/atomic_file.h"
 #include "core/printable.h"
-#include "formats/atomic_file.h"
 #include "record/build_info.h"
 #include "report/report.h"
 #include "terminal/interrupt.h"
@@ -63,12 +63,12 @@ Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells
                     const CompareArguments& arguments, const std::string& directory, bool ran) {
   const CellTable table(experiment, cells);
   const std::string text = ResultsMarkdown(table);
-  PACE_RETURN_IF_ERROR(WriteWholeFile(directory + "/results.md", text));
+  PACE_RETURN_IF_ERROR(WriteFileAtomically(directory + "/results.md", text));
   const std::string manifest = directory + "/manifest.json";
   std::error_code ignored;  // writing it says what is wrong
   if (ran || !std::filesystem::exists(manifest, ignored)) {
     PACE_RETURN_IF_ERROR(
-        WriteWholeFile(manifest, ManifestToJson(experiment, ManifestOf(arguments))));
+        WriteFileAtomically(manifest, ManifestToJson(experiment, ManifestOf(arguments))));
   }
   std::printf("%s", text.c_str());
   if (table.seeds().empty()) return Status::Ok();
@@ -147,7 +147,7 @@ Status RunResults(const ResultsArguments& arguments) {
     std::fputs(ResultsPage(comparisons).c_str(), stdout);
     return std::fflush(stdout) == 0 ? Status::Ok() : Unavailable("stdout: cannot be written");
   }
-  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out, ResultsPage(comparisons)));
+  PACE_RETURN_IF_ERROR(WriteFileAtomically(arguments.out, ResultsPage(comparisons)));
   std::printf("%s: %zu comparisons\n", arguments.out.c_str(), comparisons.size());
   return Status::Ok();
 }

@@ -2,15 +2,14 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
 #include "cli/command.h"
 #include "cli/open_policy.h"
 #include "config/settings.h"
+#include "core/atomic_file.h"
 #include "core/json_writer.h"
 #include "execution/evaluator.h"
-#include "formats/atomic_file.h"
 #include "rollout/request.h"
 #include "terminal/progress.h"
 #include "terminal/terminal_text.h"
@@ -81,10 +80,8 @@ void PrintTable(const std::vector<BenchmarkScore>& scores) {
 // Where --out keeps responses as they come.
 Result<std::optional<AtomicFile>> OpenResponses(const std::string& folder) {
   if (folder.empty()) return std::optional<AtomicFile>();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return Unavailable(folder, ": cannot be made: ", error.message());
-  if (std::filesystem::exists(folder + "/scores.jsonl", error)) {
+  PACE_RETURN_IF_ERROR(CreateFolders(folder));
+  if (Files::Default().Exists(folder + "/scores.jsonl")) {
     return InvalidArgument("--out ", folder, ": holds an evaluation already (name another folder)");
   }
   PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(folder + "/responses.jsonl"));
@@ -93,7 +90,7 @@ Result<std::optional<AtomicFile>> OpenResponses(const std::string& folder) {
 
 Status Keep(const std::string& folder, AtomicFile& responses, const std::string& scores) {
   PACE_RETURN_IF_ERROR(responses.Commit());
-  return WriteWholeFile(folder + "/scores.jsonl", scores);
+  return WriteFileAtomically(folder + "/scores.jsonl", scores);
 }
 
 Status RunEval(const EvalArguments& arguments) {

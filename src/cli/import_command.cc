@@ -1,12 +1,12 @@
 // pace import
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "cli/command.h"
 #include "convert/import_gguf.h"
 #include "convert/llama2c_model.h"
+#include "core/file.h"
 #include "inference/inference_options.h"
 #include "terminal/progress.h"
 #include "text/tokenizer/tokenizer.h"
@@ -25,10 +25,8 @@ struct ImportArguments {
 constexpr int64_t kMaxF32Parameters = 1'000'000'000;
 
 bool IsGguf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  char magic[4] = {};
-  file.read(magic, sizeof(magic));
-  return file && std::string_view(magic, sizeof(magic)) == "GGUF";
+  const Result<MappedFile> file = MappedFile::Open(path);
+  return file.ok() && file->text().starts_with("GGUF");
 }
 
 // A folder with tokenizer.json, or that file.

@@ -1,12 +1,12 @@
 // pace replay
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "cli/command.h"
 #include "config/admission_json.h"
 #include "config/settings.h"
+#include "core/file.h"
 #include "sim/recorded_verdicts.h"
 #include "sim/replay.h"
 
@@ -20,7 +20,7 @@ struct ReplayArguments {
 };
 
 // The options beside a trace are small; anything larger is another file.
-constexpr std::streamsize kMaxConfigBytes = 1 << 20;
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
 struct ReplayConfig {
   Settings settings;
@@ -35,14 +35,7 @@ Result<ReplayConfig> LoadConfig(const std::string& path) {
     config.whole_run = true;
     return config;
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path, ": cannot be read");
-  std::string text(static_cast<size_t>(kMaxConfigBytes) + 1, '\0');
-  file.read(text.data(), kMaxConfigBytes + 1);
-  if (file.gcount() > kMaxConfigBytes) {
-    return InvalidArgument(path, ": larger than ", kMaxConfigBytes, " bytes");
-  }
-  text.resize(static_cast<size_t>(file.gcount()));
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxConfigBytes));
   PACE_ASSIGN_OR_RETURN(AdmissionOptions admission, AdmissionFromJson(text, path));
   config.settings.admission = admission;
   return config;

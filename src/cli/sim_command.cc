@@ -1,15 +1,14 @@
 // pace sim
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "cli/command.h"
 #include "config/methods.h"
 #include "config/settings.h"
+#include "core/atomic_file.h"
 #include "core/json_writer.h"
 #include "core/parallel.h"
-#include "formats/atomic_file.h"
 #include "record/run_directory.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
@@ -218,19 +217,18 @@ std::string SweepHtml(const SimArguments& arguments, const SweepResult& sweep) {
 // sweep.jsonl, report.html and the settings that the sweep started from.
 Status WriteSweep(const SimArguments& arguments, const Settings& settings,
                   const SweepResult& sweep) {
-  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out + "/config.yaml", ToYaml(settings)));
-  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out + "/report.html", SweepHtml(arguments, sweep)));
-  PACE_RETURN_IF_ERROR(WriteWholeFile(arguments.out + "/sweep.jsonl", SweepJson(sweep)));
+  PACE_RETURN_IF_ERROR(WriteFileAtomically(arguments.out + "/config.yaml", ToYaml(settings)));
+  PACE_RETURN_IF_ERROR(
+      WriteFileAtomically(arguments.out + "/report.html", SweepHtml(arguments, sweep)));
+  PACE_RETURN_IF_ERROR(WriteFileAtomically(arguments.out + "/sweep.jsonl", SweepJson(sweep)));
   std::fprintf(stderr, "report: %s/report.html\n", arguments.out.c_str());
   return Status::Ok();
 }
 
 // Made before the first run: what cannot be written is not computed.
 Status MakeSweepFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return Unavailable(folder, ": cannot be made: ", error.message());
-  if (std::filesystem::exists(folder + "/sweep.jsonl", error)) {
+  PACE_RETURN_IF_ERROR(CreateFolders(folder));
+  if (Files::Default().Exists(folder + "/sweep.jsonl")) {
     return InvalidArgument("--out ", folder, ": holds a sweep already (name another folder)");
   }
   return Status::Ok();
@@ -274,9 +272,7 @@ Status RunSim(const SimArguments& arguments) {
                            kMaxReportRuns);
   }
   for (const SimRun& run : runs) {
-    std::error_code ignored;  // RunWriter says what is wrong with a directory
-    std::filesystem::create_directories(std::filesystem::path(run.directory).parent_path(),
-                                        ignored);
+    (void)CreateFolders(FolderOf(run.directory));  // RunWriter says what is wrong
   }
   PACE_RETURN_IF_ERROR(RunAll(runs, arguments.num_jobs));
   const std::string report = out + "/report.html";

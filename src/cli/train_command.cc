@@ -1,7 +1,6 @@
 // pace train
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "config/ignored_settings.h"
 #include "config/methods.h"
 #include "config/settings.h"
+#include "core/file.h"
 #include "execution/checkpoint.h"
 #include "execution/learner_options.h"
 #include "execution/run.h"
@@ -129,9 +129,7 @@ Result<std::unique_ptr<RunWriter>> OpenWriter(const TrainArguments& arguments, P
         plan.directory, resume.level, /*tensorboard=*/true,
         plan.goes_on() ? resume.checkpoint->run.record_sizes : std::map<std::string, int64_t>());
   }
-  std::error_code error;
-  std::filesystem::create_directories(plan.directory, error);
-  if (error) return Unavailable(plan.directory, ": cannot be made: ", error.message());
+  PACE_RETURN_IF_ERROR(CreateFolders(plan.directory));
   PACE_RETURN_IF_ERROR(TakeLock(plan));
   Manifest manifest = ManifestOf(settings, MethodTyped(arguments, plan), plan.driver);
   manifest.torch = Trainer::TorchVersion();

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <utility>
 
+#include "core/file.h"
 #include "core/json_scanner.h"
+#include "core/line_reader.h"
 
 namespace pace {
 namespace {
@@ -53,17 +53,16 @@ Result<Line> ParseLine(std::string_view text) {
 
 Result<DecodeTable> DecodeTable::Parse(std::string_view text, const std::string& name) {
   std::map<std::pair<int64_t, int64_t>, double> cells;
-  std::istringstream lines{std::string(text)};
-  std::string line;
-  for (int64_t number = 1; std::getline(lines, line); ++number) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+  PACE_RETURN_IF_ERROR(ForEachLine(text, [&](std::string_view line, int64_t number) -> Status {
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return Status::Ok();
     const auto parsed = ParseLine(line);
     if (!parsed.ok()) return parsed.status().At(Concat(name, ":", number));
     if (!cells.emplace(std::pair(parsed->batch, parsed->context), parsed->seconds).second) {
       return InvalidArgument(name, ":", number, ": batch ", parsed->batch, " at context ",
                              parsed->context, " stands twice");
     }
-  }
+    return Status::Ok();
+  }));
   if (cells.empty()) return InvalidArgument(name, ": must hold at least one line");
 
   DecodeTable table;
@@ -97,16 +96,9 @@ Result<DecodeTable> DecodeTable::Parse(std::string_view text, const std::string&
 }
 
 Result<DecodeTable> DecodeTable::Load(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path, ": cannot be opened (cluster.decode_table)");
-  std::string text(kMaxBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return Unavailable(path, ": cannot be read");
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMaxBytes) {
-    return InvalidArgument(path, ": larger than ", kMaxBytes, " bytes");
-  }
-  return Parse(text, path);
+  const Result<std::string> text = ReadFile(path, kMaxBytes);
+  if (!text.ok()) return text.status().At("cluster.decode_table");
+  return Parse(*text, path);
 }
 
 double DecodeTable::AtBatch(size_t row, double context) const {

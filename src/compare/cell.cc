@@ -3,13 +3,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <set>
 #include <sstream>
 
-#include "core/json_scanner.h"
-#include "core/json_writer.h"
+#include "core/json_record.h"
+#include "core/line_reader.h"
 #include "lab/lab.h"
 
 namespace pace {
@@ -123,18 +122,6 @@ double Rounded(double value) {
   return std::strtod(text, nullptr);
 }
 
-void PutColumns(JsonWriter& json, std::string_view key, const Cell::Columns& columns) {
-  json.Key(key);
-  json.BeginObject();
-  for (const auto& [name, values] : columns) {
-    json.Key(name);
-    json.BeginArray();
-    for (const double value : values) json.Value(Rounded(value));
-    json.EndArray();
-  }
-  json.EndObject();
-}
-
 Status CheckLengths(const Cell::Columns& columns, std::string_view key) {
   for (const auto& [name, values] : columns) {
     const size_t others = columns.begin()->second.size();
@@ -145,57 +132,65 @@ Status CheckLengths(const Cell::Columns& columns, std::string_view key) {
   return Status::Ok();
 }
 
-void ScanColumn(JsonScanner& scan, std::vector<double>& out) {
-  scan.EnterArray();
-  while (scan.NextItem()) {
-    double value = std::numeric_limits<double>::quiet_NaN();
-    if (!scan.TakeNull()) scan.Real(-kLargest, kLargest, "", value);
-    out.push_back(value);
-  }
+// A number, written in six digits.
+struct Short {
+  double& value;
+  double maximum = kLargest;
+};
+void WriteJson(JsonWriter& json, const Short& number) {
+  json.Value(Rounded(number.value));
+}
+void ReadJson(JsonScanner& scan, const Short& number) {
+  scan.Real(0, number.maximum, "", number.value);
 }
 
-void ScanEvaluation(JsonScanner& scan, CellEvaluation& out) {
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == "step") {
-      scan.Integer(0, kMaxSteps, "", out.step);
-    } else if (scan.key() == "time") {
-      scan.Real(0, kLargest, "", out.time);
-    } else if (scan.key() == "accuracy") {
-      scan.Real(0, 1, "a share", out.accuracy);
-    } else if (scan.key() == "length") {
-      scan.Real(0, kLargest, "", out.length);
-    } else {
-      scan.FailUnknownKey();
-    }
+// Columns of such numbers; one that is not finite is null.
+struct ColumnsText {
+  Cell::Columns& columns;
+};
+void WriteJson(JsonWriter& json, const ColumnsText& text) {
+  json.BeginObject();
+  for (const auto& [name, values] : text.columns) {
+    json.Key(name);
+    json.BeginArray();
+    for (const double value : values) json.Value(Rounded(value));
+    json.EndArray();
   }
+  json.EndObject();
 }
-
-void ScanCell(JsonScanner& scan, Cell& cell) {
+void ReadJson(JsonScanner& scan, const ColumnsText& text) {
   scan.EnterObject();
   while (scan.NextKey()) {
-    if (scan.key() == "arm") {
-      scan.Text(cell.id.arm);
-    } else if (scan.key() == "seed") {
-      scan.Integer(0, int64_t{1} << 53, "", cell.id.seed);
-    } else if (scan.key() == "settings") {
-      scan.Text(cell.settings_digest);
-    } else if (scan.key() == "weights") {
-      scan.Text(cell.weights_digest);
-    } else if (scan.key() == "evaluations") {
-      scan.EnterArray();
-      while (scan.NextItem()) ScanEvaluation(scan, cell.evaluations.emplace_back());
-    } else if (scan.key() == "steps" || scan.key() == "groups") {
-      Cell::Columns& columns = scan.key() == "steps" ? cell.steps : cell.groups;
-      scan.EnterObject();
-      while (scan.NextKey()) ScanColumn(scan, columns[std::string(scan.key())]);
-    } else {
-      scan.FailUnknownKey();
+    const auto [column, is_new] = text.columns.try_emplace(std::string(scan.key()));
+    if (!is_new) scan.Fail("given twice in one object");
+    scan.EnterArray();
+    while (scan.NextItem()) {
+      double value = std::numeric_limits<double>::quiet_NaN();
+      if (!scan.TakeNull()) scan.Real(-kLargest, kLargest, "", value);
+      column->second.push_back(value);
     }
   }
 }
 
 }  // namespace
+
+template <typename V>
+void JsonKeys(V& v, CellEvaluation& evaluation) {
+  v("step", Within(evaluation.step, 0, kMaxSteps));
+  v("time", Short{evaluation.time});
+  v("accuracy", Short{evaluation.accuracy, 1});
+  v("length", Short{evaluation.length});
+}
+template <typename V>
+void JsonKeys(V& v, Cell& cell) {
+  v("arm", cell.id.arm);
+  v("seed", cell.id.seed);
+  v("settings", cell.settings_digest);
+  v("weights", cell.weights_digest);
+  v("evaluations", cell.evaluations);
+  v("steps", ColumnsText{cell.steps});
+  v.Optional("groups", ColumnsText{cell.groups}, !cell.groups.empty());
+}
 
 bool Cell::operator==(const Cell& other) const {
   return CellToJson(*this) == CellToJson(other);
@@ -238,36 +233,12 @@ Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& p
 }
 
 std::string CellToJson(const Cell& cell) {
-  std::string out;
-  JsonWriter json(out);
-  json.BeginObject();
-  json.Put("arm", cell.id.arm);
-  json.Put("seed", cell.id.seed);
-  json.Put("settings", cell.settings_digest);
-  json.Put("weights", cell.weights_digest);
-  json.Key("evaluations");
-  json.BeginArray();
-  for (const CellEvaluation& evaluation : cell.evaluations) {
-    json.BeginObject();
-    json.Put("step", evaluation.step);
-    json.Put("time", Rounded(evaluation.time));
-    json.Put("accuracy", Rounded(evaluation.accuracy));
-    json.Put("length", Rounded(evaluation.length));
-    json.EndObject();
-  }
-  json.EndArray();
-  PutColumns(json, "steps", cell.steps);
-  if (!cell.groups.empty()) PutColumns(json, "groups", cell.groups);
-  json.EndObject();
-  return out;
+  return JsonOf(cell);
 }
 
 Result<Cell> ParseCell(std::string_view text) {
-  JsonScanner scan(text);
   Cell cell;
-  ScanCell(scan, cell);
-  scan.End();
-  if (!scan.ok()) return scan.status();
+  PACE_RETURN_IF_ERROR(FromJson(text, cell));
   if (cell.id.arm.empty()) return DataLoss("arm: must be given");
   PACE_RETURN_IF_ERROR(CheckLengths(cell.steps, "steps"));
   PACE_RETURN_IF_ERROR(CheckLengths(cell.groups, "groups"));
@@ -275,17 +246,15 @@ Result<Cell> ParseCell(std::string_view text) {
 }
 
 Result<std::vector<Cell>> ReadCells(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path, ": cannot be opened");
+  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path, kMaxLine));
   std::vector<Cell> cells;
-  std::string line;
-  for (int64_t number = 1; std::getline(file, line); ++number) {
-    if (file.eof() || line.size() > kMaxLine) break;  // no line break: cut off
-    Result<Cell> cell = ParseCell(line);
-    if (!cell.ok()) return cell.status().At(Concat(path, ":", number));
+  while (true) {
+    PACE_ASSIGN_OR_RETURN(const bool more, lines.Next());
+    if (!more || !lines.complete()) return cells;  // a last line may be cut off
+    Result<Cell> cell = ParseCell(lines.line());
+    if (!cell.ok()) return lines.Locate(cell.status());
     cells.push_back(std::move(cell).value());
   }
-  return cells;
 }
 
 }  // namespace pace

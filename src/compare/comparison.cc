@@ -1,14 +1,13 @@
 #include "compare/comparison.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "core/atomic_file.h"
 #include "core/mutex.h"
 #include "core/parallel.h"
-#include "formats/atomic_file.h"
 
 namespace pace {
 namespace {
@@ -109,12 +108,10 @@ Result<std::vector<Cell>> RunComparison(const Experiment& experiment,
                                         const ComparisonOptions& options) {
   Policies policies;
   PACE_ASSIGN_OR_RETURN(std::vector<PlannedCell> planned, Plan(experiment, options, policies));
-  std::error_code error;
-  std::filesystem::create_directories(options.directory, error);
-  if (error) return Unavailable(options.directory, ": cannot be made: ", error.message());
+  PACE_RETURN_IF_ERROR(CreateFolders(options.directory));
   const std::string path = Concat(options.directory, "/", kCellsFile);
   CellStore store(CellsOf(experiment), path);
-  if (std::filesystem::exists(path, error)) {
+  if (Files::Default().Exists(path)) {
     PACE_ASSIGN_OR_RETURN(std::vector<Cell> there, ReadCells(path));
     for (Cell& cell : there) store.Add(std::move(cell));
   }

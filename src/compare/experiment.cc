@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "compare/built_in_experiments.h"
 #include "compare/cell_summary.h"
 #include "config/methods.h"
 #include "config/yaml_document.h"
+#include "core/file.h"
 #include "core/printable.h"
 
 namespace pace {
 namespace {
+
+constexpr size_t kMaxFileBytes = size_t{1} << 24;
 
 constexpr char kFolder[] = "experiments";
 constexpr int64_t kMaxSeeds = 1000;
@@ -173,20 +174,18 @@ Result<Experiment> ParseExperiment(std::string_view yaml, const std::string& nam
 
 Result<Experiment> LoadExperiment(const std::string& name_or_path) {
   std::string path = name_or_path;
-  std::error_code ignored;  // opening it says what is wrong
-  if (!std::filesystem::is_regular_file(path, ignored))
+  if (Files::Default().Stat(path).kind != FileKind::kRegular) {
     path = Concat(kFolder, "/", name_or_path, ".yaml");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  }
+  const Result<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) {
     for (const BuiltInExperiment& known : BuiltInExperiments()) {
       if (known.name == name_or_path) return ParseExperiment(known.yaml, name_or_path);
     }
     return NotFound(Printable(name_or_path), ": neither a file nor an experiment (",
                     KnownExperiments(), ")");
   }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return ParseExperiment(text.str(), path);
+  return ParseExperiment(*text, path);
 }
 
 Result<Settings> SettingsOf(const Experiment& experiment, const CellId& cell,

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "compare/claims.h"
 #include "compare/comparison.h"
 #include "compare/markdown.h"
 #include "compare/results.h"
+#include "core/file.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
 
@@ -16,21 +15,15 @@ namespace pace {
 namespace {
 
 constexpr std::string_view kFirst = "main";
-
-Result<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path, ": cannot be opened");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+constexpr size_t kMaxManifestBytes = size_t{1} << 20;
 
 Result<FinishedComparison> ReadComparison(const std::string& folder) {
   FinishedComparison out;
   PACE_ASSIGN_OR_RETURN(out.experiment,
                         LoadExperiment(std::filesystem::path(folder).filename().string()));
   PACE_ASSIGN_OR_RETURN(out.cells, ReadCells(Concat(folder, "/", kCellsFile)));
-  PACE_ASSIGN_OR_RETURN(const std::string text, ReadText(folder + "/manifest.json"));
+  PACE_ASSIGN_OR_RETURN(const std::string text,
+                        ReadFile(folder + "/manifest.json", kMaxManifestBytes));
   Result<ComparisonManifest> manifest = ParseComparisonManifest(text);
   if (!manifest.ok()) return manifest.status().At(folder + "/manifest.json");
   out.manifest = std::move(manifest).value();

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "config/presets.h"
 #include "core/concat.h"
+#include "core/file.h"
 #include "core/printable.h"
 
 namespace pace {
@@ -39,14 +37,10 @@ bool Ignores(std::string_view driver, std::string_view key) {
 // `section.key` of every entry of a YAML file.
 std::vector<std::string> KeysOfFile(const std::string& path) {
   std::vector<std::string> keys;
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error || size > kMaxFileBytes) return keys;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
+  const Result<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) return keys;
   try {
-    const YAML::Node document = YAML::Load(text.str());
+    const YAML::Node document = YAML::Load(*text);
     if (!document.IsMap()) return keys;
     for (const auto& section : document) {
       if (!section.first.IsScalar() || !section.second.IsMap()) continue;

@@ -1,12 +1,11 @@
 #include "config/settings.h"
 
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "config/presets.h"
 #include "config/yaml_document.h"
+#include "core/file.h"
 #include "core/printable.h"
 
 namespace pace {
@@ -295,12 +294,11 @@ Result<Settings> LoadSettings(const std::string& preset_or_path,
   if (FindPreset(preset_or_path) != nullptr) {
     PACE_RETURN_IF_ERROR(ApplyPresetNamed(settings, preset_or_path));
   } else {
-    std::ifstream file(preset_or_path, std::ios::binary);
-    if (!file) return ApplyPresetNamed(settings, preset_or_path);  // names the nearest preset
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (file.bad() || !text) return Unavailable(preset_or_path, ": cannot be read");
-    PACE_RETURN_IF_ERROR(ApplyYaml(settings, text.str(), preset_or_path));
+    if (!Files::Default().Exists(preset_or_path)) {
+      return ApplyPresetNamed(settings, preset_or_path);  // names the nearest preset
+    }
+    PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(preset_or_path, kMaxYamlBytes));
+    PACE_RETURN_IF_ERROR(ApplyYaml(settings, text, preset_or_path));
   }
   PACE_RETURN_IF_ERROR(ApplyOverrides(settings, overrides));
   PACE_RETURN_IF_ERROR(settings.Validate());

@@ -4,9 +4,9 @@
 
 #include "config/admission_json.h"
 #include "conformance/case_file.h"
+#include "core/file.h"
 #include "sim/replay.h"
 #include "text/python_text.h"
-#include "text/read_file.h"
 
 namespace pace {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <limits>
 
+#include "core/file.h"
 #include "text/python_text.h"
-#include "text/read_file.h"
 
 namespace pace {
 namespace {

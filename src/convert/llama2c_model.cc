@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "convert/tokenizer_spec.h"
+#include "core/atomic_file.h"
 #include "core/printable.h"
-#include "formats/atomic_file.h"
 #include "formats/llama2c.h"
 #include "formats/rope_rows.h"
 #include "model/weight_set.h"

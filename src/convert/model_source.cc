@@ -6,12 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include "formats/atomic_file.h"
-#include "formats/atomic_folder.h"
+#include "core/atomic_file.h"
+#include "core/file.h"
 #include "formats/tensor_spool.h"
 #include "model/model_config_json.h"
 #include "model/weight_set.h"
-#include "text/read_file.h"
 
 namespace pace {
 namespace {
@@ -65,7 +64,7 @@ Status WriteModelFolder(const std::string& target, const ModelSource& source,
     PACE_ASSIGN_OR_RETURN(const std::string stored, is_config
                                                         ? WithStoredDtype(text.text, options.dtype)
                                                         : Result<std::string>(text.text));
-    PACE_RETURN_IF_ERROR(WriteWholeFile((folder.path() / text.name).string(), stored));
+    PACE_RETURN_IF_ERROR(WriteFileAtomically((folder.path() / text.name).string(), stored));
   }
   return folder.Commit();
 }

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "core/decision.h"
-#include "core/log.h"
 #include "core/version.h"
 
 namespace pace {
@@ -54,11 +53,6 @@ TEST(DecisionTest, ReasonNamesReadBack) {
     EXPECT_EQ(ReasonFromName(Name(reason)), reason);
   }
   EXPECT_EQ(ReasonFromName("because"), std::nullopt);
-}
-
-TEST(LogTest, FormatsFieldsAfterTheMessage) {
-  EXPECT_EQ(FormatLogLine({Severity::kWarning, "pool", "evicted", {{"group", "7"}}}),
-            "warning: pool: evicted group=7\n");
 }
 
 }  // namespace

@@ -1,25 +1,21 @@
 #include "execution/checkpoint.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <limits>
 #include <utility>
 
-#include "core/json_scanner.h"
-#include "core/json_writer.h"
+#include "core/atomic_file.h"
+#include "core/crc32c.h"
+#include "core/file.h"
+#include "core/json_record.h"
+#include "core/line_reader.h"
 #include "core/printable.h"
 #include "execution/trainer_state.h"
-#include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
 #include "model/devices.h"
 #include "model/model_config_json.h"
-#include "record/crc32c.h"
-#include "text/read_file.h"
 
 namespace pace {
 namespace {
@@ -42,45 +38,29 @@ std::string FolderName(PolicyVersion step) {
   return std::string(kPrefix) + digits;
 }
 
-Status WriteText(const fs::path& path, std::string_view text) {
-  PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path.string()));
-  PACE_RETURN_IF_ERROR(file.Append(text));
-  return file.Commit();
-}
-
-Status FlushFolder(const fs::path& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool flushed = descriptor >= 0 && fsync(descriptor) == 0;
-  if (descriptor >= 0) close(descriptor);
-  return flushed ? Status::Ok() : Unavailable(folder.string(), ": cannot be flushed to the disk");
-}
-
-// Anything but a plain file might never end, or never begin.
-Status CheckPlain(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error) ? Status::Ok()
-                                          : NotFound(path.string(), ": is no plain file");
+// A pipe or a device might never end, or never begin.
+Status CheckRegular(const fs::path& path) {
+  return Files::Default().Stat(path.string()).kind == FileKind::kRegular
+             ? Status::Ok()
+             : NotFound(path.string(), ": is no plain file");
 }
 
 Result<std::string> Read(const fs::path& path) {
-  PACE_RETURN_IF_ERROR(CheckPlain(path));
+  PACE_RETURN_IF_ERROR(CheckRegular(path));
   return ReadFile(path.string(), kMaxFileBytes);
 }
 
 // Block by block: weights may be larger than the memory.
 Result<FileSum> SumOf(const fs::path& path) {
-  PACE_RETURN_IF_ERROR(CheckPlain(path));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path.string(), ": cannot be read");
+  PACE_RETURN_IF_ERROR(CheckRegular(path));
+  PACE_ASSIGN_OR_RETURN(const auto file, Files::Default().OpenToRead(path.string()));
   std::string block(size_t{1} << 20, '\0');
   FileSum sum;
-  while (file.read(block.data(), static_cast<std::streamsize>(block.size())) || file.gcount() > 0) {
-    const auto num_read = static_cast<size_t>(file.gcount());
-    sum.crc32c = Crc32c(std::string_view(block).substr(0, num_read), sum.crc32c);
-    sum.num_bytes += static_cast<int64_t>(num_read);
+  while (true) {
+    PACE_ASSIGN_OR_RETURN(const size_t num_read, file->Read(block));
+    if (num_read == 0) return sum;
+    sum.Add(std::string_view(block).substr(0, num_read));
   }
-  if (file.bad()) return Unavailable(path.string(), ": reading failed");
-  return sum;
 }
 
 std::string ListLine(std::string_view key, const std::string& name, const FileSum& sum) {
@@ -100,51 +80,39 @@ using FileSums = std::map<std::string, FileSum>;
 // Every file with its length and checksum, where `sums` does not know them already; the
 // last line is of those before it.
 Result<std::string> ListFiles(const fs::path& folder, FileSums sums) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (sums.contains(entry.path().filename().string())) continue;
-    PACE_ASSIGN_OR_RETURN(const FileSum sum, SumOf(entry.path()));
-    sums.emplace(entry.path().filename().string(), sum);
+  PACE_ASSIGN_OR_RETURN(const auto names, Files::Default().List(folder.string()));
+  for (const std::string& name : names) {
+    if (sums.contains(name)) continue;
+    PACE_ASSIGN_OR_RETURN(const FileSum sum, SumOf(folder / name));
+    sums.emplace(name, sum);
   }
-  if (error) return Unavailable(folder.string(), ": ", error.message());
   std::string out;
   for (const auto& [name, sum] : sums) out += ListLine("name", name, sum);
   return out +
          ListLine("list", std::string(kList), {static_cast<int64_t>(out.size()), Crc32c(out)});
 }
 
-// Calls `take` with every line of a text.
-template <typename Take>
-Status ForLines(std::string_view text, const fs::path& path, const Take& take) {
-  for (int64_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    PACE_RETURN_IF_ERROR(take(text.substr(0, end)).At(Concat(path.string(), ":", number)));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return Status::Ok();
+// A line of the list.
+struct ListedFile {
+  std::string name = {};
+  int64_t num_bytes = 0;
+  int64_t crc32c = 0;
+};
+template <typename V>
+void JsonKeys(V& v, ListedFile& file) {
+  v("name", file.name);
+  v("num_bytes", file.num_bytes);
+  v("crc32c", Within(file.crc32c, 0, std::numeric_limits<uint32_t>::max()));
 }
 
-Status ScanListLine(std::string_view line, std::string& name, FileSum& sum) {
-  int64_t checksum = -1;
-  sum.num_bytes = -1;
-  JsonScanner scan(line);
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == "name") {
-      scan.Text(name);
-    } else if (scan.key() == "num_bytes") {
-      scan.Integer(0, int64_t{1} << 53, "", sum.num_bytes);
-    } else if (scan.key() == "crc32c") {
-      scan.Integer(0, (int64_t{1} << 32) - 1, "", checksum);
-    } else {
-      scan.FailUnknownKey();
-    }
+Status ReadListLine(std::string_view line, std::string& name, FileSum& sum) {
+  ListedFile file;
+  PACE_RETURN_IF_ERROR(FromJson(line, file));
+  if (file.name.empty() || file.name.find('/') != std::string::npos) {
+    return DataLoss("name: not a file name");
   }
-  scan.End();
-  if (!scan.ok()) return scan.status();
-  if (name.empty() || name.find('/') != std::string::npos) return DataLoss("name: not a file name");
-  if (checksum < 0) return DataLoss("crc32c: missing");
-  sum.crc32c = static_cast<uint32_t>(checksum);
+  name = std::move(file.name);
+  sum = {file.num_bytes, static_cast<uint32_t>(file.crc32c)};
   return Status::Ok();
 }
 
@@ -158,10 +126,9 @@ bool IsSummedWhenRead(const fs::path& path) {
 }
 
 Status CheckFile(const fs::path& path, const FileSum& written) {
-  PACE_RETURN_IF_ERROR(CheckPlain(path));
-  std::error_code error;
-  const auto num_bytes = static_cast<int64_t>(fs::file_size(path, error));
-  if (!error && num_bytes != written.num_bytes) {
+  PACE_RETURN_IF_ERROR(CheckRegular(path));
+  const int64_t num_bytes = Files::Default().Stat(path.string()).num_bytes;
+  if (num_bytes != written.num_bytes) {
     return DataLoss(path.string(), ": has ", num_bytes, " bytes of ", written.num_bytes);
   }
   if (IsSummedWhenRead(path)) return Status::Ok();
@@ -182,25 +149,25 @@ Result<FileSums> CheckFiles(const fs::path& folder) {
     return DataLoss(path.string(), ": is damaged (its last line does not fit the others)");
   }
   FileSums listed;
-  const auto check = [&](std::string_view line) -> Status {
+  const auto check = [&](std::string_view line, int64_t number) -> Status {
     std::string name;
     FileSum sum;
-    PACE_RETURN_IF_ERROR(ScanListLine(line, name, sum));
-    PACE_RETURN_IF_ERROR(CheckFile(folder / name, sum));
+    const std::string place = Concat(path.string(), ":", number);
+    PACE_RETURN_IF_ERROR(ReadListLine(line, name, sum).At(place));
+    PACE_RETURN_IF_ERROR(CheckFile(folder / name, sum).At(place));
     listed.emplace(std::move(name), sum);
     return Status::Ok();
   };
-  PACE_RETURN_IF_ERROR(ForLines(list, path, check));
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const fs::path& file = entry.path();
+  PACE_RETURN_IF_ERROR(ForEachLine(list, check));
+  PACE_ASSIGN_OR_RETURN(const auto names, Files::Default().List(folder.string()));
+  for (const std::string& name : names) {
+    const fs::path file = folder / name;
     const bool is_read = file.extension() == ".json" || file.extension() == ".safetensors" ||
                          file.extension() == ".bin" || file.extension() == ".yaml";
-    if (is_read && file.filename() != kList && !listed.contains(file.filename().string())) {
+    if (is_read && name != kList && !listed.contains(name)) {
       return DataLoss(file.string(), ": is not listed in ", kList);
     }
   }
-  if (error) return Unavailable(folder.string(), ": ", error.message());
   return listed;
 }
 
@@ -212,7 +179,7 @@ Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy
     PACE_RETURN_IF_ERROR(
         WriteSafetensors((folder / "served.safetensors").string(), on_host.views(), {}));
   }
-  PACE_RETURN_IF_ERROR(WriteText(folder / kCoordinator, ToJson(run.coordinator)));
+  PACE_RETURN_IF_ERROR(WriteFileAtomically(folder / kCoordinator, ToJson(run.coordinator)));
   FileSums sums;
   PACE_ASSIGN_OR_RETURN(const FileSum groups, WriteGroups((folder / kGroups).string(), run.groups));
   sums.emplace(kGroups, groups);
@@ -223,12 +190,12 @@ Status WriteParts(const fs::path& folder, const RunCheckpoint& run, const Policy
     PACE_ASSIGN_OR_RETURN(const FileSum kept, WriteInFlight((folder / kKept).string(), run.kept));
     sums.emplace(kKept, kept);
   }
-  PACE_RETURN_IF_ERROR(WriteText(folder / "run.json", RunToJson(run)));
+  PACE_RETURN_IF_ERROR(WriteFileAtomically(folder / "run.json", RunToJson(run)));
   if (!run.settings.empty()) {
-    PACE_RETURN_IF_ERROR(WriteText(folder / kSettings, run.settings));
+    PACE_RETURN_IF_ERROR(WriteFileAtomically(folder / kSettings, run.settings));
   }
   PACE_ASSIGN_OR_RETURN(const std::string list, ListFiles(folder, std::move(sums)));
-  return WriteText(folder / kList, list);
+  return WriteFileAtomically(folder / kList, list);
 }
 
 // By the step in their names.
@@ -238,22 +205,28 @@ bool IsOlder(const fs::path& a, const fs::path& b) {
   return left.size() != right.size() ? left.size() < right.size() : left < right;
 }
 
+// Entries whose names begin with `prefix`; none where there is no such folder.
+std::vector<fs::path> EntriesOf(const fs::path& folder, std::string_view prefix) {
+  std::vector<fs::path> entries;
+  const Result<std::vector<std::string>> names = Files::Default().List(folder.string());
+  if (!names.ok()) return entries;
+  for (const std::string& name : *names) {
+    if (name.starts_with(prefix)) entries.push_back(folder / name);
+  }
+  return entries;
+}
+
 // Folders of whole checkpoints, the oldest first.
 std::vector<fs::path> Folders(const fs::path& checkpoints) {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(checkpoints, error)) {
-    if (entry.path().filename().string().starts_with(kPrefix)) folders.push_back(entry.path());
-  }
+  std::vector<fs::path> folders = EntriesOf(checkpoints, kPrefix);
   std::sort(folders.begin(), folders.end(), IsOlder);
   return folders;
 }
 
 void RemoveOld(const fs::path& checkpoints, int64_t keep) {
-  std::error_code ignored;
   const std::vector<fs::path> folders = Folders(checkpoints);
   for (size_t i = 0; keep > 0 && i + static_cast<size_t>(keep) < folders.size(); ++i) {
-    fs::remove_all(folders[i], ignored);
+    (void)RemoveTree(folders[i].string());
   }
 }
 
@@ -279,10 +252,10 @@ Status ReadResponses(const fs::path& folder, const FileSums& listed, const std::
   const fs::path lines = fs::path(path).replace_extension(".jsonl");
   if (!listed.contains(lines.filename().string())) return NotFound(path.string(), ": is missing");
   PACE_ASSIGN_OR_RETURN(const std::string text, Read(lines));
-  return ForLines(text, lines, [&](std::string_view line) {
+  return ForEachLine(text, [&](std::string_view line, int64_t number) {
     Result<Group> group = from_json(line);
     if (group.ok()) groups.push_back(std::move(group).value());
-    return group.status();
+    return group.status().At(Concat(lines.string(), ":", number));
   });
 }
 
@@ -315,46 +288,21 @@ Result<RunCheckpoint> ReadParts(const fs::path& folder) {
   return run;
 }
 
-// Puts a whole folder in the place of another, or of none, at one moment.
-Status PutInPlace(const fs::path& aside, const fs::path& target) {
-  // A run that was resumed may come to a step again that it had reached before.
-  std::error_code error;
-  if (fs::exists(target, error)) {
-    if (::renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
-      fs::remove_all(aside, error);
-      return Status::Ok();
-    }
-    fs::remove_all(target, error);  // a file system that cannot exchange
-  }
-  fs::rename(aside, target, error);
-  if (error) return Unavailable(target.string(), ": cannot be put in place: ", error.message());
-  return Status::Ok();
-}
-
 }  // namespace
 
 Result<std::string> SaveCheckpoint(const std::string& checkpoints, const RunCheckpoint& run,
                                    const Policy& policy, const SavedTrainer& trainer,
                                    const WeightSet* served, int64_t keep) {
-  const fs::path root(checkpoints);
-  const fs::path target = root / FolderName(run.step);
-  const fs::path aside = root / (std::string(kPartial) + FolderName(run.step));
-  std::error_code error;
-  fs::create_directories(root, error);
+  const std::string target = (fs::path(checkpoints) / FolderName(run.step)).string();
+  PACE_RETURN_IF_ERROR(CreateFolders(checkpoints));
   RemovePartialCheckpoints(checkpoints);
-  error.clear();
-  fs::create_directory(aside, error);
-  if (error) return Unavailable(aside.string(), ": cannot be created: ", error.message());
-  Status status = WriteParts(aside, run, policy, trainer, served);
-  if (status.ok()) status = FlushFolder(aside);
-  if (status.ok()) status = PutInPlace(aside, target);
-  if (!status.ok()) {
-    fs::remove_all(aside, error);
-    return status;
-  }
-  PACE_RETURN_IF_ERROR(FlushFolder(root));
-  RemoveOld(root, keep);
-  return target.string();
+  // A run that was resumed may come to a step again that it had reached before.
+  PACE_ASSIGN_OR_RETURN(AtomicFolder folder,
+                        AtomicFolder::Create(target, AtomicFolder::Existing::kReplace));
+  PACE_RETURN_IF_ERROR(WriteParts(folder.path(), run, policy, trainer, served));
+  PACE_RETURN_IF_ERROR(folder.Commit());
+  RemoveOld(checkpoints, keep);
+  return target;
 }
 
 Result<std::optional<LoadedCheckpoint>> FindCheckpoint(
@@ -403,12 +351,37 @@ std::string NewestCheckpointFolder(const std::string& checkpoints) {
 }
 
 void RemovePartialCheckpoints(const std::string& checkpoints) {
-  std::error_code ignored;
-  std::vector<fs::path> partial;
-  for (const auto& entry : fs::directory_iterator(checkpoints, ignored)) {
-    if (entry.path().filename().string().starts_with(kPartial)) partial.push_back(entry.path());
+  for (const fs::path& folder : EntriesOf(checkpoints, kPartial)) (void)RemoveTree(folder.string());
+}
+
+GroupInFlight InFlightOf(GroupRequest request) {
+  GroupInFlight group;
+  group.group = request.group;
+  for (int64_t i = 0; i < request.num_members(); ++i) {
+    group.members.push_back(request.member(i));
+    group.responses.push_back(request.resumed.empty()
+                                  ? PartialResponse{}
+                                  : std::move(request.resumed[static_cast<size_t>(i)]));
   }
-  for (const fs::path& folder : partial) fs::remove_all(folder, ignored);
+  return group;
+}
+
+Result<ResumedGroup> ResumeGroup(GroupInFlight group, const TrajectoryStore& store,
+                                 const PromptSource& prompt_source, int64_t attempt) {
+  const GroupTrajectories* const known = store.Find(group.group);
+  if (known == nullptr) return DataLoss("group ", group.group.value(), ": has no record");
+  PACE_ASSIGN_OR_RETURN(GroupRequest request,
+                        prompt_source.RequestFor(group.group, known->prompt, attempt));
+  request.members = std::move(group.members);
+  request.resumed = std::move(group.responses);
+  return ResumedGroup{.worker = known->worker, .request = std::move(request)};
+}
+
+Result<WeightSet> LoadServedWeights(const ModelConfig& config, const std::string& folder) {
+  PACE_ASSIGN_OR_RETURN(SafetensorsFile file,
+                        SafetensorsFile::Open(folder + "/served.safetensors"));
+  const auto held = std::make_shared<const SafetensorsFile>(std::move(file));
+  return WeightSet::Create(config, TensorViews(held->tensors()), held);
 }
 
 }  // namespace pace

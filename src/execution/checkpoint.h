@@ -1,4 +1,4 @@
-// RunCheckpoint: a whole run on disk, as one folder that appears at once.
+// Checkpoints: a whole run on disk, as one folder that appears at once.
 //
 //   checkpoints/step-000040/
 //     config.json, model.safetensors, tokenizer.json ...  the model, as any loader reads it
@@ -12,9 +12,9 @@
 //     settings.yaml           the run's settings
 //     files.json              every file with its length and checksum, and its own
 //
-// It is written aside, flushed and renamed; older ones beyond the wanted number
-// go afterwards. A save that fails leaves nothing. A folder that is incomplete or damaged,
-// or whose parts do not agree, is skipped with a note. Checkpoints of earlier versions
+// It is written as an atomic folder; older ones beyond the wanted number are removed
+// afterwards. A save that fails leaves nothing. A folder that is incomplete or damaged, or
+// whose parts do not agree, is skipped with a note. Checkpoints of earlier versions
 // (groups.jsonl, in_flight.jsonl, no settings) are read too.
 // Thread-safety: functions; one writer per folder.
 #ifndef PACE_EXECUTION_CHECKPOINT_H_
@@ -28,53 +28,18 @@
 #include <string_view>
 #include <vector>
 
-#include "coordinator/snapshot.h"
-#include "core/clock.h"
 #include "core/status.h"
 #include "core/version.h"
 #include "execution/policy.h"
 #include "execution/prompt_source.h"
-#include "execution/response_file.h"
-#include "execution/run_journal.h"
+#include "execution/run_checkpoint.h"
 #include "execution/trajectory.h"
 #include "model/weight_set.h"
-#include "record/step_clock.h"
 #include "rollout/request.h"
 
 namespace pace {
 
 struct SavedTrainer;
-
-// A tool's call that a virtual clock has not seen return; the program is run again.
-struct CallInFlight {
-  MemberId id{};
-  Seconds made{0};
-  Seconds due{0};
-};
-
-struct RunCheckpoint {
-  PolicyVersion step{};    // that a resumed run begins with
-  PolicyVersion served{};  // that engines serve
-  Seconds time{0};
-  StepClock::State step_clock = {};
-  Seconds rescoring{0};  // since the last step
-  Seconds busy{0};       // of all engines, since the last step
-  RunTotals totals = {};
-  RunTotals step_totals = {};  // as the last step ended
-  CoordinatorSnapshot coordinator = {};
-  std::vector<GroupTrajectories> groups = {};
-  std::vector<GroupInFlight> in_flight = {};
-  std::vector<CallInFlight> calls = {};
-  // Prefixes of abandoned groups, for the next group of the same prompt: `group` is the
-  // prompt's index.
-  std::vector<GroupInFlight> kept = {};
-  std::map<std::string, int64_t> record_sizes = {};  // of the run's files
-  // The run's settings as YAML, and who wrote the checkpoint; empty in those of earlier
-  // versions.
-  std::string settings = {};
-  std::string version = {};
-  std::string commit = {};
-};
 
 // `served`: null where engines serve the trainer's own weights. Returns the
 // folder. Keeps the newest `keep` checkpoints (0 = all).
@@ -119,17 +84,6 @@ Result<ResumedGroup> ResumeGroup(GroupInFlight group, const TrajectoryStore& sto
                                  const PromptSource& prompt_source, int64_t attempt);
 // served.safetensors of a checkpoint, mapped.
 Result<WeightSet> LoadServedWeights(const ModelConfig& config, const std::string& folder);
-
-// The parts in JSON, for tests and fuzzing. Groups are written in binary now.
-Result<GroupTrajectories> GroupFromJson(std::string_view json);
-Result<GroupInFlight> InFlightFromJson(std::string_view json);
-std::string RunToJson(const RunCheckpoint& run);
-Status RunFromJson(std::string_view json, RunCheckpoint& run);
-// Whether the parts speak of the same groups in the same state, in versions that can
-// be: what passes can be taken up without a surprise.
-Status CheckAgreement(const RunCheckpoint& run);
-// Whether a run with so many engines can take it up.
-Status CheckWorkers(const RunCheckpoint& run, int64_t num_engines);
 
 }  // namespace pace
 

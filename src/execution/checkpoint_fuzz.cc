@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "execution/checkpoint.h"
+#include "execution/run_checkpoint.h"
 
 namespace pace {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "execution/checkpoint.h"
+#include "execution/run_checkpoint.h"
 
 namespace pace {
 namespace {

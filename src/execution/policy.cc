@@ -4,14 +4,14 @@
 #include <memory>
 #include <utility>
 
+#include "core/atomic_file.h"
+#include "core/file.h"
 #include "execution/tiny_model.h"
-#include "formats/atomic_file.h"
 #include "formats/safetensors.h"
 #include "model/model_config_json.h"
 #include "model/weight_set.h"
 #include "task/character_tokenizer.h"
 #include "task/tool_tokenizer.h"
-#include "text/read_file.h"
 
 namespace pace {
 namespace {
@@ -167,7 +167,7 @@ Status SavePolicy(const std::string& folder, const Policy& policy, const WeightS
     const bool is_config = name == kConfigName;
     PACE_ASSIGN_OR_RETURN(const std::string stored,
                           is_config ? WithStoredDtype(text, dtype) : Result<std::string>(text));
-    PACE_RETURN_IF_ERROR(WriteWholeFile(folder + "/" + name, stored));
+    PACE_RETURN_IF_ERROR(WriteFileAtomically(folder + "/" + name, stored));
   }
   return Status::Ok();
 }

@@ -1,30 +1,297 @@
 #include "execution/response_file.h"
 
-#include <cerrno>
-#include <cstdio>
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <memory>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "formats/atomic_file.h"
-#include "record/crc32c.h"
+#include "core/atomic_file.h"
 
 namespace pace {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+constexpr int64_t kLargest = int64_t{1} << 53;
+constexpr uint8_t kNone = 255;
+
+// --- values as bytes ---
+
+template <typename T>
+void Put(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// One array, from one value of each of many items.
+template <typename T, typename Items, typename Get>
+void PutAll(std::string& out, const Items& items, const Get& get) {
+  const size_t at = out.size();
+  out.resize(at + items.size() * sizeof(T));
+  char* to = out.data() + at;
+  for (const auto& item : items) {
+    const T value = get(item);
+    std::memcpy(to, &value, sizeof(value));
+    to += sizeof(value);
+  }
+}
+
+// Takes values off the front of a record. The first error sticks: later values are 0.
+class Bytes {
+ public:
+  explicit Bytes(std::string_view bytes) : left_(bytes) {}
+
+  template <typename T>
+  T Take() {
+    T value{};
+    if (!Has(sizeof(T))) return value;
+    std::memcpy(&value, left_.data(), sizeof(T));
+    left_.remove_prefix(sizeof(T));
+    return value;
+  }
+  int64_t TakeCount(std::string_view what) {
+    const auto value = Take<int64_t>();
+    if (value < 0 || value > kLargest) Fail(Concat(what, " = ", value, ": is out of range"));
+    return ok() ? value : 0;
+  }
+  bool TakeBool(std::string_view what) {
+    const auto value = Take<uint8_t>();
+    if (value > 1) Fail(Concat(what, ": must be 0 or 1"));
+    return value == 1;
+  }
+  double TakeReal(double minimum, std::string_view what) {
+    const auto value = Take<double>();
+    if (!std::isfinite(value) || value < minimum) Fail(Concat(what, ": is out of range"));
+    return value;
+  }
+  // How many items of this size follow; never more than there are bytes for.
+  size_t TakeSize(size_t item_bytes, std::string_view what) {
+    const auto size = Take<uint64_t>();
+    if (size > left_.size() / item_bytes) Fail(Concat(what, ": are cut off"));
+    return ok() ? static_cast<size_t>(size) : 0;
+  }
+  // An array in place.
+  std::string_view TakeArray(size_t num_bytes) {
+    if (!Has(num_bytes)) return {};
+    const std::string_view array = left_.substr(0, num_bytes);
+    left_.remove_prefix(num_bytes);
+    return array;
+  }
+
+  void Fail(std::string what) {
+    if (status_.ok()) status_ = DataLoss(std::move(what));
+    left_ = {};
+  }
+  bool ok() const { return status_.ok(); }
+  Status End() {
+    if (ok() && !left_.empty()) Fail(Concat(left_.size(), " bytes too many"));
+    return status_;
+  }
+
+ private:
+  bool Has(size_t num_bytes) {
+    if (ok() && left_.size() < num_bytes) Fail("is cut off");
+    return ok();
+  }
+
+  std::string_view left_;
+  Status status_;
+};
+
+template <typename T>
+T At(std::string_view array, size_t index) {
+  T value{};
+  std::memcpy(&value, array.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+// --- one response ---
+
+void PutRuns(std::string& out, const std::vector<TokenRecord>& tokens) {
+  const size_t at = out.size();
+  Put<uint64_t>(out, 0);
+  uint64_t num_runs = 0;
+  for (size_t i = 0; i < tokens.size(); ++num_runs) {
+    size_t end = i + 1;
+    while (end < tokens.size() && tokens[end].version == tokens[i].version &&
+           tokens[end].is_tool == tokens[i].is_tool) {
+      ++end;
+    }
+    Put<int64_t>(out, tokens[i].version.step());
+    Put<uint8_t>(out, tokens[i].is_tool ? 1 : 0);
+    Put<uint64_t>(out, end - i);
+    i = end;
+  }
+  std::memcpy(out.data() + at, &num_runs, sizeof(num_runs));
+}
+
+void PutResponse(std::string& out, const PartialResponse& response) {
+  const std::vector<TokenRecord>& tokens = response.tokens;
+  Put<uint64_t>(out, tokens.size());
+  PutAll<int32_t>(out, tokens, [](const TokenRecord& token) { return token.id; });
+  PutRuns(out, tokens);
+  const bool same = std::all_of(tokens.begin(), tokens.end(), [](const TokenRecord& token) {
+    return std::bit_cast<uint32_t>(token.logprob) == std::bit_cast<uint32_t>(token.sampled_logprob);
+  });
+  Put<uint8_t>(out, same ? 1 : 0);
+  PutAll<float>(out, tokens, [](const TokenRecord& token) { return token.logprob; });
+  if (!same) PutAll<float>(out, tokens, [](const TokenRecord& t) { return t.sampled_logprob; });
+  Put<uint8_t>(out, response.prefix_score.has_value() ? 1 : 0);
+  Put<double>(out, response.prefix_score.value_or(0));
+  Put<uint8_t>(out, response.awaits_score ? 1 : 0);
+  Put<int64_t>(out, response.num_interrupts);
+  Put<uint8_t>(out, response.paused.has_value() ? static_cast<uint8_t>(*response.paused) : kNone);
+}
+
+FinishReason TakeReason(uint8_t value, Bytes& in) {
+  if (value > static_cast<uint8_t>(FinishReason::kMaxTokens)) in.Fail("reason: is out of range");
+  return static_cast<FinishReason>(value);
+}
+
+// Versions and whether a token was given, over `tokens`.
+void TakeRuns(Bytes& in, std::vector<TokenRecord>& tokens) {
+  const size_t num_runs = in.TakeSize(sizeof(int64_t) + 1 + sizeof(uint64_t), "runs of versions");
+  size_t at = 0;
+  for (size_t run = 0; run < num_runs && in.ok(); ++run) {
+    const PolicyVersion version(in.TakeCount("version"));
+    const bool is_tool = in.TakeBool("given");
+    const auto count = in.Take<uint64_t>();
+    if (count == 0 || count > tokens.size() - at) return in.Fail("runs of versions: do not fit");
+    for (const size_t end = at + static_cast<size_t>(count); at < end; ++at) {
+      tokens[at].version = version;
+      tokens[at].is_tool = is_tool;
+    }
+  }
+  if (at != tokens.size()) in.Fail("runs of versions: do not fit");
+}
+
+void TakeResponse(Bytes& in, PartialResponse& response) {
+  const size_t size = in.TakeSize(sizeof(int32_t), "tokens");
+  const std::string_view ids = in.TakeArray(size * sizeof(int32_t));
+  if (!in.ok()) return;
+  std::vector<TokenRecord>& tokens = response.tokens;
+  tokens.resize(size);
+  for (size_t i = 0; i < size; ++i) {
+    tokens[i].id = At<int32_t>(ids, i);
+    if (tokens[i].id < 0) return in.Fail(Concat("token ", i, ": id = ", tokens[i].id));
+  }
+  TakeRuns(in, tokens);
+  const bool same = in.TakeBool("same log-probabilities");
+  const std::string_view logprobs = in.TakeArray(size * sizeof(float));
+  const std::string_view sampled = same ? logprobs : in.TakeArray(size * sizeof(float));
+  if (!in.ok()) return;
+  for (size_t i = 0; i < size; ++i) {
+    tokens[i].logprob = At<float>(logprobs, i);
+    tokens[i].sampled_logprob = At<float>(sampled, i);
+  }
+  const bool scored = in.TakeBool("scored");
+  const double score = in.TakeReal(0, "prefix score");
+  if (scored) response.prefix_score = score;
+  response.awaits_score = in.TakeBool("awaits_score");
+  response.num_interrupts = in.TakeCount("num_interrupts");
+  const auto rests = in.Take<uint8_t>();
+  if (rests == kNone || !in.ok()) return;
+  response.paused = TakeReason(rests, in);
+  if (*response.paused == FinishReason::kMaxTokens) in.Fail("rests: the longest response ends");
+}
+
+FinishedTrajectory TakeMember(Bytes& in) {
+  Trajectory member;
+  member.reason = TakeReason(in.Take<uint8_t>(), in);
+  member.correct = in.TakeBool("correct");
+  member.reward = in.TakeReal(-std::numeric_limits<double>::max(), "reward");
+  member.completed = PolicyVersion(in.TakeCount("completed"));
+  TakeResponse(in, member.response);
+  return member;
+}
+
+}  // namespace
+
+void AppendRecord(std::string& out, const GroupTrajectories& group) {
+  Put<int64_t>(out, group.group.value());
+  Put<int64_t>(out, group.prompt.value());
+  Put<int64_t>(out, group.worker.value());
+  Put<uint8_t>(out, group.greedy_last ? 1 : 0);
+  Put<uint64_t>(out, group.prompt_tokens.size());
+  PutAll<int32_t>(out, group.prompt_tokens, [](TokenId id) { return id; });
+  Put<uint64_t>(out, group.members.size());
+  for (const FinishedTrajectory& member : group.members) {
+    Put<uint8_t>(out, member.has_value() ? 1 : 0);
+    if (!member.has_value()) continue;
+    Put<uint8_t>(out, static_cast<uint8_t>(member->reason));
+    Put<uint8_t>(out, member->correct ? 1 : 0);
+    Put<double>(out, member->reward);
+    Put<int64_t>(out, member->completed.step());
+    PutResponse(out, member->response);
+  }
+  Put<uint64_t>(out, group.tools.size());
+  for (const ToolRecord& tools : group.tools) {
+    Put<int64_t>(out, tools.num_calls);
+    Put<int64_t>(out, tools.num_failures);
+    Put<double>(out, tools.time.count());
+  }
+}
+
+Status ReadRecord(std::string_view bytes, GroupTrajectories& group) {
+  Bytes in(bytes);
+  group.group = GroupId(in.TakeCount("group"));
+  group.prompt = PromptIndex(in.TakeCount("prompt"));
+  group.worker = WorkerId(in.TakeCount("worker"));
+  group.greedy_last = in.TakeBool("greedy_last");
+  const size_t num_prompt = in.TakeSize(sizeof(int32_t), "prompt tokens");
+  const std::string_view prompt = in.TakeArray(num_prompt * sizeof(int32_t));
+  for (size_t i = 0; i < num_prompt && in.ok(); ++i) {
+    group.prompt_tokens.push_back(At<int32_t>(prompt, i));
+    if (group.prompt_tokens.back() < 0) in.Fail("prompt tokens: must be >= 0");
+  }
+  const size_t num_members = in.TakeSize(1, "members");
+  for (size_t i = 0; i < num_members && in.ok(); ++i) {
+    group.members.push_back(in.TakeBool("finished") ? TakeMember(in) : FinishedTrajectory());
+  }
+  const size_t num_tools = in.TakeSize(sizeof(int64_t) * 3, "tools");
+  for (size_t i = 0; i < num_tools && in.ok(); ++i) {
+    ToolRecord& tools = group.tools.emplace_back();
+    tools.num_calls = in.TakeCount("tool calls");
+    tools.num_failures = in.TakeCount("failed tool calls");
+    tools.time = Seconds(in.TakeReal(0, "tool time"));
+    if (tools.num_failures > tools.num_calls) in.Fail("more tool calls failed than were made");
+  }
+  PACE_RETURN_IF_ERROR(in.End());
+  return CheckShape(group);
+}
+
+void AppendRecord(std::string& out, const GroupInFlight& group) {
+  Put<int64_t>(out, group.group.value());
+  Put<uint64_t>(out, group.members.size());
+  for (size_t i = 0; i < group.members.size(); ++i) {
+    Put<int64_t>(out, group.members[i]);
+    PutResponse(out, group.responses[i]);
+  }
+}
+
+Status ReadRecord(std::string_view bytes, GroupInFlight& group) {
+  Bytes in(bytes);
+  group.group = GroupId(in.TakeCount("group"));
+  const size_t num_members = in.TakeSize(sizeof(int64_t), "members");
+  for (size_t i = 0; i < num_members && in.ok(); ++i) {
+    group.members.push_back(in.TakeCount("member"));
+    TakeResponse(in, group.responses.emplace_back());
+  }
+  return in.End();
+}
+
+namespace {
+
+// --- the file ---
 
 constexpr std::string_view kMagic = "PACERESP";
 constexpr uint32_t kFormat = 1;
 constexpr uint32_t kGroups = 1;
 constexpr uint32_t kInFlight = 2;
 constexpr size_t kWriteBytes = size_t{1} << 20;
-
-template <typename T>
-void Put(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
 
 // Writes a file of records, and sums it up on the way.
 class RecordWriter {
@@ -63,8 +330,7 @@ class RecordWriter {
   explicit RecordWriter(AtomicFile file) : file_(std::move(file)) {}
 
   Status WriteOut() {
-    sum_.crc32c = Crc32c(buffer_, sum_.crc32c);
-    sum_.num_bytes += static_cast<int64_t>(buffer_.size());
+    sum_.Add(buffer_);
     PACE_RETURN_IF_ERROR(file_.Append(buffer_));
     buffer_.clear();
     return Status::Ok();
@@ -79,20 +345,10 @@ class RecordWriter {
 class RecordReader {
  public:
   static Result<RecordReader> Open(const std::string& path, uint32_t kind) {
-    std::error_code error;
-    // Anything but a plain file might never end, or never begin.
-    if (!std::filesystem::is_regular_file(path, error)) {
-      return NotFound(path, ": is no plain file");
-    }
-    const auto size = std::filesystem::file_size(path, error);
-    std::FILE* const file = error ? nullptr : std::fopen(path.c_str(), "rbe");
-    if (file == nullptr) return Unavailable(path, ": cannot be read: ", std::strerror(errno));
-    RecordReader reader(path, file, size);
-    char magic[8] = {};
-    PACE_RETURN_IF_ERROR(reader.Fill(magic, sizeof(magic)));
-    if (std::string_view(magic, sizeof(magic)) != kMagic) {
-      return DataLoss(path, ": is no file of responses");
-    }
+    PACE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+    RecordReader reader(std::move(file));
+    PACE_ASSIGN_OR_RETURN(const std::string_view magic, reader.TakeBytes(kMagic.size()));
+    if (magic != kMagic) return DataLoss(path, ": is no file of responses");
     PACE_ASSIGN_OR_RETURN(const uint32_t format, reader.Take<uint32_t>());
     if (format != kFormat) {
       return DataLoss(path, ": format ", format, ": written by another version of pace");
@@ -102,69 +358,55 @@ class RecordReader {
     return reader;
   }
 
-  // The next record, valid until the next call; none behind the last.
+  // The next record, valid as long as the reader; none after the last.
   Result<std::optional<std::string_view>> Next() {
     PACE_ASSIGN_OR_RETURN(const uint64_t length, Take<uint64_t>());
     if (length == 0) {
       PACE_RETURN_IF_ERROR(ReadTrailer());
       return std::optional<std::string_view>();
     }
-    if (length > left_) return DataLoss(Place(), ": is cut off");
-    buffer_.resize(static_cast<size_t>(length));
-    PACE_RETURN_IF_ERROR(Fill(buffer_.data(), buffer_.size()));
+    PACE_ASSIGN_OR_RETURN(const std::string_view record, TakeBytes(length));
     ++num_records_;
-    return std::optional<std::string_view>(buffer_);
+    return std::optional<std::string_view>(record);
   }
 
-  std::string Place() const { return Concat(path_, ": record ", num_records_); }
+  std::string Place() const { return Concat(file_.path(), ": record ", num_records_); }
   const FileSum& sum() const { return sum_; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
+  explicit RecordReader(MappedFile file) : file_(std::move(file)), left_(file_.text()) {}
 
-  RecordReader(std::string path, std::FILE* file, uint64_t size)
-      : path_(std::move(path)), file_(file), left_(size) {
-    std::setvbuf(file, nullptr, _IOFBF, size_t{1} << 16);
-  }
-
-  Status Fill(void* to, size_t num_bytes) {
-    if (num_bytes > left_) return DataLoss(Place(), ": is cut off");
-    if (std::fread(to, 1, num_bytes, file_.get()) != num_bytes) {
-      return std::ferror(file_.get()) != 0
-                 ? Unavailable(path_, ": cannot be read: ", std::strerror(errno))
-                 : DataLoss(Place(), ": is cut off");
-    }
-    left_ -= num_bytes;
-    sum_.crc32c = Crc32c({static_cast<const char*>(to), num_bytes}, sum_.crc32c);
-    sum_.num_bytes += static_cast<int64_t>(num_bytes);
-    return Status::Ok();
+  Result<std::string_view> TakeBytes(uint64_t num_bytes) {
+    if (num_bytes > left_.size()) return DataLoss(Place(), ": is cut off");
+    const std::string_view taken = left_.substr(0, static_cast<size_t>(num_bytes));
+    left_.remove_prefix(taken.size());
+    sum_.Add(taken);
+    return taken;
   }
   template <typename T>
   Result<T> Take() {
+    PACE_ASSIGN_OR_RETURN(const std::string_view bytes, TakeBytes(sizeof(T)));
     T value{};
-    PACE_RETURN_IF_ERROR(Fill(&value, sizeof(value)));
+    std::memcpy(&value, bytes.data(), sizeof(value));
     return value;
   }
 
   Status ReadTrailer() {
+    const std::string& path = file_.path();
     PACE_ASSIGN_OR_RETURN(const uint64_t count, Take<uint64_t>());
     const uint32_t expected = sum_.crc32c;
     PACE_ASSIGN_OR_RETURN(const uint32_t written, Take<uint32_t>());
     if (count != num_records_) {
-      return DataLoss(path_, ": has ", num_records_, " records of ", count);
+      return DataLoss(path, ": has ", num_records_, " records of ", count);
     }
     if (written != expected) {
-      return DataLoss(path_, ": is damaged (its checksum is not the one written)");
+      return DataLoss(path, ": is damaged (its checksum is not the one written)");
     }
-    return left_ == 0 ? Status::Ok() : DataLoss(path_, ": ", left_, " bytes too many");
+    return left_.empty() ? Status::Ok() : DataLoss(path, ": ", left_.size(), " bytes too many");
   }
 
-  std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
-  uint64_t left_;
-  std::string buffer_;
+  MappedFile file_;
+  std::string_view left_;  // of the file's bytes
   FileSum sum_;
   uint64_t num_records_ = 0;
 };

@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "core/crc32c.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_writer.h"
-#include "record/crc32c.h"
 
 namespace pace {
 namespace {

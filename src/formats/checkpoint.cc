@@ -81,8 +81,7 @@ Result<SafetensorsCheckpoint> SafetensorsCheckpoint::OpenFile(const std::string&
 
 Result<SafetensorsCheckpoint> SafetensorsCheckpoint::OpenIndex(const std::string& path) {
   PACE_ASSIGN_OR_RETURN(const MappedFile index, MappedFile::Open(path));
-  const auto* const text = reinterpret_cast<const char*>(index.bytes().data());
-  const Result<WeightMap> map = ParseIndex({text, index.bytes().size()});
+  const Result<WeightMap> map = ParseIndex(index.text());
   if (!map.ok()) return map.status().At(path);
 
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();

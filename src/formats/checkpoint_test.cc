@@ -1,7 +1,7 @@
 #include "formats/checkpoint.h"
 
+#include "core/test_files.h"
 #include "formats/safetensors_writer.h"
-#include "formats/test_files.h"
 
 namespace pace {
 namespace {
@@ -32,7 +32,7 @@ TEST(CheckpointTest, ShardsReadAsOne) {
 
 TEST(CheckpointTest, AnIndexThatDoesNotMatchItsShardsIsRefused) {
   EXPECT_NE(OpenError(R"({"weight_map":{"a":"one.safetensors","b":"three.safetensors"}})")
-                .find("three.safetensors: No such file"),
+                .find("three.safetensors: cannot be opened: No such file"),
             std::string::npos);
   EXPECT_EQ(OpenError(R"({"weight_map":{"a":"two.safetensors"}})"),
             "weight_map.a = two.safetensors: the shard does not hold this tensor");

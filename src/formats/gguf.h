@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/file.h"
 #include "core/status.h"
 #include "formats/gguf_types.h"
-#include "formats/mapped_file.h"
 
 namespace pace {
 

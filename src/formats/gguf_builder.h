@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/test_files.h"
 #include "formats/gguf_types.h"
-#include "formats/test_files.h"
 
 namespace pace {
 

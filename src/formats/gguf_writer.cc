@@ -3,8 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
-#include "formats/atomic_file.h"
 #include "formats/float_encoding.h"
 
 namespace pace {

@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "core/random.h"
+#include "core/test_files.h"
 #include "formats/float_encoding.h"
 #include "formats/gguf.h"
 #include "formats/half.h"
-#include "formats/test_files.h"
 
 namespace pace {
 namespace {

@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "core/file.h"
 #include "formats/byte_reader.h"
-#include "formats/mapped_file.h"
 #include "formats/rope_rows.h"
 
 namespace pace {

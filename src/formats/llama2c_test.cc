@@ -5,7 +5,7 @@
 #include <map>
 
 #include "core/test_data.h"
-#include "formats/test_files.h"
+#include "core/test_files.h"
 
 namespace pace {
 namespace {

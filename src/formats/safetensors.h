@@ -22,8 +22,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/file.h"
 #include "core/status.h"
-#include "formats/mapped_file.h"
 #include "formats/tensor_view.h"
 
 namespace pace {

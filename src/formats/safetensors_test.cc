@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/concat.h"
-#include "formats/test_files.h"
+#include "core/test_files.h"
 
 namespace pace {
 namespace {

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
+#include "core/atomic_file.h"
 #include "core/printable.h"
-#include "formats/atomic_file.h"
 #include "formats/checkpoint.h"
 #include "formats/safetensors_header.h"
 
@@ -126,11 +126,8 @@ std::string FiveDigits(size_t number) {
 }
 
 Status CheckFolderHasNoWeights(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::directory_iterator entries(folder, error);
-  if (error) return Unavailable(folder, ": cannot be listed: ", error.message());
-  for (const auto& entry : entries) {
-    const std::string name = entry.path().filename().string();
+  PACE_ASSIGN_OR_RETURN(const std::vector<std::string> names, Files::Default().List(folder));
+  for (const std::string& name : names) {
     const bool shard = name.starts_with("model-") && name.ends_with(".safetensors");
     if (shard || name == kSafetensorsFileName || name == kSafetensorsIndexName) {
       return InvalidArgument(folder, ": already holds ", Printable(name),
@@ -193,10 +190,8 @@ Status WriteShardedSafetensors(const std::string& folder, const TensorViews& ten
         Concat("model-", FiveDigits(i + 1), "-of-", FiveDigits(shards.size()), ".safetensors"));
     PACE_RETURN_IF_ERROR(WriteSafetensors((base / names[i]).string(), shards[i], metadata));
   }
-  PACE_ASSIGN_OR_RETURN(AtomicFile index,
-                        AtomicFile::Create((base / kSafetensorsIndexName).string()));
-  PACE_RETURN_IF_ERROR(index.Append(IndexText(shards, names, TotalBytes(tensors))));
-  return index.Commit();
+  return WriteFileAtomically((base / kSafetensorsIndexName).string(),
+                             IndexText(shards, names, TotalBytes(tensors)));
 }
 
 }  // namespace pace

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/test_files.h"
 #include "formats/checkpoint.h"
-#include "formats/test_files.h"
 
 namespace pace {
 namespace {

@@ -1,8 +1,8 @@
 // TensorSpool: tensors set down on the disk one at a time, then seen together.
 //
 // For converting a model that does not fit in memory: each tensor is encoded and
-// appended to a file, which Finish maps. The file's name is gone once it is
-// mapped, or when the spool is destroyed.
+// appended to a file, which Finish maps. The file is unlinked once it is mapped, or when
+// the spool is destroyed.
 //
 //   Result<TensorSpool> spool = TensorSpool::Create(folder);
 //   for (const auto& [name, values] : all) {
@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "core/file.h"
 #include "core/status.h"
 #include "formats/dtype.h"
 #include "formats/tensor_view.h"
@@ -35,7 +36,7 @@ class TensorSpool {
  public:
   // Into an existing folder.
   static Result<TensorSpool> Create(const std::string& folder);
-  TensorSpool(TensorSpool&& other) noexcept;
+  TensorSpool(TensorSpool&&) = default;
   TensorSpool& operator=(TensorSpool&&) = delete;
   ~TensorSpool();
 
@@ -46,8 +47,8 @@ class TensorSpool {
   Result<SpooledTensors> Finish();
 
  private:
-  TensorSpool(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
-  void Close();
+  TensorSpool(std::string path, std::unique_ptr<WritableFile> file)
+      : path_(std::move(path)), file_(std::move(file)) {}
 
   struct Entry {
     std::string name;
@@ -57,8 +58,8 @@ class TensorSpool {
     size_t num_bytes = 0;
   };
 
-  std::string path_;  // empty once closed or moved from
-  int descriptor_;    // open while path_ is not empty
+  std::string path_;
+  std::unique_ptr<WritableFile> file_;  // null once finished or moved from
   size_t size_ = 0;
   std::vector<Entry> entries_;
 };

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "formats/test_files.h"
+#include "core/test_files.h"
 
 namespace pace {
 namespace {

@@ -17,7 +17,7 @@
 #include "cluster/cost_model.h"
 #include "core/clock.h"
 #include "core/status.h"
-#include "execution/response_record.h"
+#include "execution/response_file.h"
 #include "rollout/engine_core.h"
 
 namespace pace {

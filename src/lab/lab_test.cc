@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "core/crc32c.h"
 #include "execution/checkpoint.h"
 #include "execution/small_run.h"
-#include "record/crc32c.h"
 
 namespace pace {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/file.h"
 #include "core/json_scanner.h"
 #include "core/printable.h"
-#include "formats/mapped_file.h"
 #include "model/config_defaults.h"
 #include "model/rope_reader.h"
 #include "text/python_text.h"
@@ -404,10 +404,6 @@ class ConfigReader {
   std::optional<Dtype> torch_dtype_;
 };
 
-std::string_view TextOf(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
-
 std::string_view ClassName(Architecture architecture) {
   switch (architecture) {
     case Architecture::kLlama:
@@ -498,14 +494,14 @@ Result<ModelConfig> ParseModelConfig(std::string_view json) {
 Result<ModelConfig> ReadModelConfig(const std::string& folder, const std::string& file) {
   const std::string path = (std::filesystem::path(folder) / file).string();
   PACE_ASSIGN_OR_RETURN(const MappedFile text, MappedFile::Open(path));
-  Result<ModelConfig> config = ParseModelConfig(TextOf(text));
+  Result<ModelConfig> config = ParseModelConfig(text.text());
   if (!config.ok()) return config.status().At(path);
 
   const auto generation = std::filesystem::path(folder) / "generation_config.json";
   std::error_code ignored;
   if (!std::filesystem::exists(generation, ignored)) return config;
   PACE_ASSIGN_OR_RETURN(const MappedFile beside, MappedFile::Open(generation.string()));
-  Result<std::vector<TokenId>> eos = ParseEndTokens(TextOf(beside), config->eos);
+  Result<std::vector<TokenId>> eos = ParseEndTokens(beside.text(), config->eos);
   if (!eos.ok()) return eos.status().At(generation.string());
   config->eos = std::move(*eos);
   PACE_RETURN_IF_ERROR(CheckEndTokens(*config).At(generation.string()));

@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "core/test_data.h"
-#include "formats/test_files.h"
+#include "core/test_files.h"
 #include "model/model_config_json.h"
 #include "model/tiny_configs.h"
 

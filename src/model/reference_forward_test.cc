@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/test_data.h"
-#include "formats/test_files.h"
+#include "core/test_files.h"
 #include "model/model_config_json.h"
 #include "model/tiny_configs.h"
 

@@ -5,14 +5,13 @@
 #include <cstring>
 #include <filesystem>
 #include <list>
-#include <system_error>
 #include <utility>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/concat.h"
 #include "core/printable.h"
 #include "core/random.h"
-#include "formats/atomic_file.h"
 #include "formats/checkpoint.h"
 #include "formats/half.h"
 #include "formats/safetensors_writer.h"
@@ -310,9 +309,7 @@ Status SaveModel(const std::string& folder, const ModelConfig& config, const Wei
   if (max_shard_bytes <= 0) {
     return InvalidArgument("max_shard_bytes = ", max_shard_bytes, ": must be > 0");
   }
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return Unavailable(folder, ": cannot be made: ", error.message());
+  PACE_RETURN_IF_ERROR(CreateFolders(folder));
 
   TensorViews views;
   std::list<std::vector<std::byte>> converted;
@@ -329,9 +326,9 @@ Status SaveModel(const std::string& folder, const ModelConfig& config, const Wei
   ModelConfig stored = config;
   stored.dtype = dtype;
   const std::filesystem::path path = folder;
-  PACE_RETURN_IF_ERROR(
-      WriteWholeFile((path / "generation_config.json").string(), GenerationConfigJson(stored)));
-  return WriteWholeFile((path / "config.json").string(), ModelConfigJson(stored));
+  PACE_RETURN_IF_ERROR(WriteFileAtomically((path / "generation_config.json").string(),
+                                           GenerationConfigJson(stored)));
+  return WriteFileAtomically((path / "config.json").string(), ModelConfigJson(stored));
 }
 
 WeightSet RandomWeights(const ModelConfig& config, uint64_t seed, double scale) {

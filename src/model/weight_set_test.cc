@@ -6,9 +6,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/test_files.h"
 #include "formats/checkpoint.h"
 #include "formats/half.h"
-#include "formats/test_files.h"
 #include "model/model_config_json.h"
 #include "model/tiny_configs.h"
 

@@ -6,18 +6,21 @@
 //   Status status = file.End();
 //
 // With a limit the file is continued in parts: FILE, FILE.1, FILE.2, ... each closed once
-// it has reached the limit, at the end of a line. LineReader reads them as one.
+// it has reached the limit, at the end of a line. OpenRecord (run_files.h) reads them as
+// one.
 //
-// The first error sticks; status() tells it. Thread-safety: none.
+// The first error sticks: nothing more is written, and status() returns it.
+// Thread-safety: none.
 #ifndef PACE_RECORD_LINE_FILE_H_
 #define PACE_RECORD_LINE_FILE_H_
 
 #include <cstdint>
-#include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/file.h"
 #include "core/json_writer.h"
 #include "core/status.h"
 
@@ -52,8 +55,6 @@ class LineFile {
 
   // A ready line, without its newline.
   Status Line(std::string_view text);
-  // Any text, as it is.
-  Status Text(std::string_view text);
 
   // Writes out what is buffered, so that others can read it.
   Status WriteOutAll();
@@ -64,15 +65,15 @@ class LineFile {
   const Status& status() const { return status_; }
 
  private:
-  Status OpenAs(const std::string& path, const char* mode, const char* failure);
+  Status OpenPart(WriteMode mode);
   void WriteOut();
   void BeginNextPart();
-  Status Ended(bool whole_line);
+  Status EndLine();
 
   std::string path_;                 // of the first part
   std::vector<int64_t> full_parts_;  // sizes of the parts before the open one
   int64_t limit_ = 0;
-  std::FILE* file_ = nullptr;
+  std::unique_ptr<WritableFile> file_;
   std::string buffer_;
   int64_t num_bytes_ = 0;  // in the open part; the buffer not counted
   bool every_line_ = false;
@@ -81,10 +82,6 @@ class LineFile {
 
 // The name of a file's part: the file itself, then FILE.1, FILE.2, ...
 std::string PartName(const std::string& path, size_t part);
-
-// Has the disk keep what was written through this handle; pipes and devices
-// that cannot are left alone.
-Status FlushFile(std::FILE* file, const std::string& path);
 
 }  // namespace pace
 

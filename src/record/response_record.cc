@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "core/concat.h"
-#include "core/json_scanner.h"
-#include "core/json_writer.h"
+#include "core/json_record.h"
 #include "core/utf8.h"
 
 namespace pace {
@@ -14,7 +13,6 @@ namespace {
 
 constexpr int64_t kMaxStep = 1'000'000'000'000;
 constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max();
-constexpr double kMaxReal = std::numeric_limits<double>::max();
 constexpr size_t kMostTurns = 4096;
 constexpr size_t kMostPicked = 32;
 constexpr int64_t kFirstSteps = 64;  // all of them are sampled
@@ -36,172 +34,85 @@ bool IsOddLot(const ResponseHead& head) {
   return (Lot(head) & 1) != 0;
 }
 
-void PutText(JsonWriter& json, std::string_view key, std::string_view text) {
-  json.Put(key, IsWellFormed(text) ? std::string(text) : ReplaceIllFormed(text));
+// Values as responses.jsonl has them.
+struct Mended {  // a text, mended where it is not UTF-8
+  std::string& text;
+};
+void WriteJson(JsonWriter& json, const Mended& mended) {
+  json.Value(ReplaceIllFormed(mended.text));
 }
-
-void PutTexts(JsonWriter& json, const ResponseRecord& record) {
-  PutText(json, "answer", record.answer);
-  json.Key("extracted");
-  record.extracted.has_value() ? json.Value(ReplaceIllFormed(*record.extracted))
-                               : json.Value(nullptr);
-  PutText(json, "prompt", record.prompt);
-  json.Key("turns");
-  json.BeginArray();
-  for (const ResponseTurn& turn : record.turns) {
-    json.BeginObject();
-    json.Put("by", turn.is_tool ? "tool" : "policy");
-    PutText(json, "text", turn.text);
-    json.EndObject();
-  }
-  json.EndArray();
+void ReadJson(JsonScanner& scan, const Mended& mended) {
+  scan.Text(mended.text);
 }
-
-void ReadTurns(JsonScanner& scan, std::vector<ResponseTurn>& turns) {
-  std::string word;
-  scan.EnterArray();
-  while (scan.NextItem()) {
-    ResponseTurn turn;
-    scan.EnterObject();
-    while (scan.NextKey()) {
-      if (scan.key() == "text") {
-        scan.Text(turn.text);
-      } else if (scan.key() == "by") {
-        scan.Text(word);
-        turn.is_tool = word == "tool";
-      } else {
-        scan.Skip();
-      }
-    }
-    if (turns.size() == kMostTurns) scan.Fail("too many turns");
-    turns.push_back(std::move(turn));
-  }
+struct Real {  // any number, or null
+  double& value;
+};
+void WriteJson(JsonWriter& json, const Real& real) {
+  json.Value(real.value);
 }
-
-void ReadPicked(JsonScanner& scan, std::vector<std::string>& picked) {
-  scan.EnterArray();
-  while (scan.NextItem()) {
-    picked.emplace_back();
-    scan.Text(picked.back());
-    if (picked.size() > kMostPicked) scan.Fail("too many roles");
-  }
+void ReadJson(JsonScanner& scan, const Real& real) {
+  if (!scan.TakeNull()) scan.Real(-kLargestJsonReal, kLargestJsonReal, "", real.value);
 }
-
-void ReadReason(JsonScanner& scan, ResponseRecord& record) {
-  std::string word;
-  if (!scan.Text(word)) return;
-  record.head.reason = ReasonFromName(word);
-  if (!record.head.reason.has_value()) {
-    scan.FailValue(word, "must be a reason that pace writes", "");
-  }
+struct OneOf {  // one of two words
+  bool& value;
+  std::string_view if_true, if_false;
+};
+void WriteJson(JsonWriter& json, const OneOf& word) {
+  json.Value(word.value ? word.if_true : word.if_false);
 }
-
-bool ReadNumber(JsonScanner& scan, ResponseRecord& record) {
-  const std::string_view key = scan.key();
-  const auto real = [&scan](double& out) {
-    if (!scan.TakeNull()) scan.Real(-kMaxReal, kMaxReal, "", out);
-  };
-  if (key == "step") {
-    scan.Integer(0, kMaxStep, "", record.head.step);
-  } else if (key == "group") {
-    scan.Integer(0, kMaxInteger, "", record.head.group);
-  } else if (key == "member") {
-    scan.Integer(0, kMaxInteger, "", record.head.member);
-  } else if (key == "problem") {
-    scan.Integer(0, kMaxInteger, "", record.problem);
-  } else if (key == "length") {
-    scan.Integer(0, kMaxInteger, "", record.length);
-  } else if (key == "reward") {
-    real(record.head.reward);
-  } else if (key == "waiting") {
-    real(record.waiting);
-  } else if (key == "generation") {
-    real(record.generation);
-  } else if (key == "lag") {
-    real(record.lag);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void ReadExtracted(JsonScanner& scan, ResponseRecord& record) {
-  if (scan.TakeNull()) return;
-  record.extracted.emplace();
-  scan.Text(*record.extracted);
+void ReadJson(JsonScanner& scan, const OneOf& word) {
+  std::string text;
+  if (scan.Text(text)) word.value = text == word.if_true;
 }
 
 }  // namespace
 
+template <typename V>
+void JsonKeys(V& v, ResponseTurn& turn) {
+  v.Optional("by", OneOf{turn.is_tool, "tool", "policy"});
+  v.Optional("text", Mended{turn.text});
+  v.SkipUnknown();
+}
+template <typename V>
+void JsonKeys(V& v, ResponseRecord& record) {
+  ResponseHead& head = record.head;
+  const bool judged = head.reason.has_value();
+  v("step", Within(head.step, 0, kMaxStep));
+  v.Optional("benchmark", Mended{record.benchmark}, !record.benchmark.empty());
+  v.Optional("group", Within(head.group, 0, kMaxInteger));
+  v.Optional("member", Within(head.member, 0, kMaxInteger));
+  v.Optional("problem", Within(record.problem, 0, kMaxInteger));
+  v.Optional("verdict", OneOf{record.admitted, Name(Verdict::kAdmit), Name(Verdict::kReject)},
+             judged);
+  v.Optional("reason", AsName(head.reason, ReasonFromName, "must be a reason that pace writes"),
+             judged);
+  v.Optional("waiting", Real{record.waiting}, judged);
+  v.Optional("generation", Real{record.generation}, judged);
+  v.Optional("lag", Real{record.lag}, judged);
+  v.Optional("reward", Real{head.reward});
+  v.Optional("correct", record.correct);
+  v.Optional("finish", record.finish);
+  v.Optional("length", Within(record.length, 0, kMaxInteger));
+  v.Optional("picked", record.picked, !record.picked.empty());
+  v.Optional("answer", Mended{record.answer});
+  v.Optional("extracted", record.extracted);
+  v.Optional("prompt", Mended{record.prompt});
+  v("turns", record.turns);
+  v.SkipUnknown();  // a later pace may say more
+}
+
 std::string ResponseLine(const ResponseRecord& record) {
-  std::string line;
-  JsonWriter json(line);
-  json.BeginObject();
-  json.Put("step", record.head.step);
-  if (!record.benchmark.empty()) PutText(json, "benchmark", record.benchmark);
-  json.Put("group", record.head.group);
-  json.Put("member", record.head.member);
-  json.Put("problem", record.problem);
-  if (record.head.reason.has_value()) {
-    json.Put("verdict", Name(record.admitted ? Verdict::kAdmit : Verdict::kReject));
-    json.Put("reason", Name(*record.head.reason));
-    json.Put("waiting", record.waiting);
-    json.Put("generation", record.generation);
-    json.Put("lag", record.lag);
-  }
-  json.Put("reward", record.head.reward);
-  json.Put("correct", record.correct);
-  json.Put("finish", record.finish);
-  json.Put("length", record.length);
-  if (!record.picked.empty()) {
-    json.Key("picked");
-    json.BeginArray();
-    for (const std::string& role : record.picked) json.Value(role);
-    json.EndArray();
-  }
-  PutTexts(json, record);
-  json.EndObject();
-  return line;
+  if (!record.extracted.has_value() || IsWellFormed(*record.extracted)) return JsonOf(record);
+  ResponseRecord mended = record;
+  mended.extracted = ReplaceIllFormed(*record.extracted);
+  return JsonOf(mended);
 }
 
 Result<ResponseRecord> ParseResponseLine(std::string_view line) {
   ResponseRecord record;
-  JsonScanner scan(line);
-  std::string word;
-  bool has_step = false, has_turns = false;
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    const std::string key(scan.key());
-    has_step = has_step || key == "step";
-    if (key == "verdict") {
-      if (scan.Text(word)) record.admitted = word == Name(Verdict::kAdmit);
-    } else if (key == "reason") {
-      ReadReason(scan, record);
-    } else if (key == "turns") {
-      ReadTurns(scan, record.turns);
-      has_turns = true;
-    } else if (key == "picked") {
-      ReadPicked(scan, record.picked);
-    } else if (key == "correct") {
-      scan.Bool(record.correct);
-    } else if (key == "benchmark") {
-      scan.Text(record.benchmark);
-    } else if (key == "finish") {
-      scan.Text(record.finish);
-    } else if (key == "answer") {
-      scan.Text(record.answer);
-    } else if (key == "prompt") {
-      scan.Text(record.prompt);
-    } else if (key == "extracted") {
-      ReadExtracted(scan, record);
-    } else if (!ReadNumber(scan, record)) {
-      scan.Skip();  // a later pace may say more
-    }
-  }
-  scan.End();
-  if (!has_step) scan.Fail("missing key step");
-  if (!has_turns) scan.Fail("missing key turns");
-  if (!scan.ok()) return scan.status();
+  PACE_RETURN_IF_ERROR(FromJson(line, record));
+  if (record.turns.size() > kMostTurns) return InvalidArgument("turns: too many turns");
+  if (record.picked.size() > kMostPicked) return InvalidArgument("picked: too many roles");
   return record;
 }
 

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <system_error>
 #include <variant>
 
 #include "record/line_file.h"
-#include "record/line_reader.h"
 #include "record/trace_reader.h"
 
 namespace pace {
@@ -28,21 +25,18 @@ bool IsLineFile(std::string_view name) {
 }
 
 Status CheckCut(const std::string& path, int64_t size, bool has_lines) {
-  std::error_code error;
   if (size < 0) return InvalidArgument(path, ": size = ", size, ": must be >= 0");
-  const auto actual = std::filesystem::file_size(path, error);
-  if (error) {
-    return DataLoss(path, ": cannot be read: ", error.message(), " (the run wrote ", size,
-                    " bytes of it)");
+  const FileInfo file = Files::Default().Stat(path);
+  if (file.kind == FileKind::kMissing) {
+    return DataLoss(path, ": is missing (the run wrote ", size, " bytes of it)");
   }
-  if (actual < static_cast<uint64_t>(size)) {
-    return DataLoss(path, ": holds ", actual, " bytes, the run wrote ", size,
+  if (file.num_bytes < size) {
+    return DataLoss(path, ": holds ", file.num_bytes, " bytes, the run wrote ", size,
                     " (it was cut or replaced since)");
   }
   if (!has_lines || size == 0) return Status::Ok();
-  std::ifstream file(path, std::ios::binary);
-  file.seekg(size - 1);
-  if (file.get() != '\n') {
+  PACE_ASSIGN_OR_RETURN(const MappedFile mapped, MappedFile::Open(path));
+  if (mapped.text()[static_cast<size_t>(size) - 1] != '\n') {
     return DataLoss(path, ": no line ends at byte ", size, " (it was replaced since)");
   }
   return Status::Ok();
@@ -52,6 +46,12 @@ Status CheckCut(const std::string& path, int64_t size, bool has_lines) {
 
 bool IsRecordFile(std::string_view name) {
   return std::find(kLineFiles.begin(), kLineFiles.end(), name) != kLineFiles.end();
+}
+
+Result<LineReader> OpenRecord(const std::string& path) {
+  if (!IsRecordFile(std::filesystem::path(path).filename().string())) return LineReader::Open(path);
+  return LineReader::Open(path, LineReader::kMaxLineBytes,
+                          [path](size_t part) { return PartName(path, part); });
 }
 
 std::vector<int64_t> PartSizes(const FileSizes& sizes, const std::string& name) {
@@ -71,28 +71,20 @@ Status CutBack(const std::string& directory, const std::string& tensorboard,
     }
     PACE_RETURN_IF_ERROR(CheckCut(Concat(directory, "/", name), size, IsLineFile(name)));
   }
-  std::error_code error;
+  Files& files = Files::Default();
   for (const auto& [name, size] : sizes) {
-    const std::string path = Concat(directory, "/", name);
-    std::filesystem::resize_file(path, static_cast<uint64_t>(size), error);
-    if (error) return Unavailable(path, ": cannot be cut: ", error.message());
+    PACE_RETURN_IF_ERROR(files.Truncate(Concat(directory, "/", name), size));
   }
-  std::vector<std::string> later;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
-    if ((IsLineFile(name) || name == tensorboard) && !sizes.contains(name)) later.push_back(name);
-  }
-  if (error) return Unavailable(directory, ": cannot be read: ", error.message());
-  for (const std::string& name : later) {
-    const std::string path = Concat(directory, "/", name);
-    std::filesystem::remove(path, error);
-    if (error) return Unavailable(path, ": cannot be removed: ", error.message());
+  PACE_ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(directory));
+  for (const std::string& name : names) {
+    if ((!IsLineFile(name) && name != tensorboard) || sizes.contains(name)) continue;
+    PACE_RETURN_IF_ERROR(files.Remove(Concat(directory, "/", name)));
   }
   return Status::Ok();
 }
 
 Result<std::optional<PolicyVersion>> LastServed(const std::string& trace_path) {
-  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(trace_path));
+  PACE_ASSIGN_OR_RETURN(LineReader lines, OpenRecord(trace_path));
   std::optional<PolicyVersion> served;
   while (true) {
     PACE_ASSIGN_OR_RETURN(const bool more, lines.Next());

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/line_reader.h"
 #include "core/status.h"
 #include "core/version.h"
 
@@ -34,11 +35,13 @@ using FileSizes = std::map<std::string, int64_t>;
 
 // Whether a file of this name, without directory, is a record of lines.
 bool IsRecordFile(std::string_view name);
+// Its lines; those of a record and of the parts that continue it (line_file.h) as one file.
+Result<LineReader> OpenRecord(const std::string& path);
 // The sizes of a record's parts, in order; empty where there is no such file.
 std::vector<int64_t> PartSizes(const FileSizes& sizes, const std::string& name);
 
 // Cuts every file of a run to its size and removes those without one: they were
-// begun later. A file that is missing, shorter, or not cut behind a whole line
+// begun later. A file that is missing, shorter, or not cut after a whole line
 // is an error, and then nothing is changed. `tensorboard` is the name of the
 // run's event file.
 Status CutBack(const std::string& directory, const std::string& tensorboard,

@@ -1,15 +1,9 @@
 #include "record/run_reader.h"
 
-#include <array>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <system_error>
 #include <utility>
 
-#include "core/json_scanner.h"
-#include "record/line_reader.h"
+#include "core/json_record.h"
 #include "record/run_files.h"
 
 namespace pace {
@@ -18,126 +12,88 @@ namespace {
 constexpr int64_t kFormat = 1;
 constexpr int64_t kMaxStep = 1'000'000'000'000;
 constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max();
-constexpr double kMaxReal = std::numeric_limits<double>::max();
 // Numbers of one verdict; they are kept as floats.
 constexpr double kMaxDecisionValue = 1e30;
 // A file with more different names is not metrics.
 constexpr size_t kMaxMetricNames = 1024;
 constexpr size_t kMaxSmallFile = size_t{1} << 20;
 
-// All of a small file.
-Result<std::string> ReadSmallFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path, ": cannot be opened (is this a run directory?)");
-  std::string text(kMaxSmallFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return Unavailable(path, ": cannot be read");
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMaxSmallFile) {
-    return InvalidArgument(path, ": larger than ", kMaxSmallFile, " bytes");
+std::optional<Verdict> VerdictFromName(std::string_view name) {
+  for (const Verdict verdict : {Verdict::kAdmit, Verdict::kReject}) {
+    if (name == Name(verdict)) return verdict;
   }
-  return text;
+  return std::nullopt;
 }
 
-void ReadPaceVersion(JsonScanner& scan, RunManifest& manifest) {
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == "version") {
-      scan.Text(manifest.version);
-    } else if (scan.key() == "commit") {
-      scan.Text(manifest.commit);
-    } else {
-      scan.Skip();
-    }
-  }
-}
-
-// What drivers add about their machine.
-bool ReadMachineKey(JsonScanner& scan, RunManifest& manifest) {
-  const std::string_view key = scan.key();
-  if (key == "machine") {
-    scan.Text(manifest.machine);
-  } else if (key == "device") {
-    scan.Text(manifest.device);
-  } else if (key == "torch") {
-    scan.Text(manifest.torch);
-  } else if (key == "determinism") {
-    scan.Text(manifest.determinism);
-  } else if (key == "threads") {
-    scan.Integer(0, kMaxInteger, "", manifest.threads);
-  } else if (key == "start") {
-    scan.Integer(0, kMaxInteger, "", manifest.start);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-// The fields of a decisions.jsonl line that are kept, in the order of its bits.
-struct KeptReal {
-  std::string_view key;
-  float DecisionRow::* field;
+// A number of a verdict that is kept as a float, and one that is read and dropped.
+struct Kept {
+  float& value;
 };
-constexpr std::array<KeptReal, 7> kKeptReals = {{
-    {"waiting", &DecisionRow::waiting},
-    {"waiting_assembly", &DecisionRow::waiting_assembly},
-    {"generation", &DecisionRow::generation},
-    {"score", &DecisionRow::score},
-    {"length", &DecisionRow::length},
-    {"reward", &DecisionRow::reward},
-    {"turns", &DecisionRow::turns},
-}};
-constexpr std::array<std::string_view, 7> kUnkeptReals = {
-    "lag", "percentile", "weight", "cutoff", "budget", "occupancy", "group"};
-
-bool ReadKeptReal(JsonScanner& scan, DecisionRow& row, unsigned& seen) {
-  for (size_t i = 0; i < kKeptReals.size(); ++i) {
-    if (scan.key() != kKeptReals[i].key) continue;
-    double value = 0;
-    if (scan.Real(-kMaxDecisionValue, kMaxDecisionValue, "", value)) {
-      row.*kKeptReals[i].field = static_cast<float>(value);
-    }
-    seen |= 1u << i;
-    return true;
-  }
-  return false;
+struct Dropped {};
+void ReadJson(JsonScanner& scan, const Kept& kept) {
+  double value = kept.value;
+  scan.Real(-kMaxDecisionValue, kMaxDecisionValue, "", value);
+  kept.value = static_cast<float>(value);
+}
+void ReadJson(JsonScanner& scan, const Dropped&) {
+  double ignored = 0;
+  if (!scan.TakeNull()) scan.Real(-kLargestJsonReal, kLargestJsonReal, "", ignored);
 }
 
-bool ReadUnkeptReal(JsonScanner& scan) {
-  for (const std::string_view key : kUnkeptReals) {
-    if (scan.key() != key) continue;
-    double value = 0;
-    if (!scan.TakeNull()) scan.Real(-kMaxReal, kMaxReal, "", value);
-    return true;
-  }
-  return false;
+// The texts that hold records.
+struct ManifestText {
+  RunManifest& manifest;
+  int64_t format = kFormat;
+};
+struct BuildText {
+  std::string& version;
+  std::string& commit;
+};
+template <typename V>
+void JsonKeys(V& v, BuildText& build) {
+  v.Optional("version", build.version);
+  v.Optional("commit", build.commit);
+  v.SkipUnknown();
+}
+template <typename V>
+void JsonKeys(V& v, ManifestText& text) {
+  RunManifest& run = text.manifest;
+  v("format", Within(text.format, kFormat, kFormat, "this pace reads format 1"));
+  v.Optional("name", run.name);
+  v.Optional("driver", run.driver);
+  v.Optional("method", run.method);
+  v.Optional("seed", Within(run.seed, 0, kMaxInteger));
+  v.Optional("pace", BuildText{run.version, run.commit});
+  v.Optional("machine", run.machine, !run.machine.empty());
+  v.Optional("device", run.device, !run.device.empty());
+  v.Optional("torch", run.torch, !run.torch.empty());
+  v.Optional("threads", Within(run.threads, 0, kMaxInteger), run.threads != 0);
+  v.Optional("determinism", run.determinism, !run.determinism.empty());
+  v.Optional("start", Within(run.start, 0, kMaxInteger), run.start != 0);
+  v.Optional("record", run.record);
+  v.SkipUnknown();  // a later pace may say more
 }
 
-void ReadVerdict(JsonScanner& scan, DecisionRow& row, std::string& word) {
-  if (!scan.Text(word)) return;
-  if (word == Name(Verdict::kAdmit)) {
-    row.verdict = Verdict::kAdmit;
-  } else if (word == Name(Verdict::kReject)) {
-    row.verdict = Verdict::kReject;
-  } else {
-    scan.FailValue(word, "must be admit or reject", "");
-  }
-}
-
-void ReadReason(JsonScanner& scan, DecisionRow& row, std::string& word) {
-  if (!scan.Text(word)) return;
-  const std::optional<Reason> reason = ReasonFromName(word);
-  if (reason.has_value()) {
-    row.reason = *reason;
-  } else {
-    scan.FailValue(word, "must be a reason that pace writes", "");
-  }
-}
-
-void ReadPrefixScore(JsonScanner& scan, DecisionRow& row) {
-  double value = 0;
-  if (!scan.TakeNull() && scan.Real(0, kMaxDecisionValue, "", value)) {
-    row.prefix_score = static_cast<float>(value);
+struct DecisionText {
+  DecisionRow& row;
+};
+template <typename V>
+void JsonKeys(V& v, DecisionText& text) {
+  DecisionRow& row = text.row;
+  v("step", Within(row.step, 0, kMaxStep));
+  v("verdict", AsName(row.verdict, VerdictFromName, "must be admit or reject"));
+  v.Optional("reason", AsName(row.reason, ReasonFromName, "must be a reason that pace writes"));
+  v("waiting", Kept{row.waiting});
+  v("waiting_assembly", Kept{row.waiting_assembly});
+  v("generation", Kept{row.generation});
+  v.Optional("prefix_score", row.prefix_score);
+  v("score", Kept{row.score});
+  v("length", Kept{row.length});
+  v("reward", Kept{row.reward});
+  v("turns", Kept{row.turns});
+  for (const char* const key :
+       {"lag", "percentile", "weight", "cutoff", "budget", "occupancy", "group"}) {
+    v.Optional(key, Dropped{});
   }
 }
 
@@ -145,7 +101,7 @@ void ReadPrefixScore(JsonScanner& scan, DecisionRow& row) {
 template <typename Parse>
 Status ReadLines(const std::string& directory, const std::string& file, RunData& run,
                  const Parse& parse) {
-  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(directory + "/" + file));
+  PACE_ASSIGN_OR_RETURN(LineReader lines, OpenRecord(directory + "/" + file));
   while (true) {
     PACE_ASSIGN_OR_RETURN(const bool more, lines.Next());
     if (!more) return Status::Ok();
@@ -170,8 +126,7 @@ Status ReadRows(const std::string& directory, const std::string& file, RunData& 
 }
 
 bool IsThere(const std::string& directory, const char* file) {
-  std::error_code ignored;
-  return std::filesystem::exists(Concat(directory, "/", file), ignored);
+  return Files::Default().Exists(Concat(directory, "/", file));
 }
 
 // Runs that evaluate nothing have no such file.
@@ -230,33 +185,13 @@ Status ReadDecisions(const std::string& directory, RunData& run) {
 
 Result<RunManifest> ParseManifest(std::string_view json) {
   RunManifest manifest;
-  int64_t format = 0;
-  JsonScanner scan(json);
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    const std::string_view key = scan.key();
-    if (key == "format") {
-      scan.Integer(kFormat, kFormat, "this pace reads format 1", format);
-    } else if (key == "name") {
-      scan.Text(manifest.name);
-    } else if (key == "driver") {
-      scan.Text(manifest.driver);
-    } else if (key == "method") {
-      scan.Text(manifest.method);
-    } else if (key == "record") {
-      scan.Text(manifest.record);
-    } else if (key == "seed") {
-      scan.Integer(0, kMaxInteger, "", manifest.seed);
-    } else if (key == "pace") {
-      ReadPaceVersion(scan, manifest);
-    } else if (!ReadMachineKey(scan, manifest)) {
-      scan.Skip();  // a later pace may say more
-    }
-  }
-  scan.End();
-  if (format != kFormat) scan.Fail("missing key format");
-  if (!scan.ok()) return scan.status();
+  ManifestText text{manifest};
+  PACE_RETURN_IF_ERROR(FromJson(json, text));
   return manifest;
+}
+
+std::string ManifestToJson(RunManifest manifest) {
+  return JsonOf(ManifestText{manifest}) + "\n";
 }
 
 Status ParseMetricsLine(std::string_view line, MetricsTable& table) {
@@ -276,7 +211,7 @@ Status ParseMetricsLine(std::string_view line, MetricsTable& table) {
         step = given;
         table.AddRow(given);
       }
-    } else if (!scan.TakeNull() && scan.Real(-kMaxReal, kMaxReal, "", value)) {
+    } else if (!scan.TakeNull() && scan.Real(-kLargestJsonReal, kLargestJsonReal, "", value)) {
       table.Set(scan.key(), value);
       if (table.names().size() > kMaxMetricNames) scan.Fail("too many different names");
     }
@@ -288,40 +223,20 @@ Status ParseMetricsLine(std::string_view line, MetricsTable& table) {
 }
 
 Result<DecisionRow> ParseDecisionLine(std::string_view line) {
-  JsonScanner scan(line);
   DecisionRow row;
-  std::string word;
-  unsigned seen = 0;
-  bool has_step = false, has_verdict = false;
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == "step") {
-      has_step = scan.Integer(0, kMaxStep, "", row.step);
-    } else if (scan.key() == "verdict") {
-      ReadVerdict(scan, row, word);
-      has_verdict = true;
-    } else if (scan.key() == "reason") {
-      ReadReason(scan, row, word);
-    } else if (scan.key() == "prefix_score") {
-      ReadPrefixScore(scan, row);
-    } else if (!ReadKeptReal(scan, row, seen) && !ReadUnkeptReal(scan)) {
-      scan.FailUnknownKey();
-    }
-  }
-  scan.End();
-  if (!has_step) scan.Fail("missing key step");
-  if (!has_verdict) scan.Fail("missing key verdict");
-  for (size_t i = 0; i < kKeptReals.size(); ++i) {
-    if ((seen & (1u << i)) == 0) scan.Fail(Concat("missing key ", kKeptReals[i].key));
-  }
-  if (!scan.ok()) return scan.status();
+  DecisionText text{row};
+  PACE_RETURN_IF_ERROR(FromJson(line, text));
   return row;
 }
 
 Result<RunManifest> ReadManifest(const std::string& directory) {
   const std::string path = directory + "/manifest.json";
-  PACE_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path));
-  Result<RunManifest> manifest = ParseManifest(text);
+  const Result<std::string> text = ReadFile(path, kMaxSmallFile);
+  if (text.status().code() == StatusCode::kNotFound) {
+    return NotFound(path, ": cannot be opened (is this a run directory?)");
+  }
+  if (!text.ok()) return text.status();
+  Result<RunManifest> manifest = ParseManifest(*text);
   if (!manifest.ok()) return manifest.status().At(path);
   return manifest;
 }
@@ -332,7 +247,7 @@ Result<RunData> ReadRun(const std::string& directory) {
   PACE_ASSIGN_OR_RETURN(run.manifest, ReadManifest(directory));
 
   const std::string config_path = directory + "/config.yaml";
-  PACE_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(config_path));
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(config_path, kMaxSmallFile));
   PACE_RETURN_IF_ERROR(ApplyYaml(run.settings, text, config_path));
 
   PACE_RETURN_IF_ERROR(ReadRows(directory, kMetricsFile, run, run.metrics));

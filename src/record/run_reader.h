@@ -88,6 +88,7 @@ Result<RunManifest> ReadManifest(const std::string& directory);
 
 // The parts, each on text from memory, for tests and fuzzing.
 Result<RunManifest> ParseManifest(std::string_view json);
+std::string ManifestToJson(RunManifest manifest);
 // One line of metrics.jsonl or eval.jsonl: adds its row, or leaves the rows as
 // they were.
 Status ParseMetricsLine(std::string_view line, MetricsTable& table);

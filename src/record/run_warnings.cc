@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "core/concat.h"
-#include "core/json_scanner.h"
-#include "core/json_writer.h"
+#include "core/json_record.h"
 #include "core/utf8.h"
 
 namespace pace {
@@ -48,40 +47,23 @@ std::optional<WarningKind> WarningKindFromName(std::string_view name) {
   return std::nullopt;
 }
 
+template <typename V>
+void JsonKeys(V& v, RunWarning& warning) {
+  v.Optional("step", Within(warning.step, 0, kMaxStep));
+  v.Optional("kind", AsName(warning.kind, WarningKindFromName, "must be a kind that pace writes"));
+  v("text", warning.text);
+  v.SkipUnknown();
+}
+
 std::string WarningLine(const RunWarning& warning) {
-  std::string line;
-  JsonWriter json(line);
-  json.BeginObject();
-  json.Put("step", warning.step);
-  json.Put("kind", Name(warning.kind));
-  json.Put("text", ReplaceIllFormed(warning.text));
-  json.EndObject();
-  return line;
+  RunWarning mended = warning;
+  mended.text = ReplaceIllFormed(mended.text);
+  return JsonOf(mended);
 }
 
 Result<RunWarning> ParseWarningLine(std::string_view line) {
   RunWarning warning;
-  JsonScanner scan(line);
-  std::string word;
-  bool has_text = false;
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == "step") {
-      scan.Integer(0, kMaxStep, "", warning.step);
-    } else if (scan.key() == "kind") {
-      if (!scan.Text(word)) break;
-      const std::optional<WarningKind> kind = WarningKindFromName(word);
-      kind.has_value() ? (void)(warning.kind = *kind)
-                       : (void)scan.FailValue(word, "must be a kind that pace writes", "");
-    } else if (scan.key() == "text") {
-      has_text = scan.Text(warning.text);
-    } else {
-      scan.Skip();
-    }
-  }
-  scan.End();
-  if (!has_text) scan.Fail("missing key text");
-  if (!scan.ok()) return scan.status();
+  PACE_RETURN_IF_ERROR(FromJson(line, warning));
   return warning;
 }
 

@@ -1,17 +1,9 @@
 #include "record/run_writer.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 #include <utility>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/utf8.h"
 #include "record/build_info.h"
@@ -25,107 +17,62 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kLevelNames = {"auto", "metrics", "decisions", "full"};
 
+constexpr size_t kMaxManifestBytes = size_t{1} << 20;
+
+// Whole or not at all, unless the machine itself stops: without a flush to the disk, since a
+// simulation writes many.
+Status WriteUnflushed(const std::string& path, std::string_view text) {
+  const std::string partial = path + ".partial";
+  PACE_ASSIGN_OR_RETURN(const auto file,
+                        Files::Default().OpenToWrite(partial, WriteMode::kReplace, path));
+  Status status = file->Append(text);
+  if (status.ok()) status = file->Close();
+  if (status.ok()) status = Files::Default().Rename(partial, path);
+  if (!status.ok()) (void)Files::Default().Remove(partial);
+  return status;
+}
+
 Status PrepareDirectory(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directory(directory, error);
-  if (error) return Unavailable(directory, ": cannot be created: ", error.message());
-  if (!std::filesystem::is_directory(directory, error)) {
-    return InvalidArgument(directory, ": is not a directory");
-  }
-  if (std::filesystem::exists(directory + "/manifest.json", error)) {
+  PACE_RETURN_IF_ERROR(Files::Default().CreateFolder(directory));
+  if (Files::Default().Exists(directory + "/manifest.json")) {
     return InvalidArgument(directory,
                            ": already holds a run (name another directory, or remove this one)");
   }
   return Status::Ok();
 }
 
-Status WriteManifest(const std::string& path, const Settings& settings, const Manifest& manifest,
-                     RecordLevel level) {
-  LineFile file;
-  PACE_RETURN_IF_ERROR(file.Open(path, /*must_be_new=*/true));
-  JsonWriter json = file.Begin();
-  json.Put("format", 1);
-  json.Put("name", manifest.name);
-  json.Put("driver", manifest.driver);
-  json.Put("method", MethodName(settings.admission));
-  json.Put("seed", settings.run.seed);
-  json.Key("pace");
-  json.BeginObject();
-  json.Put("version", PaceVersion());
-  json.Put("commit", PaceCommit());
-  json.EndObject();
-  if (!manifest.machine.empty()) json.Put("machine", manifest.machine);
-  if (!manifest.device.empty()) json.Put("device", manifest.device);
-  if (!manifest.torch.empty()) json.Put("torch", manifest.torch);
-  if (manifest.threads != 0) json.Put("threads", manifest.threads);
-  if (!manifest.determinism.empty()) json.Put("determinism", manifest.determinism);
-  if (manifest.start != 0) json.Put("start", manifest.start);
-  json.Put("record", kLevelNames.at(static_cast<size_t>(level)));
-  PACE_RETURN_IF_ERROR(file.End());
-  return file.Close();
-}
-
-// Replaces a small file whole.
-Status Replace(const std::string& path, std::string_view text) {
-  const std::string aside = path + ".partial";
-  LineFile file;
-  PACE_RETURN_IF_ERROR(file.Open(aside, /*must_be_new=*/false));
-  PACE_RETURN_IF_ERROR(file.Text(text));
-  PACE_RETURN_IF_ERROR(file.FlushToDisk().status());
-  PACE_RETURN_IF_ERROR(file.Close());
-  std::error_code error;
-  std::filesystem::rename(aside, path, error);
-  if (error) return Unavailable(path, ": cannot be replaced: ", error.message());
-  return Status::Ok();
+std::string ManifestText(const Settings& settings, const Manifest& manifest, RecordLevel level) {
+  return ManifestToJson({.name = manifest.name,
+                         .driver = manifest.driver,
+                         .method = std::string(MethodName(settings.admission)),
+                         .record = std::string(kLevelNames.at(static_cast<size_t>(level))),
+                         .version = std::string(PaceVersion()),
+                         .commit = std::string(PaceCommit()),
+                         .seed = settings.run.seed,
+                         .machine = manifest.machine,
+                         .device = manifest.device,
+                         .torch = manifest.torch,
+                         .determinism = manifest.determinism,
+                         .threads = manifest.threads,
+                         .start = manifest.start});
 }
 
 // The manifest with another record level.
 Status RestateLevel(const std::string& path, const std::string& before, const std::string& level) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  PACE_ASSIGN_OR_RETURN(std::string text, ReadFile(path, kMaxManifestBytes));
   const std::string key = "\"record\":\"";
   const size_t at = text.rfind(key + before + '"');
   if (at == std::string::npos) return DataLoss(path, ": does not say its record level as written");
   text.replace(at + key.size(), before.size(), level);
-  return Replace(path, text);
+  return WriteFileAtomically(path, text);
 }
 
-Status WriteConfig(const std::string& path, const Settings& settings) {
-  LineFile file;
-  PACE_RETURN_IF_ERROR(file.Open(path, /*must_be_new=*/false));
-  PACE_RETURN_IF_ERROR(file.Text(ToYaml(settings)));
-  return file.Close();
-}
-
-// Names come from settings as well (a benchmark's, say), so they may hold
-// anything; nearly all are plain and written as they are.
+// Names come from settings as well (a benchmark's, say), so they may hold anything.
 void PutRow(JsonWriter& out, const MetricsRow& row) {
-  const auto is_plain = [](std::string_view name) {
-    for (const char c : name) {
-      if (c < 0x20 || c > 0x7e || c == '"' || c == '\\') return false;
-    }
-    return true;
-  };
   for (const auto& [name, value] : row) {
-    if (is_plain(name)) {
-      out.Put(name, value);
-    } else {
-      std::string quoted;
-      AppendJsonText(quoted, ReplaceIllFormed(name));
-      out.Put(std::string_view(quoted).substr(1, quoted.size() - 2), value);
-    }
+    out.TextKey(ReplaceIllFormed(name));
+    out.Value(value);
   }
-}
-
-// A file's entry in its directory must last as well as the file.
-Status FlushDirectory(const std::string& directory) {
-  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return Unavailable(directory, ": cannot be opened: ", std::strerror(errno));
-  const bool synced = fsync(fd) == 0 || errno == EINVAL;
-  const int error = errno;
-  close(fd);
-  if (synced) return Status::Ok();
-  return Unavailable(directory, ": cannot be written: ", std::strerror(error));
 }
 
 struct WriterOptions {
@@ -288,13 +235,8 @@ class FileRunWriter final : public RunWriter {
   Status WriteSnapshot(PolicyVersion step, std::string_view json) override {
     if (level_ < RecordLevel::kFull || !status_.ok()) return status_;
     const std::string folder = directory_ + "/checkpoints";
-    std::error_code ignored;  // Open says what is wrong
-    std::filesystem::create_directory(folder, ignored);
-    LineFile file;
-    const Status opened = file.Open(Concat(folder, "/", step, ".json"), /*must_be_new=*/false);
-    if (!opened.ok()) return Keep(opened);
-    const Status written = file.Text(json);
-    return Keep(written.ok() ? file.Close() : written);
+    PACE_RETURN_IF_ERROR(Keep(Files::Default().CreateFolder(folder)));
+    return Keep(WriteUnflushed(Concat(folder, "/", step, ".json"), json));
   }
 
   Result<FileSizes> Flush() override {
@@ -311,7 +253,7 @@ class FileRunWriter final : public RunWriter {
       if (!size.ok()) return Keep(size.status());
       sizes[TensorBoardWriter::FileName(options_.start)] = *size;
     }
-    PACE_RETURN_IF_ERROR(Keep(FlushDirectory(directory_)));
+    PACE_RETURN_IF_ERROR(Keep(Files::Default().FlushFolder(directory_)));
     return sizes;
   }
 
@@ -397,7 +339,7 @@ class FileRunWriter final : public RunWriter {
 }  // namespace
 
 Status RewriteConfig(const std::string& directory, const Settings& settings) {
-  return Replace(directory + "/config.yaml", ToYaml(settings));
+  return WriteFileAtomically(directory + "/config.yaml", ToYaml(settings));
 }
 
 Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& directory,
@@ -406,8 +348,9 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& director
   PACE_CHECK(level != RecordLevel::kAuto, "RecordOptions::Resolve says what auto means");
   PACE_RETURN_IF_ERROR(PrepareDirectory(directory));
   // The manifest last: a directory that has one can be resumed.
-  PACE_RETURN_IF_ERROR(WriteConfig(directory + "/config.yaml", settings));
-  PACE_RETURN_IF_ERROR(WriteManifest(directory + "/manifest.json", settings, manifest, level));
+  PACE_RETURN_IF_ERROR(WriteUnflushed(directory + "/config.yaml", ToYaml(settings)));
+  PACE_RETURN_IF_ERROR(
+      WriteUnflushed(directory + "/manifest.json", ManifestText(settings, manifest, level)));
   auto writer = std::make_unique<FileRunWriter>(
       directory, WriterOptions{level, manifest.tensorboard, manifest.watchable, manifest.start,
                                manifest.max_file_bytes});

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "record/crc32c.h"
-#include "record/line_file.h"
+#include "core/crc32c.h"
 
 namespace pace {
 namespace {
@@ -73,16 +72,11 @@ std::string TensorBoardWriter::FileName(int64_t start) {
   return Concat("events.out.tfevents.", start, ".pace");
 }
 
-Result<TensorBoardWriter> TensorBoardWriter::Open(const std::string& directory, int64_t start,
-                                                  const char* mode) {
-  const std::string path = Concat(directory, "/", FileName(start));
-  std::FILE* file = std::fopen(path.c_str(), mode);
-  if (file == nullptr) return Unavailable(path, ": cannot be written: ", std::strerror(errno));
-  return TensorBoardWriter(path, start, file);
-}
-
 Result<TensorBoardWriter> TensorBoardWriter::Create(const std::string& directory, int64_t start) {
-  PACE_ASSIGN_OR_RETURN(TensorBoardWriter writer, Open(directory, start, "wbe"));
+  PACE_ASSIGN_OR_RETURN(
+      auto file,
+      Files::Default().OpenToWrite(Concat(directory, "/", FileName(start)), WriteMode::kReplace));
+  TensorBoardWriter writer(start, 0, std::move(file));
   std::string event;
   AppendTime(event, static_cast<double>(start));
   AppendBytes(event, kEventFileVersion, kFileVersion);
@@ -91,13 +85,10 @@ Result<TensorBoardWriter> TensorBoardWriter::Create(const std::string& directory
 }
 
 Result<TensorBoardWriter> TensorBoardWriter::Append(const std::string& directory, int64_t start) {
-  PACE_ASSIGN_OR_RETURN(TensorBoardWriter writer, Open(directory, start, "abe"));
-  const bool at_end = std::fseek(writer.file_.get(), 0, SEEK_END) == 0;
-  writer.num_bytes_ = at_end ? static_cast<int64_t>(std::ftell(writer.file_.get())) : -1;
-  if (writer.num_bytes_ < 0) {
-    return Unavailable(writer.path_, ": cannot be read: ", std::strerror(errno));
-  }
-  return writer;
+  const std::string path = Concat(directory, "/", FileName(start));
+  const int64_t num_bytes = Files::Default().Stat(path).num_bytes;
+  PACE_ASSIGN_OR_RETURN(auto file, Files::Default().OpenToWrite(path, WriteMode::kAppend));
+  return TensorBoardWriter(start, num_bytes, std::move(file));
 }
 
 Status TensorBoardWriter::Add(int64_t step, Seconds time, std::span<const Scalar> scalars) {
@@ -116,24 +107,22 @@ Status TensorBoardWriter::WriteRecord(std::string_view event) {
   AppendFixed(record, Masked(Crc32c(record)));
   record += event;
   AppendFixed(record, Masked(Crc32c(event)));
-  if (std::fwrite(record.data(), 1, record.size(), file_.get()) != record.size() ||
-      std::fflush(file_.get()) != 0) {
-    status_ = Unavailable(path_, ": cannot be written: ", std::strerror(errno));
-  }
+  status_ = file_->Append(record);
   num_bytes_ += static_cast<int64_t>(record.size());
   return status_;
 }
 
 Result<int64_t> TensorBoardWriter::FlushToDisk() {
-  if (file_ != nullptr && status_.ok()) status_ = FlushFile(file_.get(), path_);
+  if (file_ != nullptr && status_.ok()) status_ = file_->FlushToDisk();
   if (!status_.ok()) return status_;
   return num_bytes_;
 }
 
 Status TensorBoardWriter::Close() {
-  if (file_ != nullptr && std::fclose(file_.release()) != 0 && status_.ok()) {
-    status_ = Unavailable(path_, ": cannot be written: ", std::strerror(errno));
-  }
+  if (file_ == nullptr) return status_;
+  const Status closed = file_->Close();
+  file_.reset();
+  if (status_.ok()) status_ = closed;
   return status_;
 }
 

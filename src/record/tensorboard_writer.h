@@ -7,7 +7,7 @@
 // The file is events.out.tfevents.START.pace: records of length, checksum and
 // an Event in protobuf's encoding, of which three fields are written by hand;
 // no protobuf library may enter a process with LibTorch. Times are the run's own
-// (START and seconds behind it), so a virtual run gives the same bytes twice.
+// (START plus seconds), so a virtual run gives the same bytes twice.
 // Every Add reaches the file: a run can be watched.
 //
 // Thread-safety: none. The first error sticks.
@@ -15,7 +15,6 @@
 #define PACE_RECORD_TENSORBOARD_WRITER_H_
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,6 +22,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/file.h"
 #include "core/status.h"
 
 namespace pace {
@@ -34,9 +34,9 @@ class TensorBoardWriter {
   // Begins the file, or begins it anew. `start` counts seconds since 1970, or is
   // 0 under a virtual clock.
   static Result<TensorBoardWriter> Create(const std::string& directory, int64_t start);
-  // Goes on behind what Create and Add wrote.
+  // Continues the file that Create and Add wrote.
   static Result<TensorBoardWriter> Append(const std::string& directory, int64_t start);
-  // What such a file is called, without its directory.
+  // The file's name, without its directory.
   static std::string FileName(int64_t start);
 
   // One event. Scalars that are not finite are left out: TensorBoard cannot
@@ -47,19 +47,13 @@ class TensorBoardWriter {
   Status Close();
 
  private:
-  struct FileCloser {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  TensorBoardWriter(std::string path, int64_t start, std::FILE* file)
-      : path_(std::move(path)), start_(start), file_(file) {}
-  static Result<TensorBoardWriter> Open(const std::string& directory, int64_t start,
-                                        const char* mode);
+  TensorBoardWriter(int64_t start, int64_t num_bytes, std::unique_ptr<WritableFile> file)
+      : start_(start), num_bytes_(num_bytes), file_(std::move(file)) {}
   Status WriteRecord(std::string_view event);
 
-  std::string path_;
   int64_t start_;
-  int64_t num_bytes_ = 0;
-  std::unique_ptr<std::FILE, FileCloser> file_;
+  int64_t num_bytes_;
+  std::unique_ptr<WritableFile> file_;  // null once closed
   Status status_;
 };
 

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <vector>
 
-#include "record/crc32c.h"
+#include "core/crc32c.h"
 
 namespace pace {
 namespace {
@@ -124,7 +124,7 @@ TEST_F(TensorBoardWriterTest, LeavesOutWhatCannotBeDrawn) {
 TEST_F(TensorBoardWriterTest, AFolderThatIsNotThereIsAnError) {
   const Result<TensorBoardWriter> board = TensorBoardWriter::Create((folder_ / "none").string(), 0);
   ASSERT_FALSE(board.ok());
-  EXPECT_NE(board.status().message().find("cannot be written"), std::string::npos);
+  EXPECT_NE(board.status().message().find("cannot be created"), std::string::npos);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/json_scanner.h"
+#include "record/run_files.h"
 
 namespace pace {
 namespace {
@@ -161,7 +162,7 @@ Result<TraceLine> ParseTraceLine(std::string_view line) {
 }
 
 Result<TraceReader> TraceReader::Open(const std::string& path) {
-  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  PACE_ASSIGN_OR_RETURN(LineReader lines, OpenRecord(path));
   return TraceReader(std::move(lines));
 }
 

@@ -25,10 +25,10 @@
 #include <vector>
 
 #include "core/ids.h"
+#include "core/line_reader.h"
 #include "core/staleness.h"
 #include "core/status.h"
 #include "core/version.h"
-#include "record/line_reader.h"
 
 namespace pace {
 

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <utility>
 
+#include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/concat.h"
 #include "report/figure.h"
@@ -162,13 +160,7 @@ Status WriteReport(const std::vector<RunData>& runs, const std::string& path,
   if (runs.empty() || runs.size() > kMaxReportRuns) {
     return InvalidArgument("a report shows 1 to ", kMaxReportRuns, " runs, not ", runs.size());
   }
-  const std::string page = RenderReport(runs, options);
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) return Unavailable(path, ": cannot be created: ", std::strerror(errno));
-  file << page;
-  file.close();
-  if (!file) return Unavailable(path, ": cannot be written (is the disk full?)");
-  return Status::Ok();
+  return WriteFileAtomically(path, RenderReport(runs, options));
 }
 
 }  // namespace pace

@@ -4,11 +4,12 @@
 #include <utility>
 
 #include "core/json_scanner.h"
+#include "record/run_files.h"
 
 namespace pace {
 
 Result<RecordedVerdicts> RecordedVerdicts::Open(const std::string& path) {
-  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  PACE_ASSIGN_OR_RETURN(LineReader lines, OpenRecord(path));
   return RecordedVerdicts(std::move(lines));
 }
 

@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/line_reader.h"
 #include "core/status.h"
-#include "record/line_reader.h"
 
 namespace pace {
 

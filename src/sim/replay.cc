@@ -1,10 +1,8 @@
 #include "sim/replay.h"
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include "control/admission_policy.h"
@@ -12,7 +10,7 @@
 #include "coordinator/coordinator.h"
 #include "coordinator/event_json.h"
 #include "core/json_writer.h"
-#include "record/line_reader.h"
+#include "record/run_files.h"
 #include "record/trace_reader.h"
 
 namespace pace {
@@ -79,13 +77,11 @@ class LinePrinter final : public CoordinatorObserver {
   bool has_budget_ = false;
 };
 
+constexpr size_t kMaxSnapshotBytes = size_t{1} << 40;
+
 Status RestoreFrom(const std::string& path, Coordinator& coordinator, LinePrinter& printer) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path, ": cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad() || !text) return Unavailable(path, ": cannot be read");
-  PACE_ASSIGN_OR_RETURN(const auto snapshot, SnapshotFromJson(text.str(), path));
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxSnapshotBytes));
+  PACE_ASSIGN_OR_RETURN(const auto snapshot, SnapshotFromJson(text, path));
   PACE_RETURN_IF_ERROR(coordinator.Restore(snapshot).At(path));
   printer.Resume(snapshot.admission.plan);
   return Status::Ok();
@@ -144,7 +140,7 @@ class TracePlayer {
 // The versions at which a recorded run was saved and evaluated, without the checkpoint of a
 // stop, which the coordinator asks for by itself.
 Status ReadSchedule(const std::string& path, CoordinatorOptions& options) {
-  Result<LineReader> lines = LineReader::Open(path);
+  Result<LineReader> lines = OpenRecord(path);
   if (!lines.ok()) return lines.status();
   bool stopping = false;
   while (true) {
@@ -191,7 +187,7 @@ Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uin
 
 Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
                     const Settings& settings, const LineSink& sink) {
-  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  PACE_ASSIGN_OR_RETURN(LineReader lines, OpenRecord(path));
   LinePrinter printer(sink);
   const int64_t batch = settings.batch.num_groups;
   CoordinatorOptions options = CoordinatorOptions::Of(settings);
@@ -221,7 +217,7 @@ Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
 }
 
 Result<bool> HoldsEvents(const std::string& path) {
-  PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  PACE_ASSIGN_OR_RETURN(LineReader lines, OpenRecord(path));
   PACE_ASSIGN_OR_RETURN(const auto more, lines.Next());
   return more && lines.line().find("\"event\"") != std::string_view::npos;
 }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "config/settings.h"
-#include "record/crc32c.h"
+#include "core/crc32c.h"
 #include "record/run_writer.h"
 #include "sim/simulation.h"
 

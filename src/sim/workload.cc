@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "cluster/tool_pool.h"
 #include "core/exact_math.h"
+#include "core/file.h"
 #include "core/json_scanner.h"
+#include "core/line_reader.h"
 
 namespace pace {
 namespace {
@@ -74,18 +74,9 @@ Result<int64_t> ParseLength(std::string_view text) {
 }
 
 Result<std::vector<int64_t>> LoadLengths(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return NotFound(path, ": cannot be opened (workload.lengths_file)");
-  std::string text;
-  char buffer[65536];
-  while (file.read(buffer, sizeof(buffer)) || file.gcount() > 0) {
-    text.append(buffer, static_cast<size_t>(file.gcount()));
-    if (text.size() > kMaxFileBytes) {
-      return InvalidArgument(path, ": larger than ", kMaxFileBytes, " bytes");
-    }
-  }
-  if (file.bad()) return Unavailable(path, ": cannot be read");
-  return ParseLengths(text, path);
+  const Result<std::string> text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) return text.status().At("workload.lengths_file");
+  return ParseLengths(*text, path);
 }
 
 }  // namespace
@@ -208,16 +199,14 @@ std::optional<double> Workload::PrefixScore(PromptIndex prompt, int64_t member, 
 
 Result<std::vector<int64_t>> ParseLengths(std::string_view text, const std::string& name) {
   std::vector<int64_t> lengths;
-  std::istringstream lines{std::string(text)};
-  std::string line;
-  for (int64_t number = 1; std::getline(lines, line); ++number) {
+  PACE_RETURN_IF_ERROR(ForEachLine(text, [&](std::string_view line, int64_t number) {
     const size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string::npos) continue;
+    if (first == std::string_view::npos) return Status::Ok();
     const size_t last = line.find_last_not_of(" \t\r");
-    const auto length = ParseLength(std::string_view(line).substr(first, last - first + 1));
-    if (!length.ok()) return length.status().At(Concat(name, ":", number));
-    lengths.push_back(*length);
-  }
+    const auto length = ParseLength(line.substr(first, last - first + 1));
+    if (length.ok()) lengths.push_back(*length);
+    return length.status().At(Concat(name, ":", number));
+  }));
   if (lengths.empty()) return InvalidArgument(name, ": must hold at least one length");
   std::sort(lengths.begin(), lengths.end());
   return lengths;

@@ -53,7 +53,7 @@ TEST(BenchmarkTest, IsNamedAfterItsFileAndMayBringItsVerifier) {
   EXPECT_EQ(LoadBenchmark(path + "@maths", {}).status().message().find("task.benchmarks = " + path),
             0U);
   EXPECT_EQ(LoadBenchmark("no/such.jsonl", {}).status().message(),
-            "task.benchmarks: no/such.jsonl: cannot be read");
+            "task.benchmarks: no/such.jsonl: cannot be read: No such file or directory");
 }
 
 TEST(BenchmarkTest, OptionsNameAllOfThem) {

@@ -132,7 +132,8 @@ TEST(DatasetTest, ABadLineIsNamedByFileAndLine) {
   EXPECT_EQ(data.status().message(), Concat(path, ":3: ", kNoPrompt));
   EXPECT_EQ(Dataset::Parse("\n \n", "empty.jsonl").status().message(),
             "empty.jsonl: must hold at least one problem");
-  EXPECT_EQ(Dataset::Load("nowhere.jsonl").status().message(), "nowhere.jsonl: cannot be read");
+  EXPECT_EQ(Dataset::Load("nowhere.jsonl").status().message(),
+            "nowhere.jsonl: cannot be read: No such file or directory");
   EXPECT_NE(Dataset::Load("x.parquet").status().message().find("parquet_to_jsonl.py"),
             std::string::npos);
 }
@@ -212,7 +213,8 @@ TEST(DatasetTest, LargeFilesAreCutIntoTheirLines) {
 TEST(DatasetTest, AnEndlessLineIsRefused) {
   const auto data = Dataset::Parse(std::string(kMaxDataLineBytes + 1, 'x'), "x.jsonl");
   ASSERT_FALSE(data.ok());
-  EXPECT_EQ(data.status().message(), "x.jsonl:1: a line of more than 16777216 bytes");
+  EXPECT_EQ(data.status().message(),
+            "x.jsonl:1: longer than 16777216 bytes (one JSON object per line)");
 }
 
 TEST(DatasetSourceTest, EveryEpochHasEachProblemOnceInItsOwnOrder) {

@@ -41,7 +41,7 @@ TEST(TaskTest, ADatasetIsReadFittedAndShuffled) {
   EXPECT_EQ(problems->source->At(PromptIndex(5)).verifier, VerifierMode::kMath);
   options.file = "gone.jsonl";
   EXPECT_EQ(MakeTrainingProblems(options, renderer, 1).status().message(),
-            "task.file: gone.jsonl: cannot be read");
+            "task.file: gone.jsonl: cannot be read: No such file or directory");
   EXPECT_FALSE(MakeSftSource(options, 1).ok());
 }
 

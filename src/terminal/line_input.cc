@@ -30,24 +30,10 @@ Status WriteOut(std::string& out) {
 }  // namespace
 
 Result<LineInput> LineInput::Open(const std::string& path) {
-  if (path.empty() || path == "-") return LineInput("stdin", STDIN_FILENO);
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return NotFound(path, ": cannot be read: ", std::strerror(errno));
-  return LineInput(path, descriptor);
-}
-
-LineInput::LineInput(LineInput&& other) noexcept
-    : name_(std::move(other.name_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      wake_(other.wake_),
-      buffer_(std::move(other.buffer_)),
-      begin_(other.begin_),
-      scanned_(other.scanned_),
-      at_end_(other.at_end_),
-      number_(other.number_) {}
-
-LineInput::~LineInput() {
-  if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+  if (path.empty() || path == "-") return LineInput("stdin", FileDescriptor());
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return NotFound(path, ": cannot be read: ", std::strerror(errno));
+  return LineInput(path, std::move(file));
 }
 
 std::string LineInput::where() const {
@@ -55,40 +41,29 @@ std::string LineInput::where() const {
 }
 
 bool LineInput::TakeLine(std::string& line) {
-  const size_t end = buffer_.find('\n', scanned_);
-  if (end == std::string::npos) {
-    scanned_ = buffer_.size();
-    if (!at_end_ || begin_ == buffer_.size()) return false;
-  }
-  const size_t stop = end == std::string::npos ? buffer_.size() : end;
-  std::string_view taken = std::string_view(buffer_).substr(begin_, stop - begin_);
-  if (number_ == 0) taken = WithoutByteOrderMark(taken);
-  line.assign(taken);
+  std::optional<std::string_view> taken = buffer_.Next();
+  if (!taken.has_value() && at_end_) taken = buffer_.Rest();
+  if (!taken.has_value()) return false;
+  line.assign(number_ == 0 ? WithoutByteOrderMark(*taken) : *taken);
   if (line.ends_with('\r')) line.pop_back();
-  begin_ = end == std::string::npos ? stop : stop + 1;
-  scanned_ = begin_;
   ++number_;
   return true;
 }
 
 Result<bool> LineInput::Fill(bool wait) {
+  const int descriptor = file_.valid() ? file_.get() : STDIN_FILENO;
   // Files are always ready.
-  pollfd ready[] = {{descriptor_, POLLIN, 0}, {wake_, POLLIN, 0}};
+  pollfd ready[] = {{descriptor, POLLIN, 0}, {wake_, POLLIN, 0}};
   const int num_ready = ::poll(ready, std::size(ready), wait ? -1 : 0);
   if (num_ready <= 0 || ready[1].revents != 0 || ready[0].revents == 0) return false;
-  buffer_.erase(0, begin_);
-  scanned_ -= begin_;
-  begin_ = 0;
-  const size_t size = buffer_.size();
-  if (size > kMaxLineBytes) {
+  if (buffer_.pending() > kMaxLineBytes) {
     return InvalidArgument(name_, ":", number_ + 1, ": longer than ", kMaxLineBytes, " bytes");
   }
-  buffer_.resize(size + kReadBytes);
-  const ssize_t count = ::read(descriptor_, buffer_.data() + size, kReadBytes);
-  const int reason = errno;
-  buffer_.resize(size + static_cast<size_t>(count < 0 ? 0 : count));
-  if (count < 0 && reason == EINTR) return false;
-  if (count < 0) return Unavailable(name_, ": cannot be read: ", std::strerror(reason));
+  const std::span<char> room = buffer_.Room(kReadBytes);
+  const ssize_t count = ::read(descriptor, room.data(), room.size());
+  if (count < 0 && errno == EINTR) return false;
+  if (count < 0) return Unavailable(name_, ": cannot be read: ", std::strerror(errno));
+  buffer_.Filled(static_cast<size_t>(count));
   at_end_ = count == 0;
   return count > 0;
 }

@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/file_descriptor.h"
+#include "core/line_reader.h"
 #include "core/status.h"
 
 namespace pace {
@@ -29,10 +31,6 @@ class LineInput {
 
   // A file; stdin for "" and "-".
   static Result<LineInput> Open(const std::string& path);
-  LineInput(LineInput&& other) noexcept;
-  LineInput& operator=(LineInput&&) = delete;
-  ~LineInput();
-
   // The last line may lack its end, the first may begin with a byte order mark. An error: it cannot
   // be read, or a line is longer than 64 MiB.
   Result<Read> Next(bool wait, std::string& line);
@@ -42,17 +40,16 @@ class LineInput {
   std::string where() const;
 
  private:
-  LineInput(std::string name, int descriptor) : name_(std::move(name)), descriptor_(descriptor) {}
+  LineInput(std::string name, FileDescriptor file)
+      : name_(std::move(name)), file_(std::move(file)) {}
   bool TakeLine(std::string& line);
   // Reads some bytes. False: none, at the end, or none yet.
   Result<bool> Fill(bool wait);
 
   std::string name_;
-  int descriptor_;  // -1 once moved from
-  int wake_ = -1;   // poll passes over -1
-  std::string buffer_;
-  size_t begin_ = 0;    // of what was not handed out
-  size_t scanned_ = 0;  // no line end before here
+  FileDescriptor file_;  // none = stdin
+  int wake_ = -1;        // poll passes over -1
+  LineBuffer buffer_;
   bool at_end_ = false;
   int64_t number_ = 0;
 };

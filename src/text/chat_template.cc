@@ -2,12 +2,12 @@
 
 #include <filesystem>
 
+#include "core/file.h"
 #include "core/printable.h"
 #include "core/utf8.h"
 #include "text/jinja/evaluator.h"
 #include "text/jinja/parser.h"
 #include "text/python_text.h"
-#include "text/read_file.h"
 
 namespace pace {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "core/random.h"
 #include "core/test_data.h"
-#include "formats/test_files.h"
+#include "core/test_files.h"
 #include "model/cpu/decoder_driver.h"
 #include "model/cpu/random_floats.h"
 #include "model/model_config_json.h"

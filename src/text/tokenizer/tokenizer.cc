@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include "core/file.h"
 #include "core/printable.h"
 #include "core/utf8.h"
-#include "text/read_file.h"
 #include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/pre_tokenizer.h"

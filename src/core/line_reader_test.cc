@@ -1,4 +1,4 @@
-#include "record/line_reader.h"
+#include "core/line_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// Files that the tests of this folder write and take apart.
-#ifndef PACE_FORMATS_TEST_FILES_H_
-#define PACE_FORMATS_TEST_FILES_H_
+// Files that tests write and take apart.
+#ifndef PACE_CORE_TEST_FILES_H_
+#define PACE_CORE_TEST_FILES_H_
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ namespace pace {
 // An empty folder of the running test's own.
 inline std::filesystem::path ScratchFolder() {
   const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
-  const std::filesystem::path folder = std::filesystem::path(PACE_BINARY_DIR) / "formats_scratch" /
-                                       test->test_suite_name() / test->name();
+  const std::filesystem::path folder =
+      std::filesystem::path(PACE_BINARY_DIR) / "scratch" / test->test_suite_name() / test->name();
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder;
@@ -48,4 +48,4 @@ std::string Raw(T value) {
 
 }  // namespace pace
 
-#endif  // PACE_FORMATS_TEST_FILES_H_
+#endif  // PACE_CORE_TEST_FILES_H_
