@@ -58,16 +58,16 @@ constexpr auto kValues = std::to_array<NamedValue>({
     {"final", AccuracyAfter},
     {"area", AreaOf},
     {"gain", Gain},
-    {"step_seconds", [](const Cell& cell) { return MeanOf(cell, "time/step"); }},
-    {"wait_seconds", [](const Cell& cell) { return MeanOf(cell, "time/wait_data"); }},
-    {"train_seconds", [](const Cell& cell) { return MeanOf(cell, "time/train"); }},
-    {"sync_seconds", [](const Cell& cell) { return MeanOf(cell, "time/sync"); }},
-    {"rescore_seconds", [](const Cell& cell) { return MeanOf(cell, "time/rescore_visible"); }},
-    {"hidden_seconds", [](const Cell& cell) { return MeanOf(cell, "time/rescore_hidden"); }},
-    {"other_seconds", [](const Cell& cell) { return MeanOf(cell, "time/other"); }},
+    {"step_seconds", [](const Cell& cell) { return ColumnMean(cell, "time/step"); }},
+    {"wait_seconds", [](const Cell& cell) { return ColumnMean(cell, "time/wait_data"); }},
+    {"train_seconds", [](const Cell& cell) { return ColumnMean(cell, "time/train"); }},
+    {"sync_seconds", [](const Cell& cell) { return ColumnMean(cell, "time/sync"); }},
+    {"rescore_seconds", [](const Cell& cell) { return ColumnMean(cell, "time/rescore_visible"); }},
+    {"hidden_seconds", [](const Cell& cell) { return ColumnMean(cell, "time/rescore_hidden"); }},
+    {"other_seconds", [](const Cell& cell) { return ColumnMean(cell, "time/other"); }},
     {"prompt_seconds",
      [](const Cell& cell) {
-       return MeanOf(cell, "time/step") / SettledMean(cell, "throughput/consumed");
+       return ColumnMean(cell, "time/step") / SettledMean(cell, "throughput/consumed");
      }},
     {"waiting", [](const Cell& cell) { return SettledMean(cell, "staleness/waiting/mean"); }},
     {"assembly",
@@ -135,7 +135,7 @@ double SettledMean(const Cell& cell, std::string_view name) {
   return column == nullptr ? kNan : MeanFrom(*column, column->size() / 2);
 }
 
-double MeanOf(const Cell& cell, std::string_view name) {
+double ColumnMean(const Cell& cell, std::string_view name) {
   const std::vector<double>* const column = ColumnOf(cell, name);
   return column == nullptr ? kNan : MeanFrom(*column, 0);
 }

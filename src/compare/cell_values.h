@@ -26,7 +26,7 @@ const NamedValue* FindCellValue(std::string_view name);
 // of the steps and over all, and the last value, NaN where there is none.
 const std::vector<double>* ColumnOf(const Cell& cell, std::string_view name);
 double SettledMean(const Cell& cell, std::string_view name);
-double MeanOf(const Cell& cell, std::string_view name);
+double ColumnMean(const Cell& cell, std::string_view name);
 double LastOf(const Cell& cell, std::string_view name);
 
 // The first of the best; null without evaluations.

@@ -2,7 +2,7 @@
 // The lab (virtual time) and the runtime (wall clock) share this interface:
 //
 //   Result<RunResult> result = RunLab(settings, policy, {.observer = &view});
-//   Result<RunResult> result = RunTraining(settings, policy, {.writer = writer.get()});
+//   Result<RunResult> trained = RunTraining(settings, policy, {.writer = writer.get()});
 //
 // Thread-safety: plain data; an observer is called from the driver's thread alone.
 #ifndef PACE_EXECUTION_RUN_H_

@@ -1,9 +1,9 @@
 // A trainer's state on disk: the model's weights in the Hugging Face layout, and
 // optimizer.safetensors with moments, counters and a value head.
 //
-//   Status saved = SaveTrainerState(folder, policy, trainer->Copy());
-//   Result<SavedTrainer> saved = LoadTrainerState(policy.config, folder);
-//   Status restored = trainer->Restore(saved->state);
+//   PACE_RETURN_IF_ERROR(SaveTrainerState(folder, policy, {.state = trainer->Copy()}));
+//   PACE_ASSIGN_OR_RETURN(const SavedTrainer saved, LoadTrainerState(policy.config, folder));
+//   PACE_RETURN_IF_ERROR(trainer->Restore(saved.state));
 //
 // The initial policy of KL penalties is not saved: its checksum shows whether it is still
 // the same. Thread-safety: functions.

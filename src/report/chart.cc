@@ -148,7 +148,7 @@ std::vector<double> Shares(const Bins& bins, const Sample& sample) {
 
 // A line and a triangle on the axis at the mean.
 void DrawMean(Canvas& canvas, const NamedSample& sample, std::string_view dashes) {
-  const std::optional<double> mean = MeanOf(sample.values);
+  const std::optional<double> mean = SampleMean(sample.values);
   if (!mean.has_value()) return;
   canvas.Vertical(
       *mean,

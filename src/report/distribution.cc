@@ -56,7 +56,7 @@ std::vector<int64_t> CountInto(const Bins& bins, const Sample& sample) {
   return counts;
 }
 
-std::optional<double> MeanOf(const Sample& sample) {
+std::optional<double> SampleMean(const Sample& sample) {
   if (sample.empty()) return std::nullopt;
   double sum = 0;
   for (const float value : sample) sum += value;

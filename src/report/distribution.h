@@ -33,7 +33,7 @@ Bins ChooseBins(std::span<const Sample* const> samples, size_t most);
 
 std::vector<int64_t> CountInto(const Bins& bins, const Sample& sample);
 
-std::optional<double> MeanOf(const Sample& sample);
+std::optional<double> SampleMean(const Sample& sample);
 
 // The Kolmogorov-Smirnov statistic: the largest distance between the two
 // cumulative distributions, and where it lies. None when a sample is empty.

@@ -24,7 +24,7 @@ std::string PairCharts(const ReportView& view, size_t light, size_t dark) {
     chart.figure.name = Concat("trained-", light, "-", dark, "-", quantity.name);
     chart.figure.caption = quantity.caption;
     chart.x_name = quantity.axis;
-    const auto mean_a = MeanOf(a.values), mean_b = MeanOf(b.values);
+    const auto mean_a = SampleMean(a.values), mean_b = SampleMean(b.values);
     if (mean_a.has_value() && mean_b.has_value()) {
       chart.figure.note = Concat("Means: ", Shortened(a.name, 24), " ", Readable(*mean_a), ", ",
                                  Shortened(b.name, 24), " ", Readable(*mean_b), ".");
