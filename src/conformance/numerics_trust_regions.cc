@@ -216,7 +216,9 @@ void CheckM2po(NumericsCase& entry) {
   M2poOptions options;
   const NamedSettings settings = entry.Settings(
       "rule=rule budget=M2_budget min_clip_low=miniclip_low min_clip_high=miniclip_high compat");
-  if (!entry.Check(SetFields(options.Fields(), settings, "m2po"))) return;
+  // The settings are valid also where the peer raises an error.
+  const Status set = SetFields(options.Fields(), settings, "m2po");
+  if (!set.ok()) return entry.Fail(set.message());
   const Result<M2poRegion> region = ChooseRegion(batch.tokens, options);
   const bool exact = !region.ok() || paper || HasExactBounds(entry, *region);
   const std::string mode = entry.ConfigText("loss_agg_mode");
