@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "core/file.h"
 #include "core/json_scanner.h"
 #include "core/printable.h"
 
@@ -105,11 +106,11 @@ Result<SafetensorsCheckpoint> SafetensorsCheckpoint::OpenIndex(const std::string
 }
 
 Result<SafetensorsCheckpoint> SafetensorsCheckpoint::OpenFolder(const std::string& folder) {
-  const std::filesystem::path whole = std::filesystem::path(folder) / kSafetensorsFileName;
-  const std::filesystem::path index = std::filesystem::path(folder) / kSafetensorsIndexName;
-  std::error_code ignored;
-  if (std::filesystem::exists(whole, ignored)) return OpenFile(whole.string());
-  if (std::filesystem::exists(index, ignored)) return OpenIndex(index.string());
+  const std::filesystem::path parent(folder);
+  const std::string whole = (parent / kSafetensorsFileName).string();
+  const std::string index = (parent / kSafetensorsIndexName).string();
+  if (Files::Default().Exists(whole)) return OpenFile(whole);
+  if (Files::Default().Exists(index)) return OpenIndex(index);
   return NotFound(folder, ": must hold ", kSafetensorsFileName, " or ", kSafetensorsIndexName);
 }
 

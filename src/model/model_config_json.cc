@@ -497,14 +497,14 @@ Result<ModelConfig> ReadModelConfig(const std::string& folder, const std::string
   Result<ModelConfig> config = ParseModelConfig(text.text());
   if (!config.ok()) return config.status().At(path);
 
-  const auto generation = std::filesystem::path(folder) / "generation_config.json";
-  std::error_code ignored;
-  if (!std::filesystem::exists(generation, ignored)) return config;
-  PACE_ASSIGN_OR_RETURN(const MappedFile beside, MappedFile::Open(generation.string()));
+  const std::string generation =
+      (std::filesystem::path(folder) / "generation_config.json").string();
+  if (!Files::Default().Exists(generation)) return config;
+  PACE_ASSIGN_OR_RETURN(const MappedFile beside, MappedFile::Open(generation));
   Result<std::vector<TokenId>> eos = ParseEndTokens(beside.text(), config->eos);
-  if (!eos.ok()) return eos.status().At(generation.string());
+  if (!eos.ok()) return eos.status().At(generation);
   config->eos = std::move(*eos);
-  PACE_RETURN_IF_ERROR(CheckEndTokens(*config).At(generation.string()));
+  PACE_RETURN_IF_ERROR(CheckEndTokens(*config).At(generation));
   return config;
 }
 

@@ -78,9 +78,8 @@ Result<ChatTemplate> ChatTemplate::Load(const std::string& directory) {
   const std::filesystem::path folder(directory);
   const std::string beside = (folder / "chat_template.jinja").string();
   const std::string config_path = (folder / "tokenizer_config.json").string();
-  std::error_code error;
-  const bool has_file = std::filesystem::exists(beside, error);
-  if (has_file && !std::filesystem::exists(config_path, error)) return LoadFile(beside);
+  const bool has_file = Files::Default().Exists(beside);
+  if (has_file && !Files::Default().Exists(config_path)) return LoadFile(beside);
   PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(config_path, kMaxConfigBytes));
   const Result<Value> config = ParsePythonJson(text);
   if (!config.ok()) return config.status().At(config_path);
