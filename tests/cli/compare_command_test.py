@@ -2,7 +2,9 @@
 before anything is learned; a kill loses no finished run; bad files are refused."""
 
 import json
+import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -35,10 +37,27 @@ class CompareCommandTest(unittest.TestCase):
         path.write_text(text)
         return path
 
+    @unittest.skipUnless(os.environ.get("PACE_LONG_TESTS"),
+                         "PACE_LONG_TESTS=1 makes its 12 runs of 48 steps")
     def test_the_miniature_of_main_keeps_its_claims(self):
         run = compare("mini", "--strict", "--out", self.folder / "mini")
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertIn("claims: 6 hold, 0 do not, 0 undecided", run.stdout)
+
+    def test_two_seeds_of_the_miniature_lie_inside_the_bounds_of_its_claims(self):
+        text = (pace_process.SOURCE / "experiments/mini.yaml").read_text()
+        shorter = text.replace("run.num_steps=48", "run.num_steps=32").replace("seeds: 4", "seeds: 2")
+        self.assertIn("run.num_steps=32", shorter)
+        self.assertIn("seeds: 2\n", shorter)
+        run = compare(self.file(shorter), "--out", self.folder / "short")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertRegex(run.stdout, "claims: . hold, 0 do not, . undecided")
+        rows = re.findall(r"\| ((?:[≥≤] [\d.]+(?:, )?)+) \| ([\d.]+) ± ", run.stdout)
+        self.assertEqual(len(rows), 6, run.stdout)
+        for bounds, mean in rows:
+            for side, bound in re.findall(r"([≥≤]) ([\d.]+)", bounds):
+                holds = float(mean) >= float(bound) if side == "≥" else float(mean) <= float(bound)
+                self.assertTrue(holds, f"{mean} {side} {bound}: {run.stdout}")
 
     def test_a_killed_comparison_goes_on_and_ends_the_same(self):
         experiment = self.file(SMALL)
