@@ -233,6 +233,31 @@ def method_rows(report):
                f"{found[f'{task}_effective_time_rescore_hidden']:.4f} |")
 
 
+CPU = """
+## On a CPU
+
+A Qwen3 of 14 M random weights in float32 on two threads, beside `transformers` in the same run,
+sides in turn. Decoding: 32 tokens of prompt, 128 new ones, greedy. Training: one step of PPO; the
+peer pads its batch to the longest sequence.
+"""
+
+
+def cpu_rows(name):
+    decode, train = load(f"rollout{name}.json"), load(f"train{name}.json")
+    found = values(decode) | values(train)
+    for what, key, peer in [
+            *((f"decode, {batch} at a time", f"generate_float32_batch_{batch}",
+               f"generate_float32_batch_{batch}_transformers") for batch in (1, 8, 64)),
+            ("train", "train_float32_threads_2", "train_transformers_threads_2")]:
+        yield (f"| {decode['machine']['cpu']} | {what} | {found[key]:,.0f} | {found[peer]:,.0f} | "
+               f"{found[f'{key}_times_transformers']:.2f} |")
+
+
+def cpu_lines():
+    return [CPU, "| processor | what | tokens/s | transformers | times |", "|---|---|---|---|---|",
+            *cpu_rows(""), *cpu_rows("_aarch64")]
+
+
 def page():
     report = load("decode_h200.json")
     settings = report["settings"]
@@ -255,6 +280,7 @@ def page():
         NEXT.rstrip(),
         *train_lines(load("train_h200.json")),
         *method_lines(),
+        *cpu_lines(),
     ]
     return "\n".join(lines) + "\n"
 

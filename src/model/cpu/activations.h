@@ -26,10 +26,11 @@ class Activations {
   // Room for at least this many rows. Growing loses what was there.
   void Reserve(int64_t num_rows) {
     if (num_rows <= capacity_) return;
-    // AMX reads rows in sixteens; growing by halves keeps growth rare.
-    capacity_ = RoundUp(num_rows + capacity_ / 2, 32);
+    // Growing by halves keeps growth rare. Products of bf16 read rows in sixteens from any row
+    // on (experts begin at their first slot), so as many rows follow the last.
+    capacity_ = RoundUp(num_rows + capacity_ / 2, kReadAtOnce);
     buffer_ = AlignedBuffer();
-    buffer_ = AlignedBuffer::Allocate(capacity_ * stride_ * element_bytes()).value();
+    buffer_ = AlignedBuffer::Allocate((capacity_ + kReadAtOnce) * row_bytes()).value();
   }
 
   int64_t width() const { return width_; }
@@ -48,6 +49,8 @@ class Activations {
   const char* bytes(int64_t row) const { return buffer_.As<char>() + row * row_bytes(); }
 
  private:
+  static constexpr int64_t kReadAtOnce = 16;
+
   int64_t width_ = 0;
   int64_t stride_ = 0;
   int64_t capacity_ = 0;
