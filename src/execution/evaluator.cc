@@ -10,7 +10,7 @@
 #include "execution/engine_maker.h"
 #include "execution/learner_options.h"
 #include "execution/prompt_source.h"
-#include "execution/transcript.h"
+#include "execution/response_recorder.h"
 #include "reward/verifier.h"
 #include "rollout/engine_core.h"
 #include "rollout/turn_count.h"

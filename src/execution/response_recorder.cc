@@ -4,7 +4,6 @@
 
 #include "execution/evaluator.h"
 #include "execution/prompt_source.h"
-#include "execution/transcript.h"
 #include "rollout/turn_count.h"
 
 namespace pace {
@@ -13,6 +12,41 @@ namespace {
 constexpr size_t kMostEndTokens = 256;
 
 }  // namespace
+
+std::vector<ResponseTurn> TurnsOf(const PartialResponse& response, const Tokenizer& tokenizer) {
+  std::vector<ResponseTurn> turns;
+  std::vector<TokenId> ids;
+  for (size_t i = 0; i < response.tokens.size(); ++i) {
+    ids.push_back(response.tokens[i].id);
+    const bool last = i + 1 == response.tokens.size();
+    if (!last && response.tokens[i + 1].is_tool == response.tokens[i].is_tool) continue;
+    turns.push_back({.is_tool = response.tokens[i].is_tool,
+                     .text = tokenizer.Decode(ids, /*skip_special=*/false)});
+    ids.clear();
+  }
+  return turns;
+}
+
+std::string TextOf(const PartialResponse& response, const Tokenizer& tokenizer) {
+  std::vector<TokenId> ids;
+  for (const TokenRecord& token : response.tokens) ids.push_back(token.id);
+  return tokenizer.Decode(ids, /*skip_special=*/false);
+}
+
+ResponseRecord TranscriptOf(const Problem& problem, std::span<const TokenId> prompt,
+                            const PartialResponse& response, const Verification& seen,
+                            const Tokenizer& tokenizer) {
+  ResponseRecord record;
+  record.correct = seen.correct;
+  record.head.reward = seen.score;
+  record.extracted = seen.extracted;
+  record.answer = problem.answer;
+  record.length = response.num_policy_tokens();
+  record.prompt =
+      tokenizer.Decode(std::vector<TokenId>(prompt.begin(), prompt.end()), /*skip_special=*/false);
+  record.turns = TurnsOf(response, tokenizer);
+  return record;
+}
 
 std::string EndOf(const Trajectory& trajectory, const Tokenizer& tokenizer) {
   std::vector<TokenId> ids = LastTurn(trajectory.response);

@@ -4,10 +4,13 @@
 // The sample of a step is chosen while its groups are drawn, because rejected groups are
 // dropped at once, and written when the step ends.
 //
-// Thread-safety: none.
+// TextOf and TranscriptOf turn a response into the text that people read.
+//
+// Thread-safety: none; the functions are pure.
 #ifndef PACE_EXECUTION_RESPONSE_RECORDER_H_
 #define PACE_EXECUTION_RESPONSE_RECORDER_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,12 +21,30 @@
 #include "execution/trajectory.h"
 #include "record/response_record.h"
 #include "record/run_writer.h"
+#include "reward/verification.h"
+#include "rollout/request.h"
+#include "task/problem.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace pace {
 
 class PromptSource;
 struct BenchmarkScore;
+
+// The turns of a response, special tokens written out.
+std::vector<ResponseTurn> TurnsOf(const PartialResponse& response, const Tokenizer& tokenizer);
+
+// All of a response, a tool's replies included, special tokens written out.
+std::string TextOf(const PartialResponse& response, const Tokenizer& tokenizer);
+
+// A record of the texts: prompt, turns, answer and what the verifier extracted.
+ResponseRecord TranscriptOf(const Problem& problem, std::span<const TokenId> prompt,
+                            const PartialResponse& response, const Verification& seen,
+                            const Tokenizer& tokenizer);
+
+// Bytes of prompt and response that a sample keeps; record.responses = all keeps
+// every byte.
+inline constexpr size_t kMostSampleBytes = 16384;
 
 class ResponseRecorder {
  public:
