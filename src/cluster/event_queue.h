@@ -32,11 +32,6 @@ class EventQueue {
   // Of the next event. REQUIRES: !empty()
   Seconds time() const { return heap_.front().time; }
   int64_t source() const { return heap_.front().source; }
-  // The sources one of which acts after the next, for looking ahead.
-  template <typename Visit>
-  void ForEachRunnerUp(Visit visit) const {
-    for (size_t i = 1; i < heap_.size() && i <= kChildren; ++i) visit(heap_[i].source);
-  }
 
  private:
   static constexpr size_t kChildren = 4;  // shallower than with two

@@ -59,13 +59,11 @@ Result<SimResult> Driver::Run() {
     const auto source = static_cast<size_t>(queue_.source());
     clock_.AdvanceTo(queue_.time());
     step_clock_.Set(CurrentPart(), clock_.Now());
-    Prefetch(LookAhead::kEngine);
     if (source == TimerSource()) {
       ActTimer();
     } else {
       ActEngine(source);
     }
-    Prefetch(LookAhead::kResponse);
     StartTrainingIfReady();
     step_clock_.Set(CurrentPart(), clock_.Now());
     if (!failure_.ok()) return failure_;
@@ -180,19 +178,6 @@ StepPart Driver::CurrentPart() const {
   return all_rescore ? StepPart::kRescoreVisible : StepPart::kWaitData;
 }
 
-void Driver::Prefetch(LookAhead level) const {
-  queue_.ForEachRunnerUp([this, level](int64_t source) {
-    if (static_cast<size_t>(source) >= engines_.size()) return;
-    const std::optional<Engine>& engine = engines_[static_cast<size_t>(source)].engine;
-    if (level == LookAhead::kEngine) {
-      __builtin_prefetch(&engine);
-      __builtin_prefetch(reinterpret_cast<const char*>(&engine) + 64);
-    } else if (engine.has_value()) {
-      level == LookAhead::kActive ? engine->PrefetchActive() : engine->PrefetchResponse();
-    }
-  });
-}
-
 void Driver::SetTimer(Seconds time, Timer timer) {
   timer.time = time;
   timer.order = next_timer_++;
@@ -226,7 +211,6 @@ int64_t Driver::MaxGroups() const {
 void Driver::ActEngine(size_t index) {
   const EngineReport report = EngineOf(index).Act();
   Touch(index);
-  Prefetch(LookAhead::kActive);
   switch (report.event) {
     case EngineEvent::kNothing:
     case EngineEvent::kRescored:

@@ -92,10 +92,6 @@ class Driver {
   void StartTrainingIfReady();
 
   void SetTimer(Seconds time, Timer timer);
-  // A large run waits for memory most of the time. While one event is handled,
-  // what the next ones need is fetched, a level at a time.
-  enum class LookAhead { kEngine, kActive, kResponse };
-  void Prefetch(LookAhead level) const;
   // Updates queue and counts after an engine's change.
   void Touch(size_t index);
   StepPart CurrentPart() const;

@@ -74,17 +74,6 @@ class Engine {
   // Does what is due and reports it.
   EngineReport Act();
 
-  // Fetches what the next Act will look at into the cache, in two rounds: what
-  // the first asks for has arrived by the second.
-  void PrefetchActive() const {
-    if (!active_.empty()) __builtin_prefetch(&active_.back());
-    if (!syncs_.empty()) __builtin_prefetch(&syncs_.back());
-  }
-  void PrefetchResponse() const {
-    if (active_.empty()) return;
-    __builtin_prefetch(&table_.responses[static_cast<size_t>(active_.back().response)]);
-  }
-
   bool busy() const { return !active_.empty() || !queue_.empty(); }
   bool rescoring() const { return phase_ == Phase::kRescoring; }
   int64_t num_active() const { return static_cast<int64_t>(active_.size()); }
