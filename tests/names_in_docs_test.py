@@ -71,6 +71,7 @@ class Sources:
                 for names in re.findall(r"add_(?:option|flag)\w*\(\s*\"([^\"]*)\"", text):
                     self.flags.update(names.split(","))
         self.settings = self._settings(code)
+        self.options = self._options(code)
         self.metrics = self._metrics(code)
         self.families = {name.split("/")[0] for name in self.metrics}
 
@@ -107,6 +108,16 @@ class Sources:
             owner = re.search(rf"\b(\w+) {variable};", header)[1]
             found.update({f"{section}.{key}": values for key, values in fields.get(owner, {}).items()})
         return found
+
+    def _options(self, code):
+        """Options of losses, advantages and corrections, as clip_high in train.loss.clip_high."""
+        text = "".join(code.get(f"src/config/{name}_options.cc", "")
+                       for name in ("loss", "advantage", "correction"))
+        text = re.sub(r"ERROR\(\s*Field::\w+\(", "", text)
+        found = set(re.findall(r"(?:Field::\w+|\b(?:Width|Bound))\(\s*\"(\w+)\"", text))
+        # These names are made of a level and a measure.
+        return found | {f"reject_{level}_k{k}{end}" for k in (1, 2, 3) for end in ("", "_lower")
+                        for level in ("token", "seq_sum", "seq_mean", "seq_max")}
 
     def _metrics(self, code):
         found = set()
@@ -200,6 +211,9 @@ class Page:
             if re.search(r"\.(?:jsonl?|ya?ml|html|safetensors|bin|h|cc|py|md|txt)$", key):
                 continue
             yield from self._value_of(key, value)
+        for key, option in re.findall(r"(?<![\w./-])(train\.[a-z_]+)\.([a-z]\w*)(?![\w(/.])", text):
+            if option not in self.sources.options:
+                yield f"{key} has no option {option}"
 
     def _value_of(self, key, value):
         settings = self.sources.settings
@@ -319,6 +333,7 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
                 "std::vector<Field> RunOptions::Fields() {\n"
                 '  return {Field::Int("seed", seed, "."), Field::Enum("kind", kind, kKinds, ".")};\n'
                 "}\n",
+            "src/config/loss_options.cc": 'return {Field::Real("clip_low", clip_low, ".")};\n',
             "src/record/step_metrics.cc": 'put("pool/occupancy", 1);\n',
             "docs/method.md": "## 6.3 Where it `holds`\n",
         }
@@ -340,6 +355,10 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
             "`--num` `pace sim --num 3 run.seed=4` [m](docs/method.md#63-where-it-holds)\n"
             "`src/pool/my_pool.h` `verl/queue.md` [w](https://x.org/a#b)\n\n"
             "    pace sim math run.kind=b --num 2 > out.json  # --other\n"), [])
+
+    def test_a_missing_option_is_found(self):
+        self.assertEqual(self.problems("`train.loss.clip_low`"), [])
+        self.assert_found("`train.loss.clip_lower`", "train.loss has no option clip_lower")
 
     def test_a_missing_path_is_found(self):
         self.assert_found("`src/pool/books.h`", "src/pool/books.h does not exist")
