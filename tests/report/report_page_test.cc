@@ -317,7 +317,7 @@ TEST(ReportPageTest, WritesTheFileOrSaysWhyNot) {
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_EQ(text, RenderReport(runs, {}));
   EXPECT_EQ(WriteReport(runs, testing::TempDir() + "no/such/dir/report.html").code(),
-            StatusCode::kUnavailable);
+            StatusCode::kNotFound);
   EXPECT_EQ(WriteReport({}, path).code(), StatusCode::kInvalidArgument);
 }
 
