@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/torch/recycling_allocator.h"
 #include "train/torch_trainer.h"
 
 namespace pace {
@@ -14,6 +15,7 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const ModelConfig& config,
                                                  const TrainerOptions& options) {
   TrainingNetwork::Options network_options;
   if (options.device == DeviceKind::kCuda) network_options.device = at::kCUDA;
+  if (options.device == DeviceKind::kCpu) RecycleTensorMemory();
   network_options.compute_in_bf16 = options.compute_in_bf16;
   network_options.recompute_layers = options.recompute_layers;
   PACE_ASSIGN_OR_RETURN(TrainingNetwork network,
