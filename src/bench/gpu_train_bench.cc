@@ -29,7 +29,7 @@
 #include "model/model_config.h"
 #include "model/torch/row_functions.h"
 #include "train/adamw.h"
-#include "train/token_logprobs.h"
+#include "train/policy_scores.h"
 #include "train/torch_trainer.h"
 
 namespace pace {

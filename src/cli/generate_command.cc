@@ -7,9 +7,8 @@
 
 #include "cli/command.h"
 #include "config/task_options.h"
-#include "inference/chat.h"
+#include "inference/conversation.h"
 #include "inference/generate_lines.h"
-#include "inference/generation.h"
 #include "task/prompt_renderer.h"
 
 namespace pace {

@@ -2,7 +2,7 @@
 #include "conformance/case_file.h"
 #include "conformance/numerics_case.h"
 #include "reward/dapo.h"
-#include "reward/overlong.h"
+#include "reward/verifier.h"
 
 namespace pace {
 namespace {

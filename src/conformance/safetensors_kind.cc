@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "conformance/kinds.h"
-#include "formats/half.h"
+#include "formats/float_encoding.h"
 #include "formats/safetensors.h"
 
 namespace pace {

@@ -1,6 +1,5 @@
 // `tokenizers`: encode, decode and stream decode against cases.json.
 #include "conformance/case_file.h"
-#include "text/tokenizer/stream_decoder.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace pace {

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "convert/gguf_pre_tokenizers.h"
 #include "convert/import_gguf.h"
 #include "convert/tokenizer_spec.h"
 #include "core/printable.h"

@@ -9,7 +9,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "convert/gguf_pre_tokenizers.h"
 #include "convert/tokenizer_spec.h"
 #include "core/printable.h"
 #include "formats/gguf_import.h"

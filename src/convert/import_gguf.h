@@ -25,7 +25,7 @@ inline constexpr std::string_view kRopeFrequencies = "rope_freqs.weight";
 Result<ModelConfig> GgufModelConfig(const GgufFile& file);
 
 // None where the file has no tokenizer. Models gpt2 (byte-level BPE, see
-// gguf_pre_tokenizers.h) and llama (SentencePiece).
+// tokenizer_spec.h) and llama (SentencePiece).
 Result<std::optional<TokenizerSpec>> GgufTokenizer(const GgufFile& file);
 
 // With `own_tokenizer` the source has no tokenizer files and the file's are not

@@ -85,6 +85,29 @@ void PutSentencePiece(SpaceMark mark, bool add_space, TokenizerSpec& spec);
 std::vector<std::pair<std::string, std::string>> MergesFromScores(
     std::span<const std::string> tokens, std::span<const float> scores);
 
+// The pre-tokenizers that GGUF names (tokenizer.ggml.pre), as tokenizer.json
+// writes them.
+//
+// A GGUF file holds a byte-level vocabulary with its merges, but of the regular
+// expressions before it only a name. These are the names whose pipeline is known
+// here, as the models' own tokenizer.json have it; `default` is llama.cpp's own.
+struct GgufPreTokenizer {
+  std::string_view name;
+  std::string_view normalizer;     // JSON
+  std::string_view pre_tokenizer;  // JSON
+  bool ignore_merges = false;
+  bool add_bos = false;  // unless the file says
+};
+
+// Null for a name that is not known here.
+const GgufPreTokenizer* FindGgufPreTokenizer(std::string_view name);
+
+// The one whose pipeline a tokenizer.json has; null if it has another.
+const GgufPreTokenizer* GgufPreTokenizerOf(const TokenizerFile& file);
+
+// "gpt-2, llama-bpe, ...", for messages.
+std::string GgufPreTokenizerNames();
+
 }  // namespace pace
 
 #endif  // PACE_CONVERT_TOKENIZER_SPEC_H_

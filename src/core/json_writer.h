@@ -23,8 +23,9 @@
 
 namespace pace {
 
-// Appends text as a JSON string, quotes included.
-void AppendJsonText(std::string& out, std::string_view text);
+// Appends text as a JSON string, quotes included. `short_forms`: \n, \t and their like instead of
+// \u000a, \u0009.
+void AppendJsonText(std::string& out, std::string_view text, bool short_forms = false);
 
 class JsonWriter {
  public:

@@ -17,7 +17,7 @@ constexpr int64_t kMebibyte = int64_t{1} << 20;
 constexpr int64_t kContextBytes = 1536 * kMebibyte;
 // Blocks of LibTorch's allocator that fit nothing.
 constexpr double kFragments = 1.06;
-// As train/token_logprobs.cc cuts them.
+// As train/policy_scores.cc cuts them.
 constexpr int64_t kChunkElements = int64_t{1} << 28;
 
 std::string Gibibytes(int64_t num_bytes) {

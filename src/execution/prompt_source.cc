@@ -6,7 +6,6 @@
 
 #include "core/random.h"
 #include "execution/learner_options.h"
-#include "reward/overlong.h"
 #include "reward/verifier.h"
 #include "rollout/turn_count.h"
 #include "task/code_interpreter.h"

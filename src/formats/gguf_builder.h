@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/test_files.h"
-#include "formats/gguf_types.h"
+#include "formats/gguf.h"
 
 namespace pace {
 

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "core/printable.h"
+#include "formats/float_encoding.h"
 #include "formats/gguf.h"
-#include "formats/half.h"
 
 namespace pace {
 namespace {

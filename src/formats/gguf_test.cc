@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "formats/float_encoding.h"
 #include "formats/gguf_builder.h"
-#include "formats/half.h"
 
 namespace pace {
 namespace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "formats/gguf_types.h"
+#include "formats/gguf.h"
 
 namespace pace {
 

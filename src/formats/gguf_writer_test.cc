@@ -8,7 +8,6 @@
 #include "core/test_files.h"
 #include "formats/float_encoding.h"
 #include "formats/gguf.h"
-#include "formats/half.h"
 
 namespace pace {
 namespace {

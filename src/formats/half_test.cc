@@ -1,10 +1,10 @@
 // Every half there is, against references that work on values, not on bits.
-#include "formats/half.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+
+#include "formats/float_encoding.h"
 
 namespace pace {
 namespace {

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "core/atomic_file.h"
+#include "core/json_writer.h"
 #include "core/printable.h"
 #include "formats/checkpoint.h"
-#include "formats/safetensors_header.h"
+#include "formats/safetensors.h"
 
 namespace pace {
 namespace {
@@ -18,24 +19,7 @@ using Named = TensorViews::value_type;
 
 // As the package's JSON library escapes: short forms where JSON has them.
 void AppendText(std::string& out, std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  constexpr std::string_view kShort = "\"\\\b\f\n\r\t";
-  constexpr std::string_view kLetters = "\"\\bfnrt";
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (const size_t at = kShort.find(c); at != std::string_view::npos) {
-      out += '\\';
-      out += kLetters[at];
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
+  AppendJsonText(out, text, /*short_forms=*/true);
 }
 
 std::vector<const Named*> InFileOrder(const TensorViews& tensors) {

@@ -17,6 +17,8 @@
 
 #include "core/status.h"
 #include "core/token_id.h"
+#include "inference/generate_lines.h"
+#include "inference/ready_model.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/value.h"
@@ -69,6 +71,17 @@ class Conversation {
   std::string reply_;             // the text of the last reply
   std::string ending_;            // of the token that ended it; empty if none did
 };
+
+// A chat in the terminal: lines from stdin, replies on stdout as they come.
+//
+// Ctrl-C stops a reply and not the program; Ctrl-D ends. Words, and the speed
+// after each reply, go to stderr.
+struct ChatOptions {
+  GenerationOptions generation;
+  std::string system;  // empty = none
+};
+
+Status RunChat(const ChatOptions& options, ModelTexts& texts, ReadyModel model);
 
 }  // namespace pace
 

@@ -13,7 +13,7 @@
 #include "core/printable.h"
 #include "core/random.h"
 #include "formats/checkpoint.h"
-#include "formats/half.h"
+#include "formats/float_encoding.h"
 #include "formats/safetensors_writer.h"
 #include "model/model_config_json.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/test_files.h"
 #include "formats/checkpoint.h"
-#include "formats/half.h"
+#include "formats/float_encoding.h"
 #include "model/model_config_json.h"
 #include "model/tiny_configs.h"
 

@@ -12,10 +12,6 @@ namespace {
 
 constexpr size_t kNone = std::string_view::npos;
 
-bool IsAsciiLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool HasWord(std::string_view text, std::string_view word) {
   for (size_t at = text.find(word); at != kNone; at = text.find(word, at + 1)) {
     const size_t end = at + word.size();

@@ -8,6 +8,7 @@
 #include "reward/equivalence/answer_text.h"
 #include "reward/equivalence/math_comparer.h"
 #include "reward/equivalence/units.h"
+#include "reward/python_characters.h"
 
 namespace pace {
 namespace {
@@ -27,10 +28,6 @@ std::string_view EndOf(std::string_view text) {
   const auto is_continued = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
   while (!text.empty() && is_continued(text[0])) text.remove_prefix(1);
   return text;
-}
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 // Space between digits stays: "2 1/3" is not "21/3".

@@ -1,6 +1,6 @@
-#include "reward/gsm8k.h"
-
 #include <gtest/gtest.h>
+
+#include "reward/math_dataset.h"
 
 namespace pace {
 namespace {

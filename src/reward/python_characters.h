@@ -13,6 +13,14 @@
 
 namespace pace {
 
+// Of ASCII alone.
+inline bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+inline bool IsAsciiLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 // str.isdigit of one character: decimal digits and superscripts, circled and
 // the like.
 bool IsPythonDigitCode(uint32_t code);

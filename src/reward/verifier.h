@@ -54,6 +54,24 @@ Verification Verify(VerifierMode mode, std::string_view response, std::string_vi
 // None where we have no verifier for the source.
 std::optional<VerifierMode> VerifierOfDataSource(std::string_view data_source);
 
+// The penalty of responses that come close to the length limit (DAPO's soft
+// overlong punishment).
+struct OverlongOptions {
+  // Longest response, in tokens.
+  int64_t max_length = 8192;
+  // The last tokens before the limit, over which the penalty grows from 0 to
+  // `factor`. Larger: shorter responses are pressed already.
+  int64_t buffer_length = 4096;
+  double factor = 1;
+
+  [[nodiscard]] Status Validate() const;
+};
+
+// What to add to the reward of a response of `length` tokens: 0 up to
+// max_length - buffer_length, then falling linearly, by `factor` over the
+// buffer; it keeps falling beyond the limit. REQUIRES: options are valid
+double OverlongPenalty(int64_t length, const OverlongOptions& options);
+
 }  // namespace pace
 
 #endif  // PACE_REWARD_VERIFIER_H_

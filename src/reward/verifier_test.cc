@@ -4,8 +4,6 @@
 
 #include <string>
 
-#include "reward/overlong.h"
-
 namespace pace {
 namespace {
 

@@ -1,15 +1,76 @@
 #include "rollout/engine_core.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "core/check.h"
+#include "model/decoder.h"
+#include "rollout/prefix_scorer.h"
 #include "rollout/response_table.h"
 #include "rollout/scheduler.h"
-#include "rollout/score_batch.h"
 
 namespace pace {
 namespace {
+
+// Score requests for a decoder, and the responses that they belong to.
+class ScoreBatch {
+ public:
+  void Clear() {
+    parts_.clear();
+    requests_.clear();
+  }
+
+  // Adds requests for the sampled ones among these tokens of a response; row_of(t) is the row
+  // that token t follows.
+  template <typename RowOf>
+  void Add(MemberSlot slot, const LiveResponse& live, PrefixScorer::Range tokens,
+           const RowOf& row_of) {
+    if (tokens.size() == 0) return;
+    parts_.push_back({slot, tokens});
+    const double scale = live.group->request.SamplingOf(live.member).scale();
+    for (int64_t t = tokens.begin; t < tokens.end; ++t) {
+      const TokenRecord& token = live.response.tokens[static_cast<size_t>(t)];
+      if (token.is_tool) continue;
+      requests_.push_back({.row = row_of(t), .target = token.id, .scale = scale});
+    }
+  }
+  const std::vector<ScoreRequest>& requests() const { return requests_; }
+
+  // Log-probabilities in the order of the requests. Responses whose prefix score is complete
+  // get it and no longer await one.
+  void SetScores(ResponseTable& table, std::span<const float> logprobs) const;
+
+ private:
+  struct Part {
+    MemberSlot slot = 0;
+    PrefixScorer::Range tokens;
+  };
+  std::vector<Part> parts_;
+  std::vector<ScoreRequest> requests_;
+};
+
+void ScoreBatch::SetScores(ResponseTable& table, std::span<const float> logprobs) const {
+  PACE_CHECK(logprobs.size() == requests_.size(), logprobs.size(), " scores");
+  size_t next = 0;
+  for (const Part& part : parts_) {
+    LiveResponse& live = table.At(part.slot);
+    for (int64_t t = part.tokens.begin; t < part.tokens.end; ++t) {
+      const TokenRecord& token = live.response.tokens[static_cast<size_t>(t)];
+      if (token.is_tool) continue;
+      const double recorded = token.logprob;
+      const double difference = std::abs(static_cast<double>(logprobs[next++]) - recorded);
+      const std::optional<double> score = live.scorer.Add(t, difference);
+      if (!score) continue;
+      live.response.prefix_score = score;
+      live.response.awaits_score = false;
+    }
+  }
+}
 
 // Context lengths of rows [start, start + n): start + 1, ..., start + n.
 int64_t SumOfContexts(int64_t start, int64_t n) {

@@ -13,7 +13,7 @@
 #include "text/chat_template.h"
 #include "text/hermes.h"
 #include "text/python_text.h"
-#include "text/tokenizer/stream_decoder.h"
+#include "text/tokenizer/tokenizer.h"
 #include "text/truncation.h"
 
 namespace pace {

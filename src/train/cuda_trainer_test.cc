@@ -3,8 +3,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "model/cuda/decode/cuda_decoder.h"
+#include "train/policy_scores.h"
 #include "train/small_trainer.h"
-#include "train/token_logprobs.h"
 
 namespace pace {
 namespace {

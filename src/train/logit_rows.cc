@@ -7,7 +7,7 @@
 #include "model/cpu/kernels/kernels.h"
 #include "model/cpu/packed_matrix.h"
 #include "model/cuda/train/training_functions.h"
-#include "model/torch/kernel_data.h"
+#include "model/torch/row_functions.h"
 
 namespace pace {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "train/token_logprobs.h"
+#include "train/policy_scores.h"
 
 namespace pace {
 namespace {

@@ -6,6 +6,7 @@
 #ifndef PACE_TRAIN_MINIBATCH_H_
 #define PACE_TRAIN_MINIBATCH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -70,6 +71,22 @@ struct Minibatch {
 // first. Fewer groups than `count`: one group each.
 std::vector<std::vector<size_t>> SplitByGroups(std::span<const TrainSequence> sequences,
                                                int64_t count);
+
+// Packing: which sequences share a forward pass.
+//
+// First fit, longest first, into bins of a token budget: within 11/9 of the
+// fewest bins, plus one. What a bin holds never changes the objective
+// (reduction.h), only memory and speed. A sequence above the budget has a bin
+// to itself. Indices of the sequences of each bin, rising within a bin; bins in the order
+// of their first sequence, so that the order is a function of the lengths alone.
+// REQUIRES: token_budget > 0, lengths > 0
+std::vector<std::vector<size_t>> PackSequences(std::span<const int64_t> lengths,
+                                               int64_t token_budget);
+
+// Shares sequences among at most `count` threads, the longest first and each to
+// the thread with the fewest tokens. Indices rise within a share; no share is
+// empty. REQUIRES: count > 0
+std::vector<std::vector<size_t>> ShareSequences(std::span<const int64_t> lengths, int64_t count);
 
 }  // namespace pace
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "train/adamw.h"
-#include "train/packing.h"
+#include "train/minibatch.h"
 
 namespace pace {
 

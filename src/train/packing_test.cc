@@ -1,10 +1,9 @@
-#include "train/packing.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "core/random.h"
+#include "train/minibatch.h"
 
 namespace pace {
 namespace {

@@ -1,8 +1,110 @@
 #include "train/policy_scores.h"
 
-#include "train/token_logprobs.h"
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/check.h"
+#include "train/logit_rows.h"
 
 namespace pace {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Logits of a chunk: few enough that memory stays small, enough for full speed
+// of the products.
+constexpr int64_t kChunkElements = int64_t{1} << 21;
+constexpr int64_t kGpuChunkElements = int64_t{1} << 28;
+
+int64_t ChunkRows(const at::Tensor& head_VH) {
+  const int64_t elements = head_VH.is_cuda() ? kGpuChunkElements : kChunkElements;
+  // Tiles read sixteen rows at a time.
+  return std::clamp<int64_t>(elements / head_VH.size(0), 16, 4096) / 16 * 16;
+}
+
+LogitScores Narrow(const LogitScores& scores, int64_t begin, int64_t count) {
+  return {.logprobs =
+              scores.logprobs.defined() ? scores.logprobs.narrow(0, begin, count) : at::Tensor(),
+          .log_sums = scores.log_sums.narrow(0, begin, count),
+          .entropies = scores.entropies.narrow(0, begin, count)};
+}
+
+template <typename Body>
+void ForChunks(int64_t num_rows, int64_t chunk, const Body& body) {
+  for (int64_t begin = 0; begin < num_rows; begin += chunk) {
+    body(begin, std::min(chunk, num_rows - begin));
+  }
+}
+
+class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& hidden,
+                               const at::Tensor& head, const at::Tensor& given_targets,
+                               double temperature) {
+    const at::Tensor targets = given_targets.contiguous();
+    const int64_t num_rows = hidden.size(0);
+    const at::ScalarType wide = hidden.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    const LogitScores scores = {.logprobs = at::empty({num_rows}, hidden.options().dtype(wide)),
+                                .log_sums = at::empty({num_rows}, hidden.options().dtype(wide)),
+                                .entropies = at::empty({num_rows}, hidden.options().dtype(wide))};
+    const LogitProduct product(hidden, head);
+    ForChunks(num_rows, ChunkRows(head), [&](int64_t begin, int64_t count) {
+      ScoreLogits(product.Logits(begin, count), targets.narrow(0, begin, count), temperature,
+                  Narrow(scores, begin, count));
+    });
+    context->save_for_backward({hidden, head, targets, scores.log_sums, scores.entropies});
+    context->saved_data["temperature"] = temperature;
+    // An unused output has no gradient, rather than one of zeros to multiply by.
+    context->set_materialize_grads(false);
+    return {scores.logprobs, scores.entropies};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& hidden = saved[0];
+    const at::Tensor& head = saved[1];
+    const at::Tensor& targets = saved[2];
+    const LogitScores scores = {.logprobs = {}, .log_sums = saved[3], .entropies = saved[4]};
+    const double temperature = context->saved_data["temperature"].toDouble();
+    const at::Tensor of_logprob =
+        gradients[0].defined() ? gradients[0].contiguous() : at::zeros_like(saved[3]);
+    const at::Tensor of_entropy = gradients[1].defined() ? gradients[1].contiguous() : at::Tensor();
+
+    const LogitProduct product(hidden, head);
+    const at::ScalarType dtype = product.head().scalar_type();
+    const at::Tensor d_hidden = at::empty(hidden.sizes(), hidden.options());
+    at::Tensor d_head = at::zeros_like(head);
+    ForChunks(hidden.size(0), ChunkRows(head), [&](int64_t begin, int64_t count) {
+      const auto own = [&](const at::Tensor& x) {
+        return x.defined() ? x.narrow(0, begin, count) : x;
+      };
+      const at::Tensor d_logits =
+          LogitGradients(product.Logits(begin, count), own(targets), temperature,
+                         Narrow(scores, begin, count), own(of_logprob), own(of_entropy), dtype);
+      own(d_hidden).copy_(at::mm(d_logits, product.head()));
+      if (dtype == head.scalar_type()) {
+        d_head.addmm_(d_logits.t(), product.Hidden(begin, count));
+      } else if (head.is_cuda()) {
+        at::addmm_out(d_head, d_head, d_logits.t(), product.Hidden(begin, count), at::kFloat);
+      } else {
+        d_head.add_(at::mm(d_logits.t(), product.Hidden(begin, count)));
+      }
+    });
+    return {d_hidden, d_head, at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+TokenLogProbsResult TokenLogProbs(const at::Tensor& hidden_NH, const at::Tensor& head_VH,
+                                  const at::Tensor& targets_N, double temperature) {
+  PACE_CHECK(temperature > 0, "temperature = ", temperature);
+  const variable_list out = LogProbFunction::apply(hidden_NH, head_VH, targets_N, temperature);
+  return {.logprobs_N = out[0], .entropy_N = out[1]};
+}
 
 PolicyRows ForwardPolicyRows(const TrainingNetwork& network, const Minibatch& batch) {
   PackedTokens packed;

@@ -1,11 +1,10 @@
-#include "train/token_logprobs.h"
-
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <vector>
 
 #include "train/logprob_reference.h"
+#include "train/policy_scores.h"
 
 namespace pace {
 namespace {

@@ -9,16 +9,16 @@
 #include <shared_mutex>
 #include <utility>
 
-#include "model/cuda/capture_gate.h"
+#include "model/cuda/decode/cuda_decoder.h"
 #include "train/batch_advantages.h"
 #include "train/kl_penalty.h"
-#include "train/packing.h"
+#include "train/minibatch.h"
 #include "train/value_loss.h"
 
 namespace pace {
 namespace {
 
-// The first calls on a GPU may load kernels (capture_gate.h).
+// The first calls on a GPU may load kernels (CaptureGate).
 constexpr int64_t kLoadingCalls = 3;
 
 std::string FirstLine(const std::exception& error) {

@@ -234,7 +234,7 @@ def write(folder, root):
         cases = [encode_case(made, text) for text in texts]
         decodes = [decode_case(made, ids) for ids in random_ids(made, 10 + seed, 18)]
         streams = []
-        # How long a run of byte tokens is held back is our own choice (stream_decoder.h).
+        # How long a run of byte tokens is held back is our own choice (StreamDecoder).
         if name not in ("sentencepiece", "metaspace"):
             rng = random.Random(20 + seed)
             chosen = [case["ids"] for case in rng.sample(cases, 20) if case["ids"]]

@@ -7,9 +7,9 @@
 #include <limits>
 #include <numeric>
 
-#include "formats/half.h"
-#include "model/cpu/activations.h"
+#include "formats/float_encoding.h"
 #include "model/cpu/kernels/isa.h"
+#include "model/cpu/packed_matrix.h"
 #include "model/cpu/random_floats.h"
 
 namespace pace {

@@ -10,16 +10,36 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/cpu/activations.h"
 #include "model/cpu/attention.h"
 #include "model/cpu/experts.h"
 #include "model/cpu/gemm.h"
 #include "model/cpu/kv_cache.h"
-#include "model/cpu/rope_table.h"
+#include "model/cpu/packed_matrix.h"
 #include "model/decoder.h"
+#include "model/model_config.h"
 #include "model/network.h"
 
 namespace pace {
+
+// Cosines and sines of the rotary embedding, by position. Angles are position * frequency in
+// float32, as `transformers` computes them.
+class RopeTable {
+ public:
+  explicit RopeTable(const ModelConfig& config) : frequencies_(RopeFrequencies(config)) {}
+
+  int64_t half() const { return static_cast<int64_t>(frequencies_.size()); }
+  // Makes positions [0, num_positions) readable.
+  void Reserve(int64_t num_positions);
+  // half() values each. REQUIRES: reserved
+  const float* cosines(int64_t position) const { return row(position); }
+  const float* sines(int64_t position) const { return row(position) + half(); }
+
+ private:
+  const float* row(int64_t position) const { return values_.data() + position * 2 * half(); }
+
+  std::vector<float> frequencies_;
+  std::vector<float> values_;  // by position: cosines, then sines
+};
 
 class CpuOps {
  public:

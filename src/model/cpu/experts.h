@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "model/cpu/activations.h"
 #include "model/cpu/gemm.h"
 #include "model/cpu/kernels/kernels.h"
+#include "model/cpu/packed_matrix.h"
 #include "model/cpu/thread_pool.h"
 #include "model/model_config.h"
 

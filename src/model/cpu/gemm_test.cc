@@ -5,9 +5,9 @@
 #include <cmath>
 #include <optional>
 
-#include "formats/half.h"
-#include "model/cpu/activations.h"
+#include "formats/float_encoding.h"
 #include "model/cpu/kernels/isa.h"
+#include "model/cpu/packed_matrix.h"
 #include "model/cpu/random_floats.h"
 
 namespace pace {

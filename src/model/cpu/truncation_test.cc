@@ -1,5 +1,3 @@
-#include "model/cpu/truncation.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 #include "model/cpu/kernels/isa.h"
 #include "model/cpu/naive_sampling.h"
 #include "model/cpu/random_floats.h"
-#include "model/cpu/softmax.h"
+#include "model/cpu/sampler.h"
 
 namespace pace {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "formats/half.h"
+#include "formats/float_encoding.h"
 #include "model/cuda/cache_layout.h"
 #include "model/cuda/decode/cuda_decoder.h"
 #include "model/cuda/device_memory.h"

@@ -2,7 +2,7 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "model/torch/kernel_data.h"
+#include "model/torch/row_functions.h"
 
 namespace pace {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "model/cpu/gradient/training_kernels.h"
 #include "model/cuda/train/training_functions.h"
-#include "model/torch/kernel_data.h"
 
 namespace pace {
 namespace {

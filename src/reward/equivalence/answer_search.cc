@@ -21,10 +21,6 @@ constexpr size_t kNone = std::string_view::npos;
 constexpr size_t kMaxBareBytes = 1000;
 constexpr size_t kMaxReadBytes = 10'000;
 
-bool IsAsciiLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 // Whether a run of letters can be part of a formula rather than of a sentence;
 // a unit only after a number.
 bool IsFormulaWord(std::string_view word, bool behind_number) {

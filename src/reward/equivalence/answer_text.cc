@@ -18,10 +18,6 @@ constexpr std::pair<std::string_view, std::string_view> kScales[] = {
     {"billion", "\\cdot10^{9}"}, {"trillion", "\\cdot10^{12}"}, {"dozen", "\\cdot12 "},
 };
 
-bool IsAsciiLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool IsSpace(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }

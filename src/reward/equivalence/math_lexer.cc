@@ -13,14 +13,6 @@ namespace {
 
 constexpr size_t kNone = std::string_view::npos;
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool IsAsciiLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool IsSpace(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }

@@ -17,10 +17,6 @@ constexpr size_t kNone = std::string_view::npos;
 constexpr size_t kMaxNumberBytes = 1000;
 constexpr size_t kMaxArithmeticBytes = 200;
 
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 bool IsSpace(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }

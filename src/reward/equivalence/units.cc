@@ -40,20 +40,12 @@ const std::set<std::string_view>& Units() {
   return units;
 }
 
-bool IsAsciiLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 std::string Lower(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
   }
   return lower;
-}
-
-bool IsDigit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 bool IsNumber(std::string_view text) {
@@ -240,10 +232,6 @@ const std::map<std::string_view, std::string_view>& Measures() {
   return measures;
 }
 
-bool IsLetter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 // "\\text{ cm}^{2}" as " cm^2": without commands of style, braces and thin spaces.
 std::string Plain(std::string_view text) {
   std::string out(text);
@@ -305,7 +293,7 @@ class Scanner {
     const size_t begin = text_.find_first_not_of(' ', at_);
     if (begin == kNone) return "";
     size_t end = begin;
-    while (end < text_.size() && IsLetter(text_[end])) ++end;
+    while (end < text_.size() && IsAsciiLetter(text_[end])) ++end;
     std::string word(text_.substr(begin, end - begin));
     for (char& c : word) c = static_cast<char>(c | 32);
     at_ = end;
@@ -399,7 +387,7 @@ std::string MeasureAtEnd(std::string_view answer) {
   // Between a number and its unit, \pi and letters may stand.
   std::string out;
   for (; begin < plain.size() && out.empty(); ++begin) {
-    if (begin > 0 && IsLetter(plain[begin]) && IsLetter(plain[begin - 1])) continue;
+    if (begin > 0 && IsAsciiLetter(plain[begin]) && IsAsciiLetter(plain[begin - 1])) continue;
     Scanner scanner(std::string_view(plain).substr(begin));
     out = scanner.Measure();
     if (!scanner.AtEnd()) out.clear();

@@ -22,7 +22,7 @@
 
 #include "core/status.h"
 #include "core/token_id.h"
-#include "text/tokenizer/text_replacement.h"
+#include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/tokenizer/tokenizer_file.h"
 

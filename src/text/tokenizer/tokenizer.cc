@@ -1,13 +1,19 @@
 #include "text/tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "core/file.h"
 #include "core/printable.h"
+#include "core/token_id.h"
 #include "core/utf8.h"
-#include "text/tokenizer/added_tokens.h"
+#include "text/characters.h"
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/pre_tokenizer.h"
 #include "text/tokenizer/token_decoder.h"
@@ -16,6 +22,112 @@
 
 namespace pace {
 namespace {
+
+// Where the space at the end of the text begins.
+size_t BeginOfTrailingSpace(std::string_view text) {
+  size_t begin = text.size();
+  while (begin > 0) {
+    const size_t last = BeginOfLastCharacter(text.substr(0, begin));
+    if (!IsWhiteSpace(ReadCodePoint(text, last).code)) break;
+    begin = last;
+  }
+  return begin;
+}
+
+size_t LengthOfLeadingSpace(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const CodePoint point = ReadCodePoint(text, at);
+    if (!IsWhiteSpace(point.code)) break;
+    at += point.num_bytes;
+  }
+  return at;
+}
+
+bool StandsAlone(std::string_view text, size_t begin, size_t end) {
+  if (begin > 0) {
+    const size_t last = BeginOfLastCharacter(text.substr(0, begin));
+    if (IsWordCharacter(ReadCodePoint(text, last).code)) return false;
+  }
+  return end == text.size() || !IsWordCharacter(ReadCodePoint(text, end).code);
+}
+
+// A stretch of text, or one added token.
+struct TextSection {
+  std::string_view text;
+  std::optional<TokenId> token;
+};
+
+// Finds the tokens that are taken out of a text before anything else: <|im_start|>, <tool_call> and
+// the like. From left to right, the longest at each place. Tokens marked `normalized` are looked
+// for in the normalised text between the others.
+class AddedTokens {
+ public:
+  // `tokens` as they are to be found: content normalised where that applies.
+  explicit AddedTokens(std::vector<AddedToken> tokens = {});
+
+  // The sections in order, the added tokens among them; empty text is left out.
+  void Split(std::string_view text, std::vector<TextSection>& out) const;
+
+ private:
+  // The token that begins exactly here, the longest; none if there is none.
+  const AddedToken* LongestAt(std::string_view text, size_t at) const;
+  size_t FindCandidate(std::string_view text, size_t at) const;
+
+  std::vector<AddedToken> tokens_;                        // the longest first
+  std::array<std::vector<uint32_t>, 256> by_first_byte_;  // in that order
+  std::string first_bytes_;
+};
+
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  std::erase_if(tokens_, [](const AddedToken& token) { return token.content.empty(); });
+  std::sort(tokens_.begin(), tokens_.end(), [](const AddedToken& a, const AddedToken& b) {
+    return a.content.size() != b.content.size() ? a.content.size() > b.content.size()
+                                                : a.content < b.content;
+  });
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const char first = tokens_[i].content.front();
+    std::vector<uint32_t>& row = by_first_byte_[static_cast<unsigned char>(first)];
+    if (row.empty()) first_bytes_ += first;
+    row.push_back(static_cast<uint32_t>(i));
+  }
+}
+
+size_t AddedTokens::FindCandidate(std::string_view text, size_t at) const {
+  // One first byte, '<' as a rule, is worth the library's fast search.
+  if (first_bytes_.size() == 1) return text.find(first_bytes_.front(), at);
+  while (at < text.size() && by_first_byte_[static_cast<unsigned char>(text[at])].empty()) ++at;
+  return at < text.size() ? at : std::string_view::npos;
+}
+
+const AddedToken* AddedTokens::LongestAt(std::string_view text, size_t at) const {
+  for (const uint32_t index : by_first_byte_[static_cast<unsigned char>(text[at])]) {
+    if (text.substr(at).starts_with(tokens_[index].content)) return &tokens_[index];
+  }
+  return nullptr;
+}
+
+void AddedTokens::Split(std::string_view text, std::vector<TextSection>& out) const {
+  size_t done = 0;
+  size_t at = tokens_.empty() ? std::string_view::npos : FindCandidate(text, 0);
+  while (at != std::string_view::npos) {
+    const AddedToken* token = LongestAt(text, at);
+    if (token == nullptr) {
+      at = FindCandidate(text, at + 1);
+      continue;
+    }
+    size_t begin = at;
+    size_t end = at + token->content.size();
+    at = FindCandidate(text, end);
+    if (token->single_word && !StandsAlone(text, begin, end)) continue;
+    if (token->lstrip) begin = std::max(BeginOfTrailingSpace(text.substr(0, begin)), done);
+    if (token->rstrip) end += LengthOfLeadingSpace(text.substr(end));
+    if (done < begin) out.push_back({text.substr(done, begin - done), std::nullopt});
+    out.push_back({{}, token->id});
+    done = end;
+  }
+  if (done < text.size()) out.push_back({text.substr(done), std::nullopt});
+}
 
 // The largest of the families' files is 17 MB.
 constexpr size_t kMaxFileBytes = size_t{256} << 20;
@@ -228,6 +340,24 @@ bool Tokenizer::IsSpecial(TokenId id) const {
 
 int64_t Tokenizer::num_ids() const {
   return state_->decoder->num_ids();
+}
+
+std::optional<std::string> StreamDecoder::Feed(TokenId id) {
+  tokenizer_.Feed(id, skip_special_, progress_, pending_);
+  // U+FFFD at the end may be a character whose last bytes are still to come.
+  if (pending_.empty() || EndsInReplacement(pending_)) return std::nullopt;
+  return TakePending();
+}
+
+std::string StreamDecoder::Finish() {
+  tokenizer_.Finish(progress_, pending_);
+  progress_ = {};
+  return TakePending();
+}
+
+std::string StreamDecoder::TakePending() {
+  const std::string bytes = std::exchange(pending_, {});
+  return ReplaceIllFormed(bytes);
 }
 
 }  // namespace pace

@@ -30,6 +30,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/status.h"
@@ -82,6 +83,36 @@ class Tokenizer {
   explicit Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
   std::shared_ptr<const State> state_;
+};
+
+// StreamDecoder turns ids into text as they come, and never splits a character.
+//
+//   StreamDecoder stream(tokenizer, /*skip_special=*/true);
+//   for (const TokenId id : ids) if (auto text = stream.Feed(id)) Show(*text);
+//   Show(stream.Finish());
+//
+// Text is held back while it ends in an unfinished character or in a run of byte
+// tokens, which the next token may spoil; all that was handed out, Finish
+// included, is the decode of all ids.
+// Thread-safety: none.
+class StreamDecoder {
+ public:
+  StreamDecoder(Tokenizer tokenizer, bool skip_special)
+      : tokenizer_(std::move(tokenizer)), skip_special_(skip_special) {}
+
+  // The text that this id completes; none if there is nothing to show yet.
+  std::optional<std::string> Feed(TokenId id);
+  // What was held back; an unfinished character becomes U+FFFD. The next Feed
+  // begins a new text.
+  std::string Finish();
+
+ private:
+  std::string TakePending();
+
+  Tokenizer tokenizer_;
+  bool skip_special_;
+  DecodeProgress progress_;
+  std::string pending_;
 };
 
 }  // namespace pace

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "core/check.h"
-#include "text/tokenizer/stream_decoder.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace pace {

@@ -4,7 +4,6 @@
 
 #include "core/random.h"
 #include "core/utf8.h"
-#include "text/tokenizer/stream_decoder.h"
 
 namespace pace {
 namespace {

@@ -10,7 +10,10 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,11 +22,94 @@
 
 #include "core/status.h"
 #include "core/token_id.h"
-#include "text/tokenizer/merge_table.h"
-#include "text/tokenizer/token_table.h"
 #include "text/tokenizer/tokenizer_file.h"
 
 namespace pace {
+
+// From the bytes of a token to its id, by open addressing. The tokens themselves stay with the
+// caller, one string per id. Immutable after the last Insert.
+class TokenTable {
+ public:
+  // Borrows the tokens: they must outlive the table and not change.
+  TokenTable(const std::vector<std::string>& tokens, size_t num_entries)
+      : tokens_(&tokens), slots_(std::bit_ceil(num_entries * 2 + 2), kEmpty) {}
+
+  // False if another id has the same bytes; the table is then unchanged.
+  bool Insert(TokenId id) {
+    const size_t at = SlotOf((*tokens_)[static_cast<size_t>(id)]);
+    if (slots_[at] != kEmpty) return slots_[at] == id;
+    slots_[at] = id;
+    return true;
+  }
+
+  std::optional<TokenId> Find(std::string_view bytes) const {
+    const TokenId id = slots_[SlotOf(bytes)];
+    return id == kEmpty ? std::nullopt : std::optional<TokenId>(id);
+  }
+
+ private:
+  static constexpr TokenId kEmpty = INT32_MIN;
+
+  // The slot of these bytes, or the free one where they belong.
+  size_t SlotOf(std::string_view bytes) const {
+    const size_t mask = slots_.size() - 1;
+    size_t at = std::hash<std::string_view>()(bytes) & mask;
+    while (slots_[at] != kEmpty && (*tokens_)[static_cast<size_t>(slots_[at])] != bytes) {
+      at = (at + 1) & mask;
+    }
+    return at;
+  }
+
+  const std::vector<std::string>* tokens_;
+  std::vector<TokenId> slots_;
+};
+
+struct Merge {
+  uint32_t rank = UINT32_MAX;  // the largest: these two do not join
+  TokenId joined = 0;
+
+  bool joins() const { return rank != UINT32_MAX; }
+};
+
+// Which pairs of tokens BPE joins, in which order. Immutable after the last Insert.
+class MergeTable {
+ public:
+  // Makes room; what it held is gone.
+  void Reset(size_t num_merges);
+  // A later rank for the same pair replaces the earlier one.
+  void Insert(TokenId left, TokenId right, Merge merge);
+  Merge Find(TokenId left, TokenId right) const {
+    if (slots_.empty()) return {};
+    const uint64_t key = KeyOf(left, right);
+    for (size_t at = HomeOf(key);; at = (at + 1) & mask_) {
+      if (slots_[at].key == key) return slots_[at].merge;
+      if (slots_[at].key == kEmpty) return {};
+    }
+  }
+
+  // Joins until nothing joins.
+  void Apply(std::vector<TokenId>& symbols) const;
+
+ private:
+  static constexpr uint64_t kEmpty = UINT64_MAX;
+  struct Slot {
+    uint64_t key = kEmpty;
+    Merge merge;
+  };
+
+  static uint64_t KeyOf(TokenId left, TokenId right) {
+    return (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) |
+           static_cast<uint32_t>(right);
+  }
+  size_t HomeOf(uint64_t key) const {
+    return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> 32) & mask_;
+  }
+  void ApplyToShort(std::vector<TokenId>& symbols) const;
+  void ApplyToLong(std::vector<TokenId>& symbols) const;
+
+  std::vector<Slot> slots_;
+  size_t mask_ = 0;
+};
 
 class WordModel {
  public:

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "formats/half.h"
+#include "formats/float_encoding.h"
 #include "model/cpu/random_floats.h"
 
 namespace pace {

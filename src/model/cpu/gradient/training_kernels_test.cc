@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "formats/half.h"
+#include "formats/float_encoding.h"
 #include "model/cpu/kernels/kernels.h"
 #include "model/cpu/random_floats.h"
 

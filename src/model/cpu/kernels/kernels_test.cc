@@ -9,7 +9,7 @@
 #include <numeric>
 #include <set>
 
-#include "formats/half.h"
+#include "formats/float_encoding.h"
 #include "model/cpu/kernels/isa.h"
 #include "model/cpu/random_floats.h"
 

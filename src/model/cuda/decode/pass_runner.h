@@ -2,14 +2,18 @@
 //
 // Two passes may be in flight, so that one can be queued before the results of the other
 // arrive: Start returns at once, Finish waits. Passes run in the order of their starts.
-// Decode passes run as graphs (pass_graphs.h). Metadata uploads and result downloads use
+// Decode passes run as graphs (PassGraphs). Metadata uploads and result downloads use
 // separate streams, so no copy delays the start of the next pass.
 // Thread-safety: none; graph captures exclude the launches of other runners.
 #ifndef PACE_MODEL_CUDA_DECODE_PASS_RUNNER_H_
 #define PACE_MODEL_CUDA_DECODE_PASS_RUNNER_H_
 
+#include <cuda_runtime_api.h>
+
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,12 +22,35 @@
 #include "core/status.h"
 #include "model/cuda/decode/batch_metadata.h"
 #include "model/cuda/decode/cuda_ops.h"
-#include "model/cuda/decode/pass_graphs.h"
 #include "model/cuda/device_memory.h"
 #include "model/decoder.h"
 #include "model/network.h"
 
 namespace pace::cuda {
+
+// Decode passes as CUDA graphs, one for each shape. Captures keep apart from other threads' work
+// (CaptureGate).
+class PassGraphs {
+ public:
+  PassGraphs() = default;
+  ~PassGraphs() { Drop(); }
+  PassGraphs(const PassGraphs&) = delete;
+  PassGraphs& operator=(const PassGraphs&) = delete;
+
+  // Null where there is none.
+  cudaGraphExec_t Find(const PassShape& shape) const {
+    const auto found = graphs_.find(shape);
+    return found == graphs_.end() ? nullptr : found->second;
+  }
+  // What `launch` launches becomes the graph of this shape; it returns the first error.
+  // Put off, and no error, while others may load kernels.
+  Status Capture(const PassShape& shape, cudaStream_t stream,
+                 const std::function<Status()>& launch);
+  void Drop();
+
+ private:
+  std::map<PassShape, cudaGraphExec_t> graphs_;
+};
 
 class PassRunner {
  public:

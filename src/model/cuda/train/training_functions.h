@@ -15,10 +15,31 @@
 #include <vector>
 
 #include "core/status.h"
-#include "model/cuda/train/packed_attention.h"
 #include "model/model_config.h"
 
 namespace pace {
+
+// Causal attention over packed sequences in bf16: the FlashAttention 2 that LibTorch
+// brings. (cuDNN's, called through LibTorch in the same way, gave wrong gradients for
+// packed sequences, and a step took six times as long.)
+
+// Where sequences begin, and where the last ends: int32 on the GPU.
+struct PackedBounds {
+  PackedBounds(const std::vector<int64_t>& lengths, at::Device device);
+  at::Tensor begins;
+  int64_t longest = 0;
+};
+
+// [tokens, heads, head_dim]; query heads may be several times as many as the others.
+struct AttentionInputs {
+  at::Tensor queries;
+  at::Tensor keys;
+  at::Tensor values;
+};
+// `kept` is for the backward pass: the output first.
+std::vector<at::Tensor> PackedForward(const AttentionInputs& inputs, const PackedBounds& bounds);
+AttentionInputs PackedBackward(const AttentionInputs& inputs, const PackedBounds& bounds,
+                               const std::vector<at::Tensor>& kept, const at::Tensor& gradient);
 
 // Whether RMS norms along the last dimension of x are here, and the gate of rows
 // that hold gates and ups.
