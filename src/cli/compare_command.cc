@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "cli/command.h"
-#include "compare/built_in_experiments.h"
 #include "compare/claims.h"
 #include "compare/comparison.h"
+#include "compare/experiment.h"
 #include "compare/results.h"
 #include "compare/results_page.h"
 #include "core/atomic_file.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "cli/command.h"
-#include "config/admission_json.h"
+#include "config/admission_options.h"
 #include "config/settings.h"
 #include "core/file.h"
 #include "sim/recorded_verdicts.h"

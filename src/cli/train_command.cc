@@ -1,21 +1,29 @@
 // pace train
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/open_policy.h"
-#include "cli/train_resume.h"
-#include "cli/train_view.h"
 #include "config/ignored_settings.h"
 #include "config/methods.h"
 #include "config/settings.h"
+#include "core/clock.h"
+#include "core/concat.h"
 #include "core/file.h"
+#include "core/printable.h"
+#include "core/utf8.h"
 #include "execution/checkpoint.h"
 #include "execution/learner_options.h"
 #include "execution/run.h"
@@ -29,6 +37,7 @@
 #include "report/summary.h"
 #include "runtime/runtime.h"
 #include "terminal/interrupt.h"
+#include "terminal/live_view.h"
 #include "train/trainer.h"
 
 namespace pace {
@@ -43,6 +52,193 @@ struct TrainArguments {
   std::string resume;              // a run directory to go on with
   int64_t num_threads = 2;         // lab: 2 = training beside generation
 };
+
+constexpr size_t kMostNameCharacters = 60;
+
+// A training run as the terminal shows it (live_view.h).
+class TrainView final : public RunObserver {
+ public:
+  // `filters`: the method rejects groups, and so has a budget to show.
+  TrainView(std::string run, std::string method, int64_t num_steps, bool filters)
+      : view_(STDERR_FILENO) {
+    status_.filters = filters;
+    status_.run = std::move(run);
+    status_.method = std::move(method);
+    status_.num_steps = num_steps;
+  }
+
+  void OnStep(int64_t steps_done, const MetricsRow& row) override {
+    if (!std::exchange(began_, true)) status_.first_step = steps_done - 1;
+    status_.step = steps_done;
+    status_.row = row;
+    Show();
+  }
+
+  void OnEvaluation(PolicyVersion version, const std::vector<BenchmarkScore>& scores) override {
+    for (const BenchmarkScore& score : scores) {
+      std::array<char, 128> numbers{};
+      std::snprintf(numbers.data(), numbers.size(), "mean@%lld %.3f +- %.3f, pass@%lld %.3f",
+                    static_cast<long long>(score.num_responses), score.mean, score.mean_half_width,
+                    static_cast<long long>(score.num_responses), score.pass);
+      const size_t cut = OffsetOfCodePoint(score.name, kMostNameCharacters);
+      view_.Note(Concat("version ", version, ": ", score.name.substr(0, cut),
+                        cut < score.name.size() ? "..." : "", " ", numbers.data()));
+    }
+    if (scores.empty()) return;
+    // The first benchmark stands for all.
+    if (!status_.accuracy.has_value()) {
+      status_.accuracy = LiveAccuracy{.benchmark = scores.front().name, .start = {}, .now = 0};
+      if (version.step() == 0) status_.accuracy->start = scores.front().mean;
+    }
+    status_.accuracy->now = scores.front().mean;
+    status_.accuracy->version = version.step();
+    Show();
+  }
+
+  void OnPulse(const RunPulse& pulse) override {
+    status_.waits_for = pulse.waiting;
+    status_.tokens_per_s = pulse.tokens_per_second;
+    status_.occupancy = pulse.occupancy;
+    Show();
+  }
+
+  void OnCheckpoint(const std::string& folder) override { view_.Note("saved " + folder); }
+  void OnWarning(const std::string& text) override { view_.Note("warning: " + text); }
+  void OnNote(const std::string& note) override { view_.Note(note); }
+  void Finish(LiveEnd end) { view_.Finish(end); }
+
+ private:
+  void Show() {
+    status_.elapsed = clock_.Now();
+    view_.Update(status_);
+  }
+
+  const WallClock clock_;
+  LiveView view_;
+  LiveStatus status_;
+  bool began_ = false;
+};
+
+// What `--resume DIR key=value ...` continues with. A run keeps its settings, except for a
+// few: its length, its checkpoints, its records. The checkpoint holds the settings that it was
+// made with, so that a changed config.yaml is noticed as well as an override.
+struct ResumePlan {
+  Settings settings = {};
+  std::string driver = {};
+  RecordLevel level = RecordLevel::kMetrics;
+  bool settings_changed = false;  // config.yaml is to be rewritten
+  // Where the run continues; none: it has no checkpoint and starts again.
+  std::optional<LoadedCheckpoint> checkpoint = {};
+  std::vector<std::string> notes = {};  // for whoever resumes it, a line each
+};
+
+// A name that ends in a dot stands for its whole section. docs/training.md lists them.
+constexpr std::array<std::string_view, 9> kMayChange = {
+    "run.num_steps",      "run.checkpoint_every",
+    "run.evaluate_every", "checkpoint.",
+    "evaluation.",        "record.",
+    "runtime.",           "tools.url",
+    "tools.python"};
+
+std::map<std::string, std::string> ValuesOf(Settings& settings) {
+  std::map<std::string, std::string> values;
+  for (const Section& section : settings.Sections()) {
+    for (const Field& field : section.fields) {
+      values.emplace(section.name + "." + field.key(), field.Get());
+    }
+  }
+  return values;
+}
+
+Result<RecordLevel> LevelOf(const Settings& settings, const std::string& recorded) {
+  if (settings.record.level != RecordLevel::kAuto) return settings.record.level;
+  if (recorded == "metrics") return RecordLevel::kMetrics;
+  if (recorded == "decisions") return RecordLevel::kDecisions;
+  if (recorded == "full") return RecordLevel::kFull;
+  return DataLoss("manifest.json: record = ", Printable(recorded),
+                  ": must be metrics, decisions or full");
+}
+
+std::string VersionNote(const std::string& version, const std::string& commit,
+                        const std::string& folder) {
+  if (version == PaceVersion() && commit == PaceCommit()) return "";
+  return Concat(folder, " was written by pace ", version, " (", commit, "); this is pace ",
+                PaceVersion(), " (", PaceCommit(), ")");
+}
+
+// Whether a resumed run may have another value of this key.
+bool MayChangeOnResume(std::string_view key) {
+  return std::any_of(kMayChange.begin(), kMayChange.end(), [key](std::string_view allowed) {
+    return allowed.back() == '.' ? key.starts_with(allowed) : key == allowed;
+  });
+}
+
+// An error names the first setting that differs and may not. `place` is the source of the
+// earlier settings.
+Status CheckResumedSettings(Settings before, Settings now, const std::string& place) {
+  const std::map<std::string, std::string> earlier = ValuesOf(before);
+  for (const auto& [key, value] : ValuesOf(now)) {
+    if (value == earlier.at(key) || MayChangeOnResume(key)) continue;
+    return InvalidArgument(key, " = ", Printable(value), ": a run keeps its settings, and ", place,
+                           " has ", Printable(earlier.at(key)),
+                           " (docs/training.md lists what may change)");
+  }
+  return Status::Ok();
+}
+
+// Removes what an interrupted save left, and changes nothing else. REQUIRES: the caller
+// holds the run's lock
+Result<ResumePlan> PlanResume(const std::string& directory,
+                              const std::vector<std::string>& overrides) {
+  PACE_ASSIGN_OR_RETURN(const RunManifest manifest, ReadManifest(directory));
+  if (manifest.driver != "lab" && manifest.driver != "runtime") {
+    return InvalidArgument("--resume ", directory, ": is a run of ", Printable(manifest.driver),
+                           ", not of pace train");
+  }
+  ResumePlan plan;
+  plan.driver = manifest.driver;
+  const std::string config = directory + "/config.yaml";
+  PACE_ASSIGN_OR_RETURN(const Settings before, LoadSettings(config, {}));
+  PACE_ASSIGN_OR_RETURN(plan.settings, LoadSettings(config, overrides));
+  plan.settings_changed = ToYaml(plan.settings) != ToYaml(before);
+  PACE_RETURN_IF_ERROR(CheckResumedSettings(before, plan.settings, config));
+  Result<RecordLevel> level = LevelOf(plan.settings, manifest.record);
+  if (!level.ok()) return level.status().At(directory);
+  plan.level = *level;
+
+  const std::string checkpoints = directory + "/checkpoints";
+  RemovePartialCheckpoints(checkpoints);
+  const bool repeats = plan.driver == "lab" && before.run.checkpoint_every > 0;
+  PACE_ASSIGN_OR_RETURN(
+      plan.checkpoint,
+      FindCheckpoint(checkpoints, repeats ? ResumeFrom::kNewestScheduled : ResumeFrom::kNewest,
+                     [&plan](std::string note) { plan.notes.push_back(std::move(note)); }));
+  if (!plan.checkpoint.has_value()) {
+    plan.notes.push_back(directory + ": no checkpoint to go on from, so the run begins again");
+    return plan;
+  }
+  const LoadedCheckpoint& checkpoint = *plan.checkpoint;
+  const RunCheckpoint& run = checkpoint.run;
+  if (!run.settings.empty()) {
+    const std::string place = checkpoint.folder + "/settings.yaml";
+    Settings saved;
+    PACE_RETURN_IF_ERROR(ApplyYaml(saved, run.settings, place));
+    PACE_RETURN_IF_ERROR(CheckResumedSettings(saved, plan.settings, place));
+  }
+  if (plan.driver == "lab" && run.coordinator.stop_requested) {
+    plan.notes.push_back(Concat(checkpoint.folder, ": a stop asked for it, so the records from ",
+                                "here on differ from those of a run never stopped"));
+  }
+  if (plan.settings.run.num_steps < run.step.step()) {
+    return InvalidArgument("run.num_steps = ", plan.settings.run.num_steps, ": ", checkpoint.folder,
+                           " has done more");
+  }
+  const std::string note = run.version.empty()
+                               ? VersionNote(manifest.version, manifest.commit, directory)
+                               : VersionNote(run.version, run.commit, checkpoint.folder);
+  if (!note.empty()) plan.notes.push_back(note);
+  return plan;
+}
 
 // A run that is about to begin or to go on.
 struct Plan {

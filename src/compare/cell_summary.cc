@@ -6,7 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include "compare/cell_values.h"
 #include "core/check.h"
 
 namespace pace {
@@ -14,6 +13,145 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::string_view kSync = "sync";
+
+// The first of the best; null without evaluations.
+const CellEvaluation* BestEvaluation(const Cell& cell) {
+  const CellEvaluation* best = nullptr;
+  for (const CellEvaluation& evaluation : cell.evaluations) {
+    if (best == nullptr || evaluation.accuracy > best->accuracy) best = &evaluation;
+  }
+  return best;
+}
+
+// A column over steps; null where there is none.
+const std::vector<double>* ColumnOf(const Cell& cell, std::string_view name) {
+  const auto found = cell.steps.find(name);
+  return found == cell.steps.end() || found->second.empty() ? nullptr : &found->second;
+}
+
+double MeanFrom(const std::vector<double>& values, size_t first) {
+  double sum = 0;
+  size_t count = 0;
+  for (size_t i = first; i < values.size(); ++i) {
+    if (std::isnan(values[i])) continue;
+    sum += values[i];
+    ++count;
+  }
+  return count == 0 ? kNan : sum / static_cast<double>(count);
+}
+
+// Of a column: the mean over all steps and over their second half, and the last value; NaN
+// where there is none.
+double ColumnMean(const Cell& cell, std::string_view name) {
+  const std::vector<double>* const column = ColumnOf(cell, name);
+  return column == nullptr ? kNan : MeanFrom(*column, 0);
+}
+double SettledMean(const Cell& cell, std::string_view name) {
+  const std::vector<double>* const column = ColumnOf(cell, name);
+  return column == nullptr ? kNan : MeanFrom(*column, column->size() / 2);
+}
+double LastOf(const Cell& cell, std::string_view name) {
+  const std::vector<double>* const column = ColumnOf(cell, name);
+  return column == nullptr ? kNan : column->back();
+}
+double HoursOf(const Cell& cell, std::string_view name) {
+  return LastOf(cell, name) / 3600;
+}
+
+// Mean accuracy over updates, by trapezoids.
+double AreaOf(const Cell& cell, std::string_view = {}) {
+  const auto& evaluations = cell.evaluations;
+  if (evaluations.size() < 2 || evaluations.back().step == evaluations.front().step) return kNan;
+  double area = 0;
+  for (size_t i = 1; i < evaluations.size(); ++i) {
+    area += 0.5 * (evaluations[i].accuracy + evaluations[i - 1].accuracy) *
+            static_cast<double>(evaluations[i].step - evaluations[i - 1].step);
+  }
+  return area / static_cast<double>(evaluations.back().step - evaluations.front().step);
+}
+
+double AccuracyBefore(const Cell& cell, std::string_view = {}) {
+  return cell.evaluations.empty() ? kNan : cell.evaluations.front().accuracy;
+}
+double AccuracyAfter(const Cell& cell, std::string_view = {}) {
+  return cell.evaluations.empty() ? kNan : cell.evaluations.back().accuracy;
+}
+double BestAccuracy(const Cell& cell, std::string_view = {}) {
+  const CellEvaluation* const best = BestEvaluation(cell);
+  return best == nullptr ? kNan : best->accuracy;
+}
+double BestStep(const Cell& cell, std::string_view = {}) {
+  const CellEvaluation* const best = BestEvaluation(cell);
+  return best == nullptr ? kNan : static_cast<double>(best->step);
+}
+double Gain(const Cell& cell, std::string_view = {}) {
+  const double before = AccuracyBefore(cell);
+  return before > 0 ? AccuracyAfter(cell) / before : kNan;
+}
+
+// A value of a single cell, NaN where it has none: `of` the column, over the same of another
+// column where one is named. A new value is a line of the table.
+struct CellValue {
+  std::string_view name;
+  double (*of)(const Cell&, std::string_view column);
+  std::string_view column = {};
+  std::string_view over = {};
+
+  double Of(const Cell& cell) const {
+    return over.empty() ? of(cell, column) : of(cell, column) / of(cell, over);
+  }
+};
+constexpr auto kValues = std::to_array<CellValue>({
+    {"base", AccuracyBefore},
+    {"best", BestAccuracy},
+    {"best_step", BestStep},
+    {"final", AccuracyAfter},
+    {"area", AreaOf},
+    {"gain", Gain},
+    {"step_seconds", ColumnMean, "time/step"},
+    {"wait_seconds", ColumnMean, "time/wait_data"},
+    {"train_seconds", ColumnMean, "time/train"},
+    {"sync_seconds", ColumnMean, "time/sync"},
+    {"rescore_seconds", ColumnMean, "time/rescore_visible"},
+    {"hidden_seconds", ColumnMean, "time/rescore_hidden"},
+    {"other_seconds", ColumnMean, "time/other"},
+    {"prompt_seconds",
+     [](const Cell& cell, std::string_view) {
+       return ColumnMean(cell, "time/step") / SettledMean(cell, "throughput/consumed");
+     }},
+    {"waiting", SettledMean, "staleness/waiting/mean"},
+    {"assembly", SettledMean, "staleness/waiting_assembly/mean"},
+    {"pool_wait", SettledMean, "staleness/waiting_pool/mean"},
+    {"generation", SettledMean, "staleness/generation/mean"},
+    {"lag", SettledMean, "staleness/lag/mean"},
+    {"scored", SettledMean, "prefix/scored_fraction"},
+    {"occupancy", SettledMean, "pool/occupancy"},
+    {"rejected", SettledMean, "admission/rejected", "admission/offered"},
+    {"length", SettledMean, "selection/length_trained"},
+    {"length_ratio", SettledMean, "selection/length_trained", "selection/length_offered"},
+    {"reward", SettledMean, "selection/reward_trained"},
+    {"reward_ratio", SettledMean, "selection/reward_trained", "selection/reward_offered"},
+    {"hours", HoursOf, "time"},
+    {"gpu_hours", HoursOf, "cost/gpu_time"},
+    {"mega_tokens", [](const Cell& cell,
+                       std::string_view) { return LastOf(cell, "cost/tokens_generated") * 1e-6; }},
+    {"never_trained", LastOf, "cost/tokens_never_trained", "cost/tokens_generated"},
+    {"turns", SettledMean, "selection/turns_trained"},
+    {"tool_calls", SettledMean, "tools/calls"},
+    {"tool_success", SettledMean, "tools/success"},
+    {"tool_success_begin",
+     [](const Cell& cell, std::string_view) {
+       const std::vector<double>* const column = ColumnOf(cell, "tools/success");
+       return column == nullptr ? kNan : column->front();
+     }},
+    {"tool_seconds", SettledMean, "tools/seconds"},
+});
+
+// Null when there is none of that name.
+const CellValue* FindCellValue(std::string_view name) {
+  const auto found = std::ranges::find(kValues, name, &CellValue::name);
+  return found == kValues.end() ? nullptr : &*found;
+}
 
 // Best accuracy within what the baseline's run used of something.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEqual = {
@@ -95,7 +233,7 @@ bool IsCellValue(std::string_view name) {
 
 std::string CellValueNames() {
   std::string out;
-  for (const NamedValue& value : CellValues()) out += Concat(value.name, ", ");
+  for (const CellValue& value : kValues) out += Concat(value.name, ", ");
   for (const std::string_view name : TableValueNames()) out += Concat(name, ", ");
   out.resize(out.size() - 2);
   return out;
@@ -128,7 +266,7 @@ const Cell& CellTable::At(std::string_view arm, int64_t seed) const {
 }
 
 double CellTable::Value(const Cell& cell, std::string_view name) const {
-  if (const NamedValue* const value = FindCellValue(name)) return value->of(cell);
+  if (const CellValue* const value = FindCellValue(name)) return value->Of(cell);
   for (const auto& [equal, column] : kEqual) {
     if (name != equal) continue;
     if (experiment_.baseline.empty()) return kNan;

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "compare/markdown.h"
+#include "compare/statistics.h"
 
 namespace pace {
 namespace {

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <set>
 
-#include "compare/built_in_experiments.h"
 #include "compare/cell_summary.h"
 #include "config/methods.h"
 #include "config/yaml_document.h"

@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,6 +81,15 @@ Result<Experiment> LoadExperiment(const std::string& name_or_path);
 // Settings of one cell. `overrides` are the user's and come last.
 Result<Settings> SettingsOf(const Experiment& experiment, const CellId& cell,
                             const std::vector<std::string>& overrides);
+
+// The experiments of the folder `experiments`, inside the program as presets are.
+struct BuiltInExperiment {
+  std::string_view name;  // of the file, without its ending
+  std::string_view yaml;
+};
+
+// By name.
+std::span<const BuiltInExperiment> BuiltInExperiments();
 
 }  // namespace pace
 

@@ -4,8 +4,6 @@
 
 #include <set>
 
-#include "compare/built_in_experiments.h"
-
 namespace pace {
 namespace {
 

@@ -1,6 +1,6 @@
-#include "compare/group_tables.h"
-
 #include <gtest/gtest.h>
+
+#include "compare/results.h"
 
 namespace pace {
 namespace {

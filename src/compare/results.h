@@ -20,6 +20,14 @@ std::string ResultsMarkdown(const CellTable& table);
 // are those over seeds.
 Result<std::vector<RunData>> MeanRuns(const CellTable& table);
 
+// Offered, trained and rejected groups of every arm: mean, and the 10, 50 and 90 %
+// quantiles, of waiting and generation staleness, score, length and reward.
+std::string DistributionTable(const CellTable& table);
+
+// Mean reward and length of offered groups by their lag, in steps of one; with
+// the correlations of lag with both, over groups, and their intervals over seeds.
+std::string LagTable(const CellTable& table);
+
 }  // namespace pace
 
 #endif  // PACE_COMPARE_RESULTS_H_

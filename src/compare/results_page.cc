@@ -5,8 +5,8 @@
 
 #include "compare/claims.h"
 #include "compare/comparison.h"
-#include "compare/markdown.h"
 #include "compare/results.h"
+#include "compare/statistics.h"
 #include "core/file.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"

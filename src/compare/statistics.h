@@ -7,7 +7,9 @@
 #ifndef PACE_COMPARE_STATISTICS_H_
 #define PACE_COMPARE_STATISTICS_H_
 
+#include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <span>
 #include <string>
 
@@ -34,6 +36,24 @@ Estimate PairedRatio(std::span<const double> a, std::span<const double> b);
 // Where a value lies in view of a bound.
 enum class Finding { kAbove, kBelow, kUndecided };
 Finding Against(const Estimate& estimate, double bound);
+
+// Numbers as tables show them: a dash where there is none.
+inline std::string Fixed(double value, int digits) {
+  if (!std::isfinite(value)) return "–";
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, value);
+  return text;
+}
+
+// "48.1 ± 0.7", each times `factor`.
+inline std::string Show(const Estimate& estimate, double factor, int digits) {
+  if (estimate.count == 0) return "–";
+  std::string out = Fixed(factor * estimate.mean, digits);
+  if (std::isfinite(estimate.half_width)) {
+    out += " ± " + Fixed(factor * estimate.half_width, digits);
+  }
+  return out;
+}
 
 }  // namespace pace
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "core/status.h"
 
 namespace pace {
 
@@ -75,6 +76,11 @@ struct AdmissionVariant {
 std::optional<AdmissionVariant> VariantFromName(std::string_view name);
 // "effective" and so on for policy pace, else the policy's name.
 std::string MethodName(const AdmissionOptions& options);
+
+// Admission options from JSON: `{"config": {"policy": "pace", ...}}`, the form that stands
+// beside an admission trace. Strict: types are JSON's, an unknown or repeated key is an
+// error. `name` stands in front of errors.
+Result<AdmissionOptions> AdmissionFromJson(std::string_view json, const std::string& name);
 
 }  // namespace pace
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "config/admission_json.h"
+#include "config/admission_options.h"
 #include "config/settings.h"
 #include "core/check.h"
 

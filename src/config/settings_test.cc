@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "config/admission_json.h"
+#include "config/admission_options.h"
 #include "config/presets.h"
 
 namespace pace {

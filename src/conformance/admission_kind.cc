@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "config/admission_json.h"
+#include "config/admission_options.h"
 #include "conformance/case_file.h"
 #include "core/file.h"
 #include "sim/replay.h"

@@ -4,6 +4,9 @@
 #ifndef PACE_CORE_FILE_DESCRIPTOR_H_
 #define PACE_CORE_FILE_DESCRIPTOR_H_
 
+#include <poll.h>
+
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +53,15 @@ Result<FileDescriptor> SealedFile(std::string_view content);
 
 // Sends `text` and the descriptors, which the receiver gets copies of, at once.
 Status SendDescriptors(int socket, std::string_view text, const std::vector<int>& descriptors);
+
+// How a caller says that it no longer wants a result: a descriptor that becomes ready, such
+// as a connection that its client closed. The default never becomes ready.
+//
+//   runner.Run(request, {.descriptor = connection, .events = POLLRDHUP});
+struct Cancellation {
+  int descriptor = -1;
+  int16_t events = POLLIN;
+};
 
 }  // namespace pace
 

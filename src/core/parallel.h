@@ -1,4 +1,4 @@
-// ForEachInParallel: independent pieces of work on several threads.
+// Threads: independent pieces of work on several, and one that may fail to start.
 #ifndef PACE_CORE_PARALLEL_H_
 #define PACE_CORE_PARALLEL_H_
 
@@ -6,9 +6,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "core/status.h"
 
 namespace pace {
 
@@ -27,6 +31,17 @@ inline void ForEachInParallel(size_t count, int64_t num_threads,
   for (size_t t = 1; t < num_workers; ++t) threads.emplace_back(drain);
   drain();
   for (std::thread& thread : threads) thread.join();
+}
+
+// A thread, or why there is none: std::thread throws where the machine is out of threads or
+// memory, which for a server is an ordinary day.
+template <typename Body>
+Result<std::thread> StartThread(Body body) {
+  try {
+    return std::thread(std::move(body));
+  } catch (const std::exception& error) {
+    return Unavailable("no thread can be started: ", error.what());
+  }
 }
 
 }  // namespace pace

@@ -11,7 +11,6 @@
 #include "model/model_config_json.h"
 #include "model/weight_set.h"
 #include "task/character_tokenizer.h"
-#include "task/tool_tokenizer.h"
 
 namespace pace {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "sandbox/program.h"
-#include "sandbox/tool_runner.h"
+#include "sandbox/sandbox.h"
 #include "task/code_interpreter.h"
 #include "text/python_text.h"
 

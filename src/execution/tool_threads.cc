@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/start_thread.h"
+#include "core/parallel.h"
 
 namespace pace {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "rollout/turn_count.h"
+#include "task/character_tokenizer.h"
 #include "task/code_interpreter.h"
-#include "task/tool_tokenizer.h"
 
 namespace pace {
 namespace {

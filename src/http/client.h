@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/cancellation.h"
 #include "core/clock.h"
+#include "core/file_descriptor.h"
 #include "core/status.h"
 #include "http/message.h"
 

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "core/json_writer.h"
+#include "core/parallel.h"
 #include "core/printable.h"
-#include "core/start_thread.h"
 
 namespace pace {
 namespace {

@@ -22,7 +22,6 @@
 #include <thread>
 #include <utility>
 
-#include "core/cancellation.h"
 #include "core/clock.h"
 #include "core/file_descriptor.h"
 #include "core/mutex.h"

@@ -3,7 +3,10 @@
 #ifndef PACE_RUNTIME_MAILBOX_H_
 #define PACE_RUNTIME_MAILBOX_H_
 
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,6 +38,41 @@ class Mailbox {
   Mutex mutex_;
   CondVar arrived_;
   std::vector<Message> messages_ PACE_GUARDED_BY(mutex_);
+};
+
+// TaskThread: one thread that runs tasks in order.
+//
+// The destructor finishes the running task and drops the others.
+// Thread-safety: Post from any thread.
+class TaskThread {
+ public:
+  using Task = std::function<void()>;
+
+  TaskThread() : thread_([this] { Loop(); }) {}
+  ~TaskThread() {
+    stopping_ = true;
+    tasks_.Put([] {});
+    thread_.join();
+  }
+  TaskThread(const TaskThread&) = delete;
+  TaskThread& operator=(const TaskThread&) = delete;
+
+  void Post(Task task) { tasks_.Put(std::move(task)); }
+
+ private:
+  void Loop() {
+    while (!stopping_) {
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+      for (const Task& task : tasks_.Take(deadline)) {
+        if (stopping_) return;
+        task();
+      }
+    }
+  }
+
+  Mailbox<Task> tasks_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;  // the last member: it uses the others
 };
 
 }  // namespace pace

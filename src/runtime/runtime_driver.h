@@ -18,7 +18,6 @@
 #include "execution/tool_threads.h"
 #include "rollout/engine.h"
 #include "runtime/mailbox.h"
-#include "runtime/task_thread.h"
 
 namespace pace {
 

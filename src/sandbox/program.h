@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/cancellation.h"
 #include "core/clock.h"
+#include "core/file_descriptor.h"
 #include "core/status.h"
 
 namespace pace {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "sandbox/fusion/client.h"
 #include "sandbox/isolation_probe.h"
 #include "sandbox/program_control.h"
 #include "sandbox/program_watch.h"
@@ -179,6 +180,21 @@ std::string Sandbox::Description() const {
                 ": memory of a program, kernel memory and /tmp included, and processes are bounded",
                 groups_->bounds_processor() ? ", processor time is shared fairly"
                                             : "; processor time by niceness alone");
+}
+
+Result<std::unique_ptr<ProgramRunner>> StartToolRunner(const ToolsOptions& options) {
+  if (options.url.empty()) {
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<Sandbox> sandbox,
+                          Sandbox::Start(SandboxOptionsFrom(options)));
+    return std::unique_ptr<ProgramRunner>(std::move(sandbox));
+  }
+  Result<std::unique_ptr<FusionClient>> client =
+      FusionClient::Make({.url = options.url,
+                          .max_programs = options.max_programs,
+                          .timeout = Seconds(options.timeout)});
+  if (!client.ok()) return client.status().At("tools.url");
+  PACE_RETURN_IF_ERROR((*client)->Ping().At("tools.url"));
+  return std::unique_ptr<ProgramRunner>(std::move(client).value());
 }
 
 }  // namespace pace

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "config/tools_options.h"
 #include "core/mutex.h"
 #include "core/status.h"
 #include "sandbox/control_groups.h"
@@ -69,6 +70,10 @@ class Sandbox final : public ProgramRunner {
 
 // Whether the code names one of the modules.
 bool NamesModule(const std::string& code, const std::vector<std::string>& modules);
+
+// The program runner of the settings: a sandbox on this machine, or a remote server. Returns
+// when it is ready: isolation was tested, or the server has answered.
+Result<std::unique_ptr<ProgramRunner>> StartToolRunner(const ToolsOptions& options);
 
 }  // namespace pace
 

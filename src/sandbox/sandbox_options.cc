@@ -49,4 +49,19 @@ Status SandboxOptions::Validate() const {
   return Status::Ok();
 }
 
+SandboxOptions SandboxOptionsFrom(const ToolsOptions& options) {
+  SandboxOptions sandbox;
+  sandbox.mode =
+      options.sandbox == SandboxKind::kUnsafe ? SandboxMode::kUnsafe : SandboxMode::kIsolated;
+  sandbox.python = options.python;
+  sandbox.warm_modules = options.warm_modules;
+  sandbox.max_programs = options.max_programs;
+  sandbox.timeout = Seconds(options.timeout);
+  sandbox.memory_bytes = options.memory_mib << 20;
+  sandbox.tmp_bytes = options.tmp_mib << 20;
+  sandbox.max_file_bytes = options.max_file_mib << 20;
+  sandbox.max_processes = options.max_processes;
+  return sandbox;
+}
+
 }  // namespace pace

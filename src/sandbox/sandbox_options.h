@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/tools_options.h"
 #include "core/clock.h"
 #include "core/status.h"
 
@@ -48,6 +49,9 @@ struct SandboxOptions {
 
   [[nodiscard]] Status Validate() const;
 };
+
+// The bounds of a sandbox on this machine, as the settings name them.
+SandboxOptions SandboxOptionsFrom(const ToolsOptions& options);
 
 }  // namespace pace
 

@@ -1,8 +1,7 @@
-#include "sandbox/tool_runner.h"
-
 #include <gtest/gtest.h>
 
 #include "http/server.h"
+#include "sandbox/sandbox.h"
 
 namespace pace {
 namespace {

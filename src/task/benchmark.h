@@ -16,7 +16,6 @@
 #include "core/status.h"
 #include "task/dataset.h"
 #include "task/problem.h"
-#include "task/prompt_template.h"
 #include "task/synthetic_task.h"
 
 namespace pace {

@@ -7,7 +7,7 @@
 #include "core/printable.h"
 #include "reward/verifier.h"
 #include "task/line_file.h"
-#include "task/prompt_template.h"
+#include "task/problem.h"
 #include "task/splits.h"
 
 namespace pace {

@@ -3,6 +3,7 @@
 #define PACE_TASK_PROBLEM_H_
 
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -32,6 +33,13 @@ struct Problem {
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+// A problem's text inside the prompt that the settings want around it.
+inline constexpr std::string_view kProblemField = "{problem}";
+
+// `form` with the problem's text for every "{problem}"; other braces stand for
+// themselves, and so does what the problem holds.
+std::string FillPromptTemplate(std::string_view form, std::string_view problem);
 
 }  // namespace pace
 

@@ -1,14 +1,13 @@
-#include "task/product.h"
-
 #include <gtest/gtest.h>
 
 #include "core/concat.h"
 #include "core/test_data.h"
+#include "task/character_tokenizer.h"
 #include "task/code_interpreter.h"
 #include "task/prompt_renderer.h"
 #include "task/synthetic_source.h"
+#include "task/synthetic_task.h"
 #include "task/test_data.h"
-#include "task/tool_tokenizer.h"
 #include "text/hermes.h"
 
 namespace pace {

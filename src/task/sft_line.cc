@@ -7,7 +7,7 @@
 #include "core/printable.h"
 #include "task/json_values.h"
 #include "task/line_file.h"
-#include "task/prompt_template.h"
+#include "task/problem.h"
 
 namespace pace {
 namespace {

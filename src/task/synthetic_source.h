@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "task/problem.h"
 #include "task/problem_source.h"
-#include "task/prompt_template.h"
 #include "task/synthetic_task.h"
 
 namespace pace {
 
-// The exercise in a prompt of this form (prompt_template.h).
+// The exercise in a prompt of this form (problem.h).
 Problem ToProblem(const SyntheticTask& task, const Exercise& exercise, std::string id,
                   std::string_view prompt_template = kProblemField);
 

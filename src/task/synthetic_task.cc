@@ -1,9 +1,6 @@
 #include "task/synthetic_task.h"
 
 #include "core/check.h"
-#include "task/arithmetic.h"
-#include "task/list_sum.h"
-#include "task/product.h"
 #include "task/splits.h"
 #include "task/word_problems.h"
 
@@ -84,13 +81,13 @@ Result<std::shared_ptr<const SyntheticTask>> MakeSyntheticTask(const TaskOptions
   PACE_CHECK(options.kind != TaskKind::kDataset, "a dataset is not generated");
   std::shared_ptr<const SyntheticTask> task;
   if (options.kind == TaskKind::kListSum) {
-    task = std::make_shared<const ListSum>(options);
+    task = MakeListSum(options);
   } else if (options.kind == TaskKind::kProduct) {
-    task = std::make_shared<const Product>(options);
+    task = MakeProduct(options);
   } else if (options.kind == TaskKind::kWordProblems) {
     task = std::make_shared<const WordProblems>(options);
   } else {
-    task = std::make_shared<const Arithmetic>(options);
+    task = MakeArithmetic(options);
   }
   PACE_RETURN_IF_ERROR(task->CheckSplit());
   return task;

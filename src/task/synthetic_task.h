@@ -91,6 +91,11 @@ class SyntheticTask {
   virtual std::string Describe(int64_t kind) const = 0;
 };
 
+// Generated tasks; the top of each source says what it asks. REQUIRES: options.Validate().ok()
+std::unique_ptr<const SyntheticTask> MakeArithmetic(const TaskOptions& options);
+std::unique_ptr<const SyntheticTask> MakeListSum(const TaskOptions& options);
+std::unique_ptr<const SyntheticTask> MakeProduct(const TaskOptions& options);
+
 // The generated task that the options name, its split checked.
 // REQUIRES: options.Validate().ok(), kind is not dataset
 Result<std::shared_ptr<const SyntheticTask>> MakeSyntheticTask(const TaskOptions& options);

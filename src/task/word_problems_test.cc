@@ -13,10 +13,10 @@
 #include <variant>
 
 #include "task/benchmark.h"
+#include "task/character_tokenizer.h"
 #include "task/prompt_renderer.h"
 #include "task/synthetic_source.h"
 #include "task/task.h"
-#include "task/tool_tokenizer.h"
 #include "task/word_stories.h"
 
 namespace pace {

@@ -1,4 +1,4 @@
-#include "task/prompt_template.h"
+#include "task/problem.h"
 
 namespace pace {
 
