@@ -1,11 +1,478 @@
 #include "runtime/runtime.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <variant>
+#include <vector>
 
-#include "runtime/runtime_driver.h"
+#include "config/settings.h"
+#include "core/clock.h"
+#include "execution/engine_maker.h"
+#include "execution/run_driver.h"
+#include "execution/tool_threads.h"
+#include "model/devices.h"
+#include "rollout/engine.h"
+#include "runtime/affinity.h"
+#include "runtime/mailbox.h"
 
 namespace pace {
+namespace {
+
+// RuntimeDriver: carries out the coordinator's commands on real threads.
+//
+// Everything that happens arrives in one mailbox and is handled by one thread, so
+// nothing but the mailbox is shared. Thread-safety: none.
+// The wall clock, from where a resumed run left off.
+class RunClock final : public Clock {
+ public:
+  Seconds Now() const override { return base_ + wall_.Now(); }
+  void SetBase(Seconds base) { base_ = base - wall_.Now(); }
+
+ private:
+  WallClock wall_;
+  Seconds base_{0};
+};
+
+class RuntimeDriver final : public RunDriver {
+ public:
+  // All references outlive the driver.
+  RuntimeDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
+                RunClock& clock, std::unique_ptr<TrainingRun> run);
+
+  Result<RunResult> Run();
+
+ private:
+  // An engine has events.
+  struct EngineSpoke {
+    size_t worker = 0;
+  };
+  struct Trained {
+    Result<TrainedStep> step;
+  };
+  struct Evaluated {
+    PolicyVersion version;
+    Result<std::vector<BenchmarkScore>> scores;
+  };
+  struct Saved {
+    Result<std::string> folder;
+  };
+  // The tool's reply to a paused response.
+  struct ToolReplied {
+    size_t worker = 0;
+    MemberId id{};
+    PartialResponse response;
+    Seconds made{0};
+    Result<ToolReply> reply;
+  };
+  using Message = std::variant<EngineSpoke, Trained, Evaluated, Saved, ToolReplied>;
+
+  Status Begin();
+  Status Resume();
+  Status MakeEngines();
+  Status Loop();
+
+  Status On(EngineSpoke& message);
+  Status On(Trained& message);
+  Status On(Evaluated& message);
+  Status On(Saved& message);
+  Status On(ToolReplied& message);
+  // Handles the events of engine `worker` so far.
+  Status HearEngine(size_t worker);
+  Status OnEngine(size_t worker, RolloutEvent& event);
+  void OnRested(size_t worker, MemberId id, PartialResponse response);
+
+  void Submit(size_t worker, GroupRequest request) override;
+  GroupInFlight Cancel(size_t worker, GroupId group, bool keep) override;
+  Status Sync(size_t worker, const PublishedWeights& weights) override;
+  void StartTraining() override;
+  Status StartEvaluation(PolicyVersion version) override;
+  void StartCheckpoint() override;
+  Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override;
+
+  Status SaveIfReady();
+  Status Save();
+  Status FinishSaves();
+  void Pulse();
+  void WatchForStall(bool something_happened);
+  // Of all engines, since the run began.
+  Seconds RescoreTime() const;
+  Seconds BusyTime() const;
+  int64_t MaxGroups() const;
+
+  RunClock& run_clock_;                                      // clock_, to be set
+  std::vector<std::optional<PolicyVersion>> awaited_syncs_;  // by worker
+  int64_t num_saves_ = 0;                                    // under way
+  Seconds rescored_before_{0};
+  Seconds busy_before_{0};
+
+  std::chrono::steady_clock::time_point last_event_, last_pulse_, last_stall_note_;
+  int64_t pulse_tokens_ = 0;
+  double pulse_rate_ = 0;  // tokens per second
+
+  Mailbox<Message> mailbox_;
+  // The last members: their threads write into the mailbox.
+  std::vector<std::unique_ptr<RolloutEngine>> engines_;
+  const std::unique_ptr<TaskThread> training_thread_;
+  TaskThread evaluation_thread_;
+  TaskThread saving_thread_;
+  std::unique_ptr<ToolThreads> tool_threads_;  // null without tools
+};
+
+using SteadyClock = std::chrono::steady_clock;
+
+// How often the driver looks up when nothing happens.
+constexpr std::chrono::milliseconds kLookUp(100);
+// The displayed speed is a mean over about this time.
+constexpr double kRateSeconds = 5;
+
+std::unique_ptr<TaskThread> StartTrainingThread(const Settings& settings) {
+  const ScopedAffinity cores(settings.runtime.pin_threads,
+                             settings.engine.count * settings.engine.threads,
+                             settings.train.num_threads);
+  return std::make_unique<TaskThread>();
+}
+
+RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
+                             RunClock& clock, std::unique_ptr<TrainingRun> run)
+    : RunDriver(settings, policy, setup, clock, std::move(run), settings.engine.count),
+      run_clock_(clock),
+      awaited_syncs_(static_cast<size_t>(settings.engine.count)),
+      training_thread_(StartTrainingThread(settings)) {
+  run_->journal().SetNumGpus(settings.policy.device == PolicyDevice::kCuda ? 1 : 0);
+  if (run_->executor() != nullptr) {
+    tool_threads_ = std::make_unique<ToolThreads>(run_->executor(), settings.tools.max_programs);
+  }
+}
+
+Status RuntimeDriver::MakeEngines() {
+  for (int64_t i = 0; i < settings_.engine.count; ++i) {
+    const int64_t threads = settings_.engine.threads;
+    const ScopedAffinity cores(settings_.runtime.pin_threads, i * threads, threads);
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> core,
+                          MakeEngine(settings_, policy_, {.score_moment = ScoreMoment::kEnd}));
+    const auto index = static_cast<size_t>(i);
+    engines_.push_back(std::make_unique<RolloutEngine>(
+        std::move(core), [this, index] { mailbox_.Put(EngineSpoke{index}); }));
+  }
+  return Status::Ok();
+}
+
+Result<std::shared_ptr<const DecoderWeights>> RuntimeDriver::Prepare(
+    const WeightSet& weights) const {
+  return engines_[0]->Prepare(weights);
+}
+
+int64_t RuntimeDriver::MaxGroups() const {
+  // An engine queues what it cannot run yet: the supply policy is the bound.
+  return std::max<int64_t>(1, settings_.supply.MaxGroups(settings_.batch.num_groups));
+}
+
+Result<RunResult> RuntimeDriver::Run() {
+  PACE_RETURN_IF_ERROR(setup_.resume ? Resume() : Begin());
+  PACE_RETURN_IF_ERROR(Loop());
+  RunResult result = TakeResult();
+  PACE_RETURN_IF_ERROR(FinishSaves());
+  // A step that was under way is not part of the result.
+  const bool as_served = newest_.residence() == Residence::kHost || batch_.has_value();
+  PACE_ASSIGN_OR_RETURN(
+      result.weights, as_served ? ToHost(policy_.config, newest_) : run_->trainer().HostSnapshot());
+  return result;
+}
+
+Status RuntimeDriver::Begin() {
+  PACE_RETURN_IF_ERROR(MakeEngines());
+  PACE_RETURN_IF_ERROR(ServeFirst());
+  for (int64_t i = 0; i < settings_.engine.count; ++i) {
+    PACE_RETURN_IF_ERROR(Handle(WorkerJoined{WorkerId(i), MaxGroups()}));
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Loop() {
+  last_event_ = last_pulse_ = last_stall_note_ = SteadyClock::now();
+  while (!stopped_) {
+    std::vector<Message> messages = mailbox_.Take(SteadyClock::now() + kLookUp);
+    for (Message& message : messages) {
+      PACE_RETURN_IF_ERROR(std::visit([this](auto& typed) { return On(typed); }, message));
+    }
+    PACE_RETURN_IF_ERROR(run_->journal().status());
+    PACE_RETURN_IF_ERROR(StopIfAsked(checkpoint_.has_value() && !setup_.checkpoints.empty()));
+    PACE_RETURN_IF_ERROR(SaveIfReady());
+    WatchForStall(!messages.empty());
+    Pulse();
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::On(EngineSpoke& message) {
+  return HearEngine(message.worker);
+}
+
+Status RuntimeDriver::HearEngine(size_t worker) {
+  for (RolloutEvent& event : engines_[worker]->Wait(SteadyClock::now())) {
+    PACE_RETURN_IF_ERROR(OnEngine(worker, event));
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
+  if (auto* finished = std::get_if<FinishedResponse>(&event)) return Finish(std::move(*finished));
+  if (auto* rested = std::get_if<ResponsePaused>(&event)) {
+    OnRested(worker, rested->id, std::move(rested->response));
+    return Status::Ok();
+  }
+  if (const auto* synced = std::get_if<WeightsSynced>(&event)) {
+    // The coordinator knows of the first weights of a resumed engine.
+    if (awaited_syncs_[worker] != synced->version) return Status::Ok();
+    awaited_syncs_[worker].reset();
+    return Handle(WorkerSynced{WorkerId(static_cast<int64_t>(worker)), synced->version});
+  }
+  if (const auto* refused = std::get_if<GroupRefused>(&event)) {
+    return refused->error.At(Concat("group ", refused->group.value()));
+  }
+  if (const auto* failed = std::get_if<DeviceFailed>(&event)) return failed->error;
+  if (const auto* cancelled = std::get_if<GroupCancelled>(&event)) {
+    run_->CountCancelled(cancelled->request.resumed);
+  }
+  return Status::Ok();
+}
+
+void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse response) {
+  if (run_->store().Find(id.group) == nullptr) return;  // abandoned meanwhile
+  const std::optional<ToolCall> call = run_->CallOf(response);
+  if (!call.has_value()) return engines_[worker]->FinishPaused(id);
+  tool_threads_->Ask(*call, [this, worker, id, response = std::move(response),
+                             made = clock_.Now()](Result<ToolReply> reply) {
+    mailbox_.Put(ToolReplied{worker, id, response, made, std::move(reply)});
+  });
+}
+
+Status RuntimeDriver::On(ToolReplied& message) {
+  if (!message.reply.ok()) return message.reply.status();
+  if (run_->store().Find(message.id.group) == nullptr) return Status::Ok();
+  // Not PACE_ASSIGN_OR_RETURN: g++ 12 takes the vector of a moved optional for uninitialized.
+  auto tokens =
+      run_->Reply(message.id, message.response, *message.reply, clock_.Now() - message.made);
+  PACE_RETURN_IF_ERROR(tokens.status());
+  RolloutEngine& engine = *engines_[message.worker];
+  if (tokens->has_value()) {
+    engine.Continue(message.id, **std::move(tokens));
+  } else {
+    engine.FinishPaused(message.id);
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::On(Trained& message) {
+  if (!message.step.ok()) return message.step.status();
+  step_clock_.Set(StepPart::kSync, clock_.Now());
+  const Seconds rescored = RescoreTime();
+  const auto num_engines = static_cast<double>(engines_.size());
+  StepTimes times = step_clock_.EndStep(clock_.Now(), (rescored - rescored_before_) / num_engines);
+  rescored_before_ = rescored;
+  const Seconds busy = BusyTime();
+  times.engines_busy = (busy - busy_before_) / num_engines;
+  busy_before_ = busy;
+  PACE_RETURN_IF_ERROR(Handle(StepFinished{EndStep(std::move(message.step).value(), times)}));
+  if (batch_.has_value()) return Status::Ok();
+  const StepPart part = checkpoint_.has_value() ? StepPart::kOther : StepPart::kWaitData;
+  step_clock_.Set(part, clock_.Now());
+  return Status::Ok();
+}
+
+Status RuntimeDriver::On(Evaluated& message) {
+  if (!message.scores.ok()) return message.scores.status();
+  EndEvaluation(message.version, std::move(message.scores).value());
+  return Handle(EvaluationFinished{message.version});
+}
+
+void RuntimeDriver::Submit(size_t worker, GroupRequest request) {
+  std::vector<std::pair<MemberId, PartialResponse>> paused;
+  for (size_t i = 0; i < request.resumed.size(); ++i) {
+    if (!request.resumed[i].paused.has_value()) continue;
+    const int64_t member = request.member(static_cast<int64_t>(i));
+    paused.emplace_back(MemberId{request.group, member}, request.resumed[i]);
+  }
+  engines_[worker]->Submit(std::move(request));
+  // A call that was under way is made again.
+  for (auto& [id, response] : paused) OnRested(worker, id, std::move(response));
+}
+
+GroupInFlight RuntimeDriver::Cancel(size_t worker, GroupId group, bool keep) {
+  if (keep) {
+    // The next group of the prompt may start at once, so the engine is waited for.
+    std::optional<GroupRequest> taken = engines_[worker]->Take(group);
+    return taken.has_value() ? InFlightOf(*std::move(taken)) : GroupInFlight{};
+  }
+  engines_[worker]->Cancel(group);
+  return {};
+}
+
+Status RuntimeDriver::Sync(size_t worker, const PublishedWeights& weights) {
+  awaited_syncs_[worker] = weights.version;
+  return engines_[worker]->Sync(weights.version, weights.prepared);
+}
+
+void RuntimeDriver::StartTraining() {
+  step_clock_.Set(StepPart::kTrain, clock_.Now());
+  // Rescoring during this wait counts as visible: the trainer was blocked on it.
+  step_clock_.BlameRescoring((RescoreTime() - rescored_before_) /
+                             static_cast<double>(engines_.size()));
+  training_thread_->Post([this, step = batch_->step, data = run_->BatchOf(*batch_)] {
+    mailbox_.Put(Trained{Train(step, data)});
+  });
+}
+
+Status RuntimeDriver::StartEvaluation(PolicyVersion version) {
+  evaluation_thread_.Post([this, version, weights = newest_] {
+    mailbox_.Put(Evaluated{version, run_->evaluator().Run(weights)});
+  });
+  return Status::Ok();
+}
+
+void RuntimeDriver::StartCheckpoint() {
+  step_clock_.Set(StepPart::kOther, clock_.Now());
+}
+
+Seconds RuntimeDriver::RescoreTime() const {
+  Seconds total{0};
+  for (const auto& engine : engines_) total += engine->stats().score_time;
+  return total;
+}
+
+Seconds RuntimeDriver::BusyTime() const {
+  Seconds total{0};
+  for (const auto& engine : engines_) total += engine->stats().busy_time;
+  return total;
+}
+
+void RuntimeDriver::Pulse() {
+  const auto now = SteadyClock::now();
+  if (setup_.observer == nullptr || now - last_pulse_ < std::chrono::milliseconds(200)) return;
+  int64_t tokens = 0;
+  for (const auto& engine : engines_) tokens += engine->stats().num_sampled_tokens;
+  const double seconds = std::chrono::duration<double>(now - last_pulse_).count();
+  RunPulse pulse;
+  pulse.time = clock_.Now();
+  pulse.occupancy = run_->coordinator().pool().occupancy();
+  // Engines that rest at the supply bound for a moment have not stopped.
+  const double rate = static_cast<double>(tokens - pulse_tokens_) / seconds;
+  pulse_rate_ += (rate - pulse_rate_) * (1 - std::exp(-seconds / kRateSeconds));
+  pulse.tokens_per_second = pulse_rate_;
+  if (!batch_.has_value() && !stopped_) pulse.waiting = run_->coordinator().WhyWaiting();
+  setup_.observer->OnPulse(pulse);
+  last_pulse_ = now;
+  pulse_tokens_ = tokens;
+}
+
+void RuntimeDriver::WatchForStall(bool something_happened) {
+  const auto now = SteadyClock::now();
+  if (something_happened) last_event_ = now;
+  const std::chrono::duration<double> limit(settings_.runtime.stall_s);
+  if (limit.count() <= 0 || now - last_event_ < limit || now - last_stall_note_ < limit) return;
+  last_stall_note_ = now;
+  if (setup_.observer == nullptr) return;
+  std::string note = Concat("nothing happened for ", settings_.runtime.stall_s, " s: ");
+  note += batch_.has_value() ? "training is under way"
+                             : "the trainer waits: " + run_->coordinator().WhyWaiting();
+  for (size_t i = 0; i < engines_.size(); ++i) {
+    const RolloutStats stats = engines_[i]->stats();
+    note += Concat("; engine ", i, " made ", stats.num_passes, " passes");
+    if (awaited_syncs_[i].has_value()) note += " and owes a sync";
+  }
+  setup_.observer->OnNote(note);
+}
+
+// How a run is saved and continues.
+
+Status RuntimeDriver::SaveIfReady() {
+  if (!checkpoint_.has_value() || batch_.has_value()) return Status::Ok();
+  for (const std::optional<PolicyVersion>& sync : awaited_syncs_) {
+    if (sync.has_value()) return Status::Ok();
+  }
+  PACE_RETURN_IF_ERROR(Save());
+  const PolicyVersion step = *checkpoint_;
+  checkpoint_.reset();
+  if (stop_after_save_) {
+    stopped_ = true;
+    return Status::Ok();
+  }
+  step_clock_.Set(StepPart::kWaitData, clock_.Now());
+  return Handle(CheckpointFinished{step});
+}
+
+Status RuntimeDriver::Save() {
+  std::vector<GroupInFlight> in_flight;
+  for (size_t worker = 0; worker < engines_.size(); ++worker) {
+    for (GroupRequest& request : engines_[worker]->Pause()) {
+      in_flight.push_back(InFlightOf(std::move(request)));
+    }
+    // What finished before the pause comes in first.
+    PACE_RETURN_IF_ERROR(HearEngine(worker));
+  }
+  if (!setup_.checkpoints.empty()) {
+    PACE_ASSIGN_OR_RETURN(RunCheckpoint run, Describe());
+    run.in_flight = std::move(in_flight);
+    // Written while the run continues; a kill before its end leaves the one before.
+    ++num_saves_;
+    saving_thread_.Post(
+        [this, run = std::move(run), trainer = run_->CopyTrainer(), served = published_.weights] {
+          mailbox_.Put(Saved{Write(run, trainer, served, settings_.checkpoint.keep)});
+        });
+  }
+  for (const auto& engine : engines_) engine->Resume();
+  return Status::Ok();
+}
+
+Status RuntimeDriver::On(Saved& message) {
+  --num_saves_;
+  if (!message.folder.ok()) return message.folder.status();
+  if (setup_.observer != nullptr) setup_.observer->OnCheckpoint(*message.folder);
+  return Status::Ok();
+}
+
+Status RuntimeDriver::FinishSaves() {
+  while (num_saves_ > 0) {
+    for (Message& message : mailbox_.Take(SteadyClock::now() + std::chrono::seconds(1))) {
+      if (auto* saved = std::get_if<Saved>(&message)) PACE_RETURN_IF_ERROR(On(*saved));
+    }
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::Resume() {
+  PACE_ASSIGN_OR_RETURN(ResumedRun resumed, Restore());
+  RunCheckpoint& run = resumed.checkpoint;
+  run_clock_.SetBase(run.time);
+  step_clock_.Set(StepPart::kOther, clock_.Now());
+  PACE_RETURN_IF_ERROR(MakeEngines());
+  PACE_ASSIGN_OR_RETURN(PublishedWeights published, Publish(run.served, resumed.served));
+  Serve(std::move(published));
+  for (const auto& engine : engines_) {
+    PACE_RETURN_IF_ERROR(engine->Sync(published_.version, published_.prepared));
+  }
+  for (GroupInFlight& group : run.in_flight) {
+    Result<ResumedGroup> continued = ResumeInFlight(std::move(group));
+    if (!continued.ok()) return continued.status().At(resumed.folder);
+    const auto worker = static_cast<size_t>(continued->worker.value());
+    Submit(worker, std::move(continued->request));
+  }
+  run.in_flight.clear();
+  for (const Command& command : run_->coordinator().Owed()) {
+    if (const auto* evaluate = std::get_if<Evaluate>(&command)) {
+      PACE_RETURN_IF_ERROR(StartEvaluation(evaluate->version));
+    }
+  }
+  if (run.coordinator.stop_requested) PACE_RETURN_IF_ERROR(Handle(RunResumed{}));
+  return Handle(CheckpointFinished{run.step});
+}
+
+}  // namespace
 
 Result<RunResult> RunTraining(const Settings& settings, const Policy& policy,
                               const RunSetup& setup) {
