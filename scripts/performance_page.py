@@ -1,4 +1,4 @@
-"""Writes docs/performance.md from the results in bench/results.
+"""Writes docs/performance.md from the results in results/bench.
 
     python3 scripts/performance_page.py > docs/performance.md
 """
@@ -7,14 +7,14 @@ import json
 import pathlib
 import sys
 
-RESULTS = pathlib.Path(__file__).parents[1] / "bench" / "results"
+RESULTS = pathlib.Path(__file__).parents[1] / "results" / "bench"
 
 HEAD = """# Performance
 
 This page lists measured speeds on one GPU: decoding, training, and end-to-end steps of the
 methods. It is for readers who want to know the cost of a run or where time is spent. Continue
 with [gpu.md](gpu.md) for how the GPU is used, and with [results.md](results.md) for what the
-methods learn. `scripts/performance_page.py` generates the page from `bench/results`. All values
+methods learn. `scripts/performance_page.py` generates the page from `results/bench`. All values
 are medians of the repetitions that each file lists.
 
 ## Decoding on a GPU

@@ -9,7 +9,7 @@ import statistics
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-ON_CPU = ROOT / "experiments" / "results" / "main"
+ON_CPU = ROOT / "results" / "experiments" / "main"
 ON_GPU = ROOT / "results" / "main_h200"
 NUM_SEEDS = 8
 STUDENT_95 = 2.365  # of seven degrees of freedom

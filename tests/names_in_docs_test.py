@@ -17,7 +17,7 @@ import source_tree
 
 _CODE = {".h", ".cc", ".cu", ".cuh"}
 _FILE = re.compile(r"^[\w./*-]+\.(?:h|cc|cu|cuh|py)$")
-_TOP_FOLDERS = ("src", "tests", "scripts", "docs", "cmake", "experiments", "bench", "results")
+_TOP_FOLDERS = ("src", "tests", "scripts", "docs", "cmake", "experiments", "results")
 # What other programs and systems call their own.
 _FOREIGN_NAMES = {"PromptGroupSampler"}
 _FOREIGN_FLAGS = {"--buffer-filter-path", "--over-sampling-batch-size", "--preset", "--privileged"}

@@ -34,7 +34,7 @@ struct CompareArguments {
 };
 
 struct ResultsArguments {
-  std::string from = "experiments/results";  // a folder for each comparison
+  std::string from = "results/experiments";  // a folder for each comparison
   std::string out;                           // empty = stdout
 };
 

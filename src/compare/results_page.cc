@@ -124,7 +124,7 @@ std::string ResultsPage(const std::vector<FinishedComparison>& comparisons) {
       "This page lists the results of all experiments, for readers who want to check a claim of\n"
       "the project. Continue with [experiments/PROTOCOL.md](../experiments/PROTOCOL.md) for the\n"
       "setup and with [compare.md](compare.md) for the definition of every value. `pace results`\n"
-      "generates the page from the runs in `experiments/results`; no number is typed by hand.\n\n"
+      "generates the page from the runs in `results/experiments`; no number is typed by hand.\n\n"
       "| term | meaning |\n|---|---|\n"
       "| *x* ± *h* | mean over seeds *x*, half of the 95 % interval *h* |\n"
       "| ratio, *A over B* | paired by seed |\n"

@@ -1,7 +1,7 @@
 // The page docs/results.md: every comparison that was run, one after the other,
 // with a table in front of what the paper says and what was found.
 //
-//   Result<std::vector<FinishedComparison>> all = ReadComparisons("experiments/results");
+//   Result<std::vector<FinishedComparison>> all = ReadComparisons("results/experiments");
 //   std::string page = ResultsPage(*all);
 //
 // Thread-safety: pure functions of their arguments and the disk.
