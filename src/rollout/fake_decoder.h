@@ -30,8 +30,8 @@
 
 namespace pace {
 
-// Next tokens and log-probabilities as hashes. A sequence is its hash, extended token by token; weights are a number. Equal
-// sequences under equal weights give equal rows, and nothing else does.
+// Next tokens and log-probabilities as hashes. A sequence is its hash, extended token by token;
+// weights are a number. Equal sequences under equal weights give equal rows, and nothing else does.
 class FakeNetwork {
  public:
   explicit FakeNetwork(int64_t vocab_size) : vocab_size_(vocab_size) {}
