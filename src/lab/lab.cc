@@ -251,9 +251,12 @@ Status LabDriver::FinishStep() {
     for (auto& engine : engines_) engine->Resume(clock_.Now());
   }
   // A checkpoint that is due is taken first, as in a run that is not stopped, so that the
-  // stop leaves no trace. Otherwise the stop comes before the next step can begin.
+  // stop leaves no trace. Otherwise the stop comes before the next step can begin. After the
+  // last step the run ends anyway.
   const int64_t every = settings_.run.checkpoint_every;
-  PACE_RETURN_IF_ERROR(StopIfAsked(every > 0 && step.Next().step() % every == 0));
+  if (step.Next().step() < settings_.run.num_steps) {
+    PACE_RETURN_IF_ERROR(StopIfAsked(every > 0 && step.Next().step() % every == 0));
+  }
   return HandleAtStepEnd(StepFinished{step});
 }
 

@@ -87,6 +87,38 @@ TEST(LabRecordsTest, ASampleOfEveryStepAndEvaluationIsText) {
   EXPECT_EQ(read->evaluated.size(), 4u);
 }
 
+TEST(LabRecordsTest, AStopAfterTheLastStepLeavesNoTrace) {
+  for (const std::string every : {"2", "4"}) {
+    const Settings settings = SmallSettings({"run.num_steps=6", "run.checkpoint_every=" + every});
+    const auto events = [&](const std::string& name, int64_t stop_after) {
+      const std::filesystem::path directory =
+          std::filesystem::path(PACE_BINARY_DIR) / "lab_scratch" / name;
+      std::filesystem::remove_all(directory);
+      std::filesystem::create_directories(directory.parent_path());
+      Result<std::unique_ptr<RunWriter>> writer = RunWriter::Create(
+          directory.string(), settings, {.name = "effective", .driver = "lab"}, RecordLevel::kFull);
+      EXPECT_TRUE(writer.ok()) << writer.status().message();
+      struct Counted final : RunObserver {
+        int64_t steps = 0;
+        void OnStep(int64_t done, const MetricsRow&) override { steps = done; }
+      } counted;
+      const Result<RunResult> result =
+          RunLab(settings, SmallPolicy(settings),
+                 {.writer = writer->get(),
+                  .checkpoints = (directory / "checkpoints").string(),
+                  .observer = &counted,
+                  .stop = [&] { return counted.steps >= stop_after; }});
+      EXPECT_TRUE(result.ok() && !result->stopped_early);
+      EXPECT_TRUE((*writer)->Finish().ok());
+      std::ifstream file(directory / "events.jsonl");
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    const std::string whole = events("never-stopped", 99);
+    EXPECT_NE(whole, "");
+    EXPECT_EQ(events("stopped-last", 6), whole);
+  }
+}
+
 TEST(LabRecordsTest, AllOrNoneAreRecordedWhereThatIsAsked) {
   Settings settings = SmallSettings({"record.responses=all", "run.num_steps=2"});
   const Recorded all = Record("all", settings, SmallPolicy(settings));

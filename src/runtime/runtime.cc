@@ -398,7 +398,8 @@ Status RuntimeDriver::SaveIfReady() {
   PACE_RETURN_IF_ERROR(Save());
   const PolicyVersion step = *checkpoint_;
   checkpoint_.reset();
-  if (stop_after_save_) {
+  // After the last step the run ends anyway, with its evaluation.
+  if (stop_after_save_ && run_->coordinator().version().step() < settings_.run.num_steps) {
     stopped_ = true;
     return Status::Ok();
   }
