@@ -109,7 +109,7 @@ TEST(FaultyFilesTest, ATornWriteKeepsHalfAndAFullDiskNothing) {
 TEST(FaultyFilesTest, AnAtomicFolderThatCannotBeExchangedIsReplacedAllTheSame) {
   for (int64_t failing = 0; failing < 2; ++failing) {
     MemoryFiles files;
-    const auto replace = [&files](Files& disk, const std::string& text) -> Status {
+    const auto replace = [](Files& disk, const std::string& text) -> Status {
       const ScopedFiles scoped(disk);
       PACE_ASSIGN_OR_RETURN(AtomicFolder folder,
                             AtomicFolder::Create("step", AtomicFolder::Existing::kReplace));
