@@ -53,7 +53,7 @@ class LeakTest : public SandboxFixture {
     };
     std::vector<std::thread> callers;
     for (int64_t caller = 0; caller < 4; ++caller) {
-      callers.emplace_back([this, caller, count] {
+      callers.emplace_back([caller, count] {
         for (int64_t run = caller; run < count; run += 4) {
           const size_t kind = static_cast<size_t>(run) % std::size(kPrograms);
           const Result<ProgramResult> result = sandbox_->Run({.code = kPrograms[kind]}, {});

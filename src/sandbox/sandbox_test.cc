@@ -116,7 +116,7 @@ TEST_F(SandboxTest, ACallerThatGivesUpGivesItsSlotBack) {
   std::atomic<int> num_cancelled{0};
   // More than there are slots: some wait for one when they give up.
   for (int caller = 0; caller < 8; ++caller) {
-    callers.emplace_back([this, &gone, &num_cancelled] {
+    callers.emplace_back([&gone, &num_cancelled] {
       const Result<ProgramResult> result =
           sandbox_->Run({.code = "import time; time.sleep(600)", .timeout = Seconds(600)},
                         {.descriptor = gone.get()});
