@@ -9,7 +9,7 @@
 #include <shared_mutex>
 #include <utility>
 
-#include "model/cuda/decode/cuda_decoder.h"
+#include "model/cuda/capture_gate.h"
 #include "train/batch_advantages.h"
 #include "train/kl_penalty.h"
 #include "train/minibatch.h"

@@ -16,6 +16,15 @@
 namespace pace {
 namespace {
 
+// g++ defines a macro; clang has a feature.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitizesAddresses = true;
+#elif defined(__has_feature)
+constexpr bool kSanitizesAddresses = __has_feature(address_sanitizer);
+#else
+constexpr bool kSanitizesAddresses = false;
+#endif
+
 constexpr size_t kSmallestKept = size_t{64} << 10;
 
 // In front of every tensor, of a cache line so that the tensor stays aligned.
@@ -117,10 +126,9 @@ class Allocator final : public c10::Allocator {
 }  // namespace
 
 void RecycleTensorMemory() {
-#ifndef __SANITIZE_ADDRESS__
+  if (kSanitizesAddresses) return;
   static std::once_flag once;
   std::call_once(once, [] { c10::SetCPUAllocator(&Allocator::Get(), /*priority=*/1); });
-#endif
 }
 
 size_t RecycledBlockBytes(size_t bytes) {

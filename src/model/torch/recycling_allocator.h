@@ -2,7 +2,7 @@
 //
 // A training step allocates and frees the same activations again and again. A general
 // allocator returns large blocks to the operating system, which clears every page before
-// it hands it out again: a tenth of a step of a small model.
+// it hands it out again.
 //
 //   RecycleTensorMemory();  // once, before training; later calls do nothing
 //
@@ -17,8 +17,8 @@
 
 namespace pace {
 
-// From now on LibTorch's CPU tensors come from recycled blocks. Nothing happens under the
-// address sanitizer, which must see the end of every tensor.
+// From now on LibTorch's CPU tensors come from recycled blocks. Does nothing in a build with the
+// address sanitizer, which could no longer tell where a tensor ends.
 void RecycleTensorMemory();
 
 // Bytes of a block for `bytes`: `bytes` itself where blocks of that size are not kept.

@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -70,16 +69,6 @@ Status CopyFromCuda(std::span<const std::byte> from, std::span<std::byte> to);
 
 // Whether this build has CUDA, with or without a GPU.
 bool HasCuda();
-
-// Excludes graph captures while kernels may be loaded. A kernel is loaded when it is first
-// launched, and CUDA may refuse that while another thread captures a graph. So a capture takes the
-// gate exclusively, and work that may launch a kernel for the first time shares it: passes without
-// a graph, and the first steps of a trainer. A capture that cannot take the gate within a moment is
-// postponed. One gate for the process.
-inline std::shared_timed_mutex& CaptureGate() {
-  static std::shared_timed_mutex gate;
-  return gate;
-}
 
 }  // namespace pace
 

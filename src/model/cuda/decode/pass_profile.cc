@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "model/cuda/capture_gate.h"
 #include "model/cuda/decode/cuda_decoder.h"
 
 namespace pace::cuda {

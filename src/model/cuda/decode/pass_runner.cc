@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "model/cuda/capture_gate.h"
 #include "model/cuda/decode/cuda_decoder.h"
 #include "model/cuda/device_memory.h"
 
