@@ -49,6 +49,47 @@ TEST_F(ExactMathTest, BitsAreTheSameOnEveryProcessor) {
   EXPECT_EQ(hash.value(), 7136209011816001372U);
 }
 
+TEST_F(ExactMathTest, TheQuickPhaseChangesNoResult) {
+  for (uint64_t i = 0; i < kDraws; ++i) {
+    for (const double range : {1e-3, 1.0, 60.0, 800.0}) {
+      const double x = Between(-range, range, i, 0);
+      EXPECT_EQ(exact::Exp(x), exact::reference::Exp(x)) << x;
+    }
+    for (const double range : {1e-300, 1.0, 2.0, 1e300}) {
+      const double x = Between(0, range, i, 1);
+      EXPECT_EQ(exact::Log(x), exact::reference::Log(x)) << x;
+    }
+    const double x = Between(0, 2, i, 2);
+    for (const double y : {0.5, 1.0, 2.0, Between(-5, 5, i, 3), Between(-900, 900, i, 4)}) {
+      EXPECT_EQ(exact::Pow(x, y), exact::reference::Pow(x, y)) << x << " " << y;
+    }
+    for (const double range : {1e-3, 7.0, 100.0}) {
+      const double angle = Between(-range, range, i, 5);
+      EXPECT_EQ(exact::Cos(angle), exact::reference::Cos(angle)) << angle;
+    }
+  }
+}
+
+// Beside the steps of the tables, and where results are small.
+TEST_F(ExactMathTest, TheQuickPhaseChangesNoResultAtTheEdgesOfItsTables) {
+  const double ln2 = std::log(2.0), half_pi = std::acos(0.0);
+  for (int n = -300; n <= 300; ++n) {
+    for (const double offset : {-1e-9, -0x1p-50, 0.0, 0x1p-50, 1e-9}) {
+      const double x = (n + 0.5) * ln2 / 64 + offset;
+      EXPECT_EQ(exact::Exp(x), exact::reference::Exp(x)) << x;
+      const double y = std::abs((n + 0.5) / 64) + offset;
+      EXPECT_EQ(exact::Log(y), exact::reference::Log(y)) << y;
+      for (const double angle : {(n + 0.5) * half_pi / 32 + offset, n * half_pi / 32 + offset}) {
+        EXPECT_EQ(exact::Cos(angle), exact::reference::Cos(angle)) << angle;
+      }
+    }
+  }
+  for (const double x : {0x1p-1074, 0x1p-1022, 0x1.fffffffffffffp+1023, 0x1.6a09e667f3bcdp+0}) {
+    EXPECT_EQ(exact::Log(x), exact::reference::Log(x)) << x;
+    EXPECT_EQ(exact::Pow(x, 0.25), exact::reference::Pow(x, 0.25)) << x;
+  }
+}
+
 TEST_F(ExactMathTest, AgreesWithTheCLibraryToOneUnitInTheLastPlace) {
   for (uint64_t i = 0; i < kDraws; ++i) {
     const double x = Between(-50, 50, i, 0);

@@ -1,5 +1,5 @@
-// FileDescriptor owns one descriptor; and the few kinds of them that programs
-// are given. All are closed on exec.
+// FileDescriptor owns one descriptor. The functions create pipes, socket pairs and sealed files;
+// all are closed on exec. Cancellation names a descriptor to wait for.
 // Thread-safety: none.
 #ifndef PACE_CORE_FILE_DESCRIPTOR_H_
 #define PACE_CORE_FILE_DESCRIPTOR_H_

@@ -1,4 +1,5 @@
-// Mailbox: messages from any thread to the one that reads them, in order.
+// Mailbox: messages from any thread to the one that reads them, in order; and TaskThread, which
+// runs tasks from its mailbox.
 // Thread-safety: Put from any thread; Take from one.
 #ifndef PACE_RUNTIME_MAILBOX_H_
 #define PACE_RUNTIME_MAILBOX_H_

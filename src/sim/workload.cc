@@ -29,6 +29,8 @@ enum WorkloadStream : uint32_t {
 // Members count below this, so (member, turn) packs into one counter.
 constexpr uint64_t kTurnsPerMember = 1024;
 constexpr size_t kMaxFileBytes = size_t{1} << 28;
+// Drifts of smaller lags are computed once; larger ones are rare.
+constexpr int64_t kTabulatedLags = 64;
 
 uint64_t Key(PromptIndex prompt) {
   return static_cast<uint64_t>(prompt.value());
@@ -94,7 +96,9 @@ Workload::Workload(const WorkloadOptions& options, uint64_t seed)
       turns_(seed, kTurns),
       prompt_drift_(seed, kPromptDrift),
       member_drift_(seed, kMemberDrift),
-      seed_(seed) {}
+      seed_(seed) {
+  for (int64_t lag = 0; lag < kTabulatedLags; ++lag) drift_at_.push_back(DriftAt(lag));
+}
 
 Result<Workload> Workload::Create(const WorkloadOptions& options, uint64_t seed) {
   PACE_RETURN_IF_ERROR(options.Validate());
@@ -134,6 +138,12 @@ double Workload::Length(double normal) const {
     }
   }
   return options_.mean_tokens;
+}
+
+double Workload::DriftAt(int64_t lag) const {
+  if (lag < static_cast<int64_t>(drift_at_.size())) return drift_at_[static_cast<size_t>(lag)];
+  return options_.drift_floor +
+         options_.drift * exact::Pow(static_cast<double>(lag), options_.drift_power);
 }
 
 ResponseTraits Workload::Response(PromptIndex prompt, int64_t member,
@@ -186,9 +196,7 @@ std::optional<double> Workload::PrefixScore(PromptIndex prompt, int64_t member, 
   double sum = 0;
   for (size_t i = 0; left > 0; ++i) {
     const int64_t here = std::min(left, segments[i].num_tokens);
-    const double lag = static_cast<double>(Lag(segments[i].version, scorer));
-    sum += static_cast<double>(here) *
-           (options_.drift_floor + options_.drift * exact::Pow(lag, options_.drift_power));
+    sum += static_cast<double>(here) * DriftAt(Lag(segments[i].version, scorer));
     left -= here;
   }
   const double factor =

@@ -59,6 +59,8 @@ class Workload {
  private:
   Workload(const WorkloadOptions& options, uint64_t seed);
   double Length(double normal) const;
+  // The expected |log-ratio| of a token sampled `lag` versions ago, before the factors.
+  double DriftAt(int64_t lag) const;
 
   WorkloadOptions options_;
   std::vector<int64_t> lengths_;  // sorted, of the file
@@ -66,6 +68,7 @@ class Workload {
   double log_mean_ = 0;
   double prompt_weight_ = 0, member_weight_ = 0;
   double logit_pass_ = 0;
+  std::vector<double> drift_at_;  // by lag, the first ones
   CounterRandom difficulty_, prompt_length_, length_, pass_, turns_, prompt_drift_, member_drift_;
   uint64_t seed_ = 0;
 };
