@@ -14,6 +14,12 @@ constexpr std::array<std::string_view, 2> kChatNames = {"auto", "never"};
 constexpr std::array<std::string_view, 3> kThinkingNames = {"auto", "on", "off"};
 constexpr std::array<std::string_view, 2> kLongPromptNames = {"refuse", "skip"};
 
+// Whether numbers below it have two or more columns, all of ten digits.
+bool HasColumns(int64_t modulus) {
+  while (modulus % 10 == 0 && modulus > 100) modulus /= 10;
+  return modulus == 100;
+}
+
 }  // namespace
 
 std::vector<Field> TaskOptions::Fields() {
@@ -62,6 +68,12 @@ std::vector<Field> TaskOptions::Fields() {
           "worked_share", worked_share,
           "Supervised data: share of examples that show the steps (product: that call the tool "
           "correctly); the others give the bare answer (product: or make a call that fails first).")
+          .AtLeast(0)
+          .AtMost(1),
+      Field::Real("column_share", column_share,
+                  "list_sum, supervised data: share of the worked examples that add the units of "
+                  "every step in writing; the same share of those adds the tens, too, and so on. "
+                  "Needs a modulus of 100, 1000, ...")
           .AtLeast(0)
           .AtMost(1),
       Field::Int("held_out_problems", held_out_problems,
@@ -113,6 +125,11 @@ Status TaskOptions::Validate() const {
       operations.find_first_not_of("+-*") != std::string::npos) {
     return InvalidArgument("task.operations = \"", Printable(operations),
                            "\": must be some of + - *, each once");
+  }
+  if (column_share > 0 && !HasColumns(modulus)) {
+    return InvalidArgument("task.column_share = ", column_share,
+                           ": needs 100, 1000, ... as task.modulus, not ", modulus,
+                           " (0 = no columns)");
   }
   if (prompt_template.find("{problem}") == std::string::npos) {
     return InvalidArgument("task.prompt_template = \"", Printable(prompt_template),

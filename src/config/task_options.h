@@ -35,6 +35,7 @@ struct TaskOptions {
   int64_t largest_number = 100;
 
   double worked_share = 0.3;
+  double column_share = 0;
 
   int64_t held_out_problems = 1000;
   int64_t held_out_seed = 1;

@@ -1,5 +1,7 @@
 #include "execution/tiny_model.h"
 
+#include <vector>
+
 // Places a folder's files into the read-only data as they are. The labels are global and
 // hidden: AArch64 reaches an `extern` array through the global offset table, where GNU as
 // resolves a local label to its section and the address comes out wrong.
@@ -23,12 +25,13 @@
   extern const char pace_##name##_config_begin[];       \
   extern const char pace_##name##_config_end[];         \
   }
-#define PACE_FILES(name)                                                           \
-  {                                                                                \
-    .config = {pace_##name##_config_begin, pace_##name##_config_end}, .weights = { \
-      pace_##name##_weights_begin,                                                 \
-      pace_##name##_weights_end                                                    \
-    }                                                                              \
+#define PACE_MODEL(text, symbol)                                                        \
+  BuiltInModel {                                                                        \
+    .name = text, .config = {pace_##symbol##_config_begin, pace_##symbol##_config_end}, \
+    .weights = {                                                                        \
+      pace_##symbol##_weights_begin,                                                    \
+      pace_##symbol##_weights_end                                                       \
+    }                                                                                   \
   }
 
 #ifdef PACE_MODEL_TINY
@@ -39,23 +42,36 @@ PACE_DECLARE(tiny)
 PACE_EMBED("tiny_retool", PACE_MODEL_TINY_RETOOL);
 PACE_DECLARE(tiny_retool)
 #endif
+#ifdef PACE_MODEL_SKILL
+PACE_EMBED("skill", PACE_MODEL_SKILL);
+PACE_DECLARE(skill)
+#endif
+#ifdef PACE_MODEL_STAGED
+PACE_EMBED("staged", PACE_MODEL_STAGED);
+PACE_DECLARE(staged)
+#endif
 
 namespace pace {
 
-TinyModelFiles EmbeddedTinyModel() {
+const BuiltInModel* FindBuiltInModel(std::string_view name) {
+  static const std::vector<BuiltInModel> models = {
 #ifdef PACE_MODEL_TINY
-  return PACE_FILES(tiny);
-#else
-  return {.config = {}, .weights = {}};
+      PACE_MODEL("tiny", tiny),
 #endif
-}
-
-TinyModelFiles EmbeddedRetoolModel() {
 #ifdef PACE_MODEL_TINY_RETOOL
-  return PACE_FILES(tiny_retool);
-#else
-  return {.config = {}, .weights = {}};
+      PACE_MODEL("tiny-retool", tiny_retool),
 #endif
+#ifdef PACE_MODEL_SKILL
+      PACE_MODEL("skill", skill),
+#endif
+#ifdef PACE_MODEL_STAGED
+      PACE_MODEL("staged", staged),
+#endif
+  };
+  for (const BuiltInModel& model : models) {
+    if (model.name == name) return &model;
+  }
+  return nullptr;
 }
 
 }  // namespace pace

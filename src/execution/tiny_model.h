@@ -9,14 +9,14 @@
 
 namespace pace {
 
-struct TinyModelFiles {
+struct BuiltInModel {
+  std::string_view name;               // its folder in models/, and what policy.model says
   std::string_view config;             // config.json
-  std::span<const std::byte> weights;  // model.safetensors; empty: not built in
+  std::span<const std::byte> weights;  // model.safetensors
 };
 
-// Of list sums, and of products by program.
-TinyModelFiles EmbeddedTinyModel();
-TinyModelFiles EmbeddedRetoolModel();
+// Null where this build has no model of that name.
+const BuiltInModel* FindBuiltInModel(std::string_view name);
 
 }  // namespace pace
 

@@ -9,6 +9,20 @@
 //   bare    #### 12
 //   answer  12
 //
+// Where task.column_share is above 0, a worked solution may also add columns in
+// writing, from the right: the units of every step, or the units and the tens,
+// and so on up to all but the leftmost. A column's sum has two digits, its carry
+// first:
+//
+//   prompt          347+258=
+//   worked          347,605#### 605
+//   units           347+8=15,605#### 605
+//   units and tens  347+8=15+5=10,605#### 605
+//
+// Every column makes the next partial sum easier and the solution longer. The
+// choice to add a column appears only after the column before it, so a policy
+// finds the later forms only once it prefers the earlier ones.
+//
 // In characters, the marker being one token and the end another, a worked
 // solution of n two-digit numbers takes 3 n + 3 tokens and a bare one 4.
 // list_lengths.h says how many numbers there are.
@@ -26,9 +40,25 @@ namespace {
 class ListSum final : public SyntheticTask {
  public:
   explicit ListSum(const TaskOptions& options)
-      : lengths_(options), modulus_(options.modulus), width_(Concat(options.modulus - 1).size()) {}
+      : lengths_(options),
+        modulus_(options.modulus),
+        width_(Concat(options.modulus - 1).size()),
+        column_share_(options.column_share) {}
 
   std::string_view name() const override { return "list_sum"; }
+
+  std::vector<std::string> Demonstration(const Exercise& exercise, double worked_share,
+                                         double u) const override {
+    if (u >= worked_share) return {exercise.Bare()};
+    // Where among the worked ones it lies, then among those with one column, two, ...
+    double rest = u / worked_share;
+    size_t num_columns = 0;
+    while (num_columns + 1 < width_ && rest < column_share_) {
+      rest /= column_share_;
+      ++num_columns;
+    }
+    return {WithColumns(exercise, num_columns)};
+  }
 
  protected:
   int64_t num_kinds() const override { return lengths_.num_kinds(); }
@@ -59,6 +89,33 @@ class ListSum final : public SyntheticTask {
   }
 
  private:
+  // The worked solution that adds the rightmost `num_columns` columns of every step in writing.
+  // REQUIRES: num_columns == 0 or modulus_ is a power of ten
+  std::string WithColumns(const Exercise& exercise, size_t num_columns) const {
+    if (num_columns == 0) return exercise.Worked();
+    std::string solution;
+    std::string sum;  // of the numbers so far
+    for (size_t at = 0; at < exercise.steps.size(); at += width_ + 1) {
+      // Numbers and partial sums have one width, so they stand at the same distances.
+      if (at > 0) solution += Columns(sum, exercise.prompt.substr(at, width_), num_columns) + ',';
+      sum = exercise.steps.substr(at, width_);
+      solution += sum;
+    }
+    return solution + exercise.Bare();
+  }
+
+  // The rightmost columns of left + right.
+  std::string Columns(const std::string& left, const std::string& right, size_t num_columns) const {
+    std::string columns;
+    int carry = 0;
+    for (size_t place = width_; place-- > width_ - num_columns;) {
+      const int sum = (left[place] - '0') + (right[place] - '0') + carry;
+      carry = sum / 10;
+      columns += Concat("+", right[place], "=", carry, sum % 10);
+    }
+    return columns;
+  }
+
   std::string Digits(int64_t number) const {
     const std::string digits = Concat(number);
     return std::string(width_ - digits.size(), '0') + digits;
@@ -67,6 +124,7 @@ class ListSum final : public SyntheticTask {
   ListLengths lengths_;
   int64_t modulus_;
   size_t width_;
+  double column_share_;
 };
 
 }  // namespace

@@ -143,6 +143,92 @@ TEST(ListSumTest, OtherModuliHaveTheirOwnWidth) {
   ExpectVerified(exercise);
 }
 
+// The columns of a solution and the partial sums between them, computed from the prompt alone.
+std::string SolutionWithColumns(const Exercise& exercise, size_t num_columns) {
+  const auto numbers = Split(exercise.prompt.substr(0, exercise.prompt.size() - 1), '+');
+  const size_t width = numbers[0].size();
+  int64_t modulus = 1;
+  for (size_t i = 0; i < width; ++i) modulus *= 10;
+  const auto padded = [](int64_t number, size_t digits) {
+    const std::string text = std::to_string(number);
+    return std::string(digits - text.size(), '0') + text;
+  };
+  std::string solution = numbers[0];
+  int64_t sum = std::stoll(numbers[0]);
+  for (size_t i = 1; i < numbers.size(); ++i) {
+    const int64_t number = std::stoll(numbers[i]);
+    int64_t below = 1;  // the value of one in this column
+    for (size_t column = 0; column < num_columns; ++column, below *= 10) {
+      const int64_t carry = (sum % below + number % below) / below;
+      const int64_t digit = number / below % 10;
+      solution += "+" + std::to_string(digit) + "=" + padded(sum / below % 10 + digit + carry, 2);
+    }
+    sum = (sum + number) % modulus;
+    solution += "," + padded(sum, width);
+  }
+  return solution + exercise.Bare();
+}
+
+TEST(ListSumTest, ColumnsAreWrittenAsTheHeaderSays) {
+  const Exercise exercise{.prompt = "347+258=", .answer = "605", .steps = "347,605", .key = {}};
+  TaskOptions options = ListSumOptions(1000, 2);
+  options.column_share = 0.5;
+  const auto task = Make(options);
+  const std::string expected[] = {"347+8=15+5=10,605#### 605", "347+8=15,605#### 605",
+                                  "347,605#### 605", "#### 605"};
+  const double u[] = {0.1, 0.3, 0.6, 0.9};
+  for (size_t i = 0; i < std::size(u); ++i) {
+    EXPECT_EQ(task->Demonstration(exercise, 0.8, u[i]), std::vector{expected[i]}) << u[i];
+  }
+}
+
+TEST(ListSumTest, EachColumnIsAddedInItsShareOfTheSolutions) {
+  TaskOptions options = ListSumOptions(1000, 5);
+  options.column_share = 0.4;
+  const auto task = Make(options);
+  const SftSource source(task, 3, 0.5);
+  constexpr int64_t kExamples = 6000;
+  std::map<std::string_view, int64_t> counts;
+  for (int64_t index = 0; index < kExamples; ++index) {
+    const Exercise exercise = task->At(Purpose::kSupervised, 3, static_cast<uint64_t>(index));
+    const std::string solution = source.At(index).turns.at(0);
+    ASSERT_TRUE(IsCorrect(solution, exercise)) << solution;
+    if (solution == exercise.Bare()) {
+      ++counts["bare"];
+    } else if (solution == exercise.Worked()) {
+      ++counts["worked"];
+    } else if (solution == SolutionWithColumns(exercise, 1)) {
+      ++counts["units"];
+    } else {
+      ASSERT_EQ(solution, SolutionWithColumns(exercise, 2)) << exercise.prompt;
+      ++counts["tens"];
+    }
+  }
+  const std::pair<std::string_view, double> expected[] = {
+      {"bare", 0.5}, {"worked", 0.3}, {"units", 0.12}, {"tens", 0.08}};
+  for (const auto& [form, share] : expected) {
+    EXPECT_NEAR(static_cast<double>(counts[form]) / kExamples, share,
+                6 * std::sqrt(share * (1 - share) / kExamples))
+        << form;
+  }
+}
+
+// The columns are a matter of the examples: problems and their split do not depend on them.
+TEST(ListSumTest, ColumnsDoNotChangeTheProblems) {
+  TaskOptions options = ListSumOptions(1000, 5);
+  const auto plain = Make(options);
+  options.column_share = 1;
+  const auto columns = Make(options);
+  for (const Purpose purpose : kPurposes) {
+    for (uint64_t index = 0; index < 200; ++index) {
+      const Exercise exercise = columns->At(purpose, 1, index);
+      ASSERT_EQ(exercise.prompt, plain->At(purpose, 1, index).prompt);
+      ASSERT_EQ(columns->Demonstration(exercise, 1, 0.999).at(0), SolutionWithColumns(exercise, 2));
+      ASSERT_EQ(plain->Demonstration(exercise, 1, 0).at(0), exercise.Worked());
+    }
+  }
+}
+
 TEST(ArithmeticTest, EveryStepAndAnswerIsRight) {
   const auto task = Make(ArithmeticOptions("+-*", 5));
   for (uint64_t index = 0; index < 2000; ++index) {

@@ -79,6 +79,11 @@ TEST(TaskOptionsTest, RulesThatSpanFieldsAreChecked) {
             "task.file = \"\": must name a file where task.kind is dataset");
   EXPECT_EQ(Invalid([](auto& o) { o.prompt_key = o.answer_key = "text"; }),
             "task.prompt_key = text: must differ from task.answer_key");
+  for (const int64_t modulus : {10, 97, 1010, 2000}) {
+    EXPECT_EQ(Invalid([modulus](auto& o) { o.column_share = 0.5, o.modulus = modulus; }),
+              Concat("task.column_share = 0.5: needs 100, 1000, ... as task.modulus, not ", modulus,
+                     " (0 = no columns)"));
+  }
   PromptOptions prompt{.thinking = Thinking::kOn, .template_variables = {"enable_thinking=false"}};
   EXPECT_EQ(prompt.Validate().message(),
             "prompt.template_variables = enable_thinking=false: prompt.thinking sets it already");
@@ -93,11 +98,11 @@ TEST(TaskOptionsTest, FieldsReadBackWhatTheyWrite) {
   EXPECT_EQ(
       keys,
       (std::vector<std::string>{
-          "kind",      "min_numbers",    "max_numbers",  "length_scale",      "train_length_scale",
-          "modulus",   "operations",     "min_digits",   "max_digits",        "min_steps",
-          "max_steps", "largest_number", "worked_share", "held_out_problems", "held_out_seed",
-          "file",      "prompt_key",     "answer_key",   "prompt_template",   "verifier",
-          "benchmarks"}));
+          "kind",          "min_numbers",    "max_numbers",  "length_scale", "train_length_scale",
+          "modulus",       "operations",     "min_digits",   "max_digits",   "min_steps",
+          "max_steps",     "largest_number", "worked_share", "column_share", "held_out_problems",
+          "held_out_seed", "file",           "prompt_key",   "answer_key",   "prompt_template",
+          "verifier",      "benchmarks"}));
   for (const Field& field : options.Fields()) {
     if (field.key() != "kind") continue;
     EXPECT_TRUE(field.Set(PlainText{"arithmetic"}, "task.kind").ok());
