@@ -81,7 +81,8 @@ TEST(CheckpointJsonTest, KeysThatAreMissingOrGivenTwiceAreRefused) {
   run.calls = {{.id = {GroupId(1), 0}, .made = Seconds(1), .due = Seconds(2)}};
   std::string run_json = RunToJson(run);
   run_json.pop_back();
-  const std::set<std::string> optional = {"busy", "greedy_last", "rests", "calls", "metrics.jsonl"};
+  const std::set<std::string> optional = {"busy",  "greedy_last", "rests",
+                                          "calls", "warnings",    "metrics.jsonl"};
   int num_tried = 0;
   for (const std::string& json : {std::string(kGroup), std::string(kInFlight), run_json}) {
     const auto reads = [&](const std::string& text) {
@@ -118,6 +119,12 @@ TEST(CheckpointJsonTest, TheRunReadsBackToTheBit) {
   run.rescoring = Seconds(0.7);
   run.totals.num_tokens_generated = 12;
   run.step_totals.num_interrupted = 5;
+  run.warnings.repeats.back() = {.count = 5, .next = 8};
+  run.warnings.num_equal_steps = 3;
+  run.warnings.num_wrong_steps = 4;
+  run.warnings.num_wrong_responses = 64;
+  run.warnings.any_correct = true;
+  run.warnings.num_dropped = 7;
   run.record_sizes = {{"metrics.jsonl", 77}};
   run.version = "1.2.3";
   run.commit = "abc";
@@ -127,6 +134,9 @@ TEST(CheckpointJsonTest, TheRunReadsBackToTheBit) {
   EXPECT_EQ(RunToJson(again), RunToJson(run));
   EXPECT_EQ(again.time, run.time);
   EXPECT_EQ(again.record_sizes, run.record_sizes);
+  EXPECT_EQ(again.warnings.repeats.back().next, 8);
+  EXPECT_EQ(again.warnings.num_wrong_responses, 64);
+  EXPECT_TRUE(again.warnings.any_correct);
   EXPECT_EQ(again.version, "1.2.3");
 }
 

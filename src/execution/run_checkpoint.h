@@ -21,6 +21,7 @@
 #include "execution/response_file.h"
 #include "execution/run_journal.h"
 #include "execution/trajectory.h"
+#include "record/run_warnings.h"
 #include "record/step_clock.h"
 
 namespace pace {
@@ -41,6 +42,7 @@ struct RunCheckpoint {
   Seconds busy{0};       // of all engines, since the last step
   RunTotals totals = {};
   RunTotals step_totals = {};  // as the last step ended
+  RunWarnings::State warnings = {};
   CoordinatorSnapshot coordinator = {};
   std::vector<GroupTrajectories> groups = {};
   std::vector<GroupInFlight> in_flight = {};

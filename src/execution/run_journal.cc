@@ -104,9 +104,11 @@ void RunJournal::OnGroupDropped(const GroupTrajectories& group, PolicyVersion st
                                 EndOf(*group.members.front(), prompt_source_.tokenizer())));
 }
 
-void RunJournal::Restore(const RunTotals& totals, const RunTotals& step_totals) {
+void RunJournal::Restore(const RunTotals& totals, const RunTotals& step_totals,
+                         const RunWarnings::State& warnings) {
   totals_ = totals;
   step_begin_ = step_totals;
+  warnings_.Restore(warnings);
 }
 
 void RunJournal::OnResponse(const GroupTrajectories& group, int64_t member) {

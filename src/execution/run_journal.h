@@ -58,8 +58,10 @@ class RunJournal final : public Journal {
   RunTotals& totals() { return totals_; }
   const RunTotals& totals() const { return totals_; }
   const RunTotals& step_totals() const { return step_begin_; }  // as the last step ended
+  const RunWarnings::State& warnings() const { return warnings_.state(); }
   // Continues after a checkpoint.
-  void Restore(const RunTotals& totals, const RunTotals& step_totals);
+  void Restore(const RunTotals& totals, const RunTotals& step_totals,
+               const RunWarnings::State& warnings);
 
  private:
   PayloadStats StatsOf(GroupId group) override { return store_.At(group).Stats(); }

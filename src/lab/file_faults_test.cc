@@ -69,8 +69,7 @@ Status Resume(Files& files, const Settings& settings, const Policy& policy) {
   return writer->Finish();
 }
 
-// Every file of the run that a resumed run repeats to the byte. Its events say that it was
-// resumed, and the intervals of its warnings, which no checkpoint holds, start again.
+// Every file of the run. A resumed run's events say that it was resumed.
 std::map<std::string, std::string> ContentsOf(Files& files, const std::string& folder) {
   const ScopedFiles scoped(files);
   std::map<std::string, std::string> contents;
@@ -80,8 +79,7 @@ std::map<std::string, std::string> ContentsOf(Files& files, const std::string& f
     const std::string path = folder + "/" + name;
     if (files.Stat(path).kind == FileKind::kFolder) {
       contents.merge(ContentsOf(files, path));
-    } else if (name != "events.jsonl" && name != "warnings.jsonl" && name != "run.json" &&
-               name != "files.json") {
+    } else if (name != "events.jsonl" && name != "run.json" && name != "files.json") {
       contents.emplace(path, *ReadFile(path, size_t{1} << 30));
     }
   }

@@ -109,12 +109,13 @@ std::string RunWarnings::Ask(std::string_view last_response) const {
 bool RunWarnings::TeachesNothing(const StepFacts& facts, std::vector<RunWarning>& out) {
   const bool equal = options_.compares_members && facts.num_trained > 0 &&
                      facts.num_equal_rewards == facts.num_trained;
-  num_equal_steps_ = equal ? num_equal_steps_ + 1 : 0;
-  if (num_equal_steps_ < kEqualSteps) return false;
-  if (repeats_[static_cast<size_t>(WarningKind::kEqualRewards)].Occurs()) {
+  state_.num_equal_steps = equal ? state_.num_equal_steps + 1 : 0;
+  if (state_.num_equal_steps < kEqualSteps) return false;
+  if (state_.repeats[static_cast<size_t>(WarningKind::kEqualRewards)].Occurs()) {
     Add(out, WarningKind::kEqualRewards, facts.step,
-        Concat("no group had two different rewards in the last ", num_equal_steps_,
-               " steps: nothing is learned", any_correct_ ? "" : "; no response was ever correct",
+        Concat("no group had two different rewards in the last ", state_.num_equal_steps,
+               " steps: nothing is learned",
+               state_.any_correct ? "" : "; no response was ever correct",
                Ask(facts.last_response)));
   }
   return true;
@@ -125,7 +126,7 @@ void RunWarnings::CheckBudget(const StepFacts& facts, std::vector<RunWarning>& o
   const double realised =
       static_cast<double>(facts.num_rejected) / static_cast<double>(facts.num_offered);
   if (realised < *facts.budget + kFarAboveBudget) return;
-  if (!repeats_[static_cast<size_t>(WarningKind::kOverBudget)].Occurs()) return;
+  if (!state_.repeats[static_cast<size_t>(WarningKind::kOverBudget)].Occurs()) return;
   Add(out, WarningKind::kOverBudget, facts.step,
       Concat(
           "step ", facts.step, " rejected ", facts.num_rejected, " of ", facts.num_offered,
@@ -135,27 +136,27 @@ void RunWarnings::CheckBudget(const StepFacts& facts, std::vector<RunWarning>& o
 
 std::vector<RunWarning> RunWarnings::OnStep(const StepFacts& facts) {
   std::vector<RunWarning> out;
-  num_dropped_ = 0;
-  if (facts.num_correct > 0) any_correct_ = true;
-  if (facts.warming_up && repeats_[static_cast<size_t>(WarningKind::kWarmingUp)].Occurs()) {
+  state_.num_dropped = 0;
+  if (facts.num_correct > 0) state_.any_correct = true;
+  if (facts.warming_up && state_.repeats[static_cast<size_t>(WarningKind::kWarmingUp)].Occurs()) {
     Add(out, WarningKind::kWarmingUp, facts.step,
         Concat(options_.method, " is warming up: ", facts.num_scores, " of ",
                options_.min_observations, " scores; nothing is rejected yet"));
   }
   const bool nothing_learned = TeachesNothing(facts, out);
-  if (!any_correct_ && facts.num_responses > 0) {
-    ++num_wrong_steps_;
-    num_wrong_responses_ += facts.num_responses;
+  if (!state_.any_correct && facts.num_responses > 0) {
+    ++state_.num_wrong_steps;
+    state_.num_wrong_responses += facts.num_responses;
     // One line is enough where rewards are equal as well.
-    const bool says_so = num_wrong_steps_ >= kWrongSteps && !nothing_learned;
-    if (says_so && repeats_[static_cast<size_t>(WarningKind::kNeverCorrect)].Occurs()) {
+    const bool says_so = state_.num_wrong_steps >= kWrongSteps && !nothing_learned;
+    if (says_so && state_.repeats[static_cast<size_t>(WarningKind::kNeverCorrect)].Occurs()) {
       Add(out, WarningKind::kNeverCorrect, facts.step,
-          Concat("none of ", Plural(num_wrong_responses_, "response"), " was correct",
+          Concat("none of ", Plural(state_.num_wrong_responses, "response"), " was correct",
                  Ask(facts.last_response)));
     }
   }
   if (facts.num_skipped_updates > 0 &&
-      repeats_[static_cast<size_t>(WarningKind::kSkippedUpdates)].Occurs()) {
+      state_.repeats[static_cast<size_t>(WarningKind::kSkippedUpdates)].Occurs()) {
     Add(out, WarningKind::kSkippedUpdates, facts.step,
         Concat("step ", facts.step,
                " skipped an update whose loss or gradient was not finite: the weights stay as "
@@ -168,11 +169,11 @@ std::vector<RunWarning> RunWarnings::OnStep(const StepFacts& facts) {
 std::vector<RunWarning> RunWarnings::OnGroupDropped(int64_t step, int64_t batch,
                                                     std::string_view last_response) {
   std::vector<RunWarning> out;
-  ++num_dropped_;
-  if (num_dropped_ % (kDroppedBatches * batch) != 0) return out;
-  if (!repeats_[static_cast<size_t>(WarningKind::kDroppedGroups)].Occurs()) return out;
+  ++state_.num_dropped;
+  if (state_.num_dropped % (kDroppedBatches * batch) != 0) return out;
+  if (!state_.repeats[static_cast<size_t>(WarningKind::kDroppedGroups)].Occurs()) return out;
   Add(out, WarningKind::kDroppedGroups, step,
-      Concat("train.dynamic_sampling dropped ", num_dropped_,
+      Concat("train.dynamic_sampling dropped ", state_.num_dropped,
              " groups of equal rewards since step ", step, " began to fill", Ask(last_response)));
   return out;
 }

@@ -79,7 +79,26 @@ struct StepFacts {
 
 class RunWarnings {
  public:
+  // A warning is shown at its occurrence 1, 2, 4, 8, ...
+  struct Repeats {
+    int64_t count = 0;
+    int64_t next = 1;
+    bool Occurs();
+  };
+  // What a checkpoint keeps, so that a resumed run warns at the same steps.
+  struct State {
+    std::array<Repeats, kNumWarningKinds> repeats = {};
+    int64_t num_equal_steps = 0;  // in a row
+    int64_t num_wrong_steps = 0;  // since the run began
+    int64_t num_wrong_responses = 0;
+    bool any_correct = false;
+    int64_t num_dropped = 0;  // in a row
+  };
+
   explicit RunWarnings(WarningOptions options) : options_(std::move(options)) {}
+
+  const State& state() const { return state_; }
+  void Restore(const State& state) { state_ = state; }
 
   std::vector<RunWarning> OnStep(const StepFacts& facts);
   // Dynamic sampling dropped a group of equal rewards before step `step`.
@@ -87,25 +106,13 @@ class RunWarnings {
                                          std::string_view last_response);
 
  private:
-  // Fires at occurrence 1, 2, 4, 8, ...
-  struct Repeats {
-    int64_t count = 0;
-    int64_t next = 1;
-    bool Occurs();
-  };
-
   void Add(std::vector<RunWarning>& out, WarningKind kind, int64_t step, std::string text);
   bool TeachesNothing(const StepFacts& facts, std::vector<RunWarning>& out);
   void CheckBudget(const StepFacts& facts, std::vector<RunWarning>& out);
   std::string Ask(std::string_view last_response) const;
 
   const WarningOptions options_;
-  std::array<Repeats, kNumWarningKinds> repeats_;
-  int64_t num_equal_steps_ = 0;  // in a row
-  int64_t num_wrong_steps_ = 0;  // since the run began
-  int64_t num_wrong_responses_ = 0;
-  bool any_correct_ = false;
-  int64_t num_dropped_ = 0;  // in a row
+  State state_;
 };
 
 // Text of a response for one line: control characters and line ends become
