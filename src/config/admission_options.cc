@@ -13,6 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kPolicyNames = {
     "pace", "stale_k", "accept_all", "oldest_token", "pace_fair", "start_window"};
 constexpr std::array<std::string_view, 3> kWeightNames = {"prefix", "one", "zero"};
+constexpr std::array<std::string_view, 2> kCutoffNames = {"window", "pool"};
 constexpr std::array<std::string_view, 2> kTieNames = {"strict", "fractional"};
 constexpr std::array<std::string_view, 2> kScopeNames = {"group", "member"};
 constexpr std::array<std::string_view, 3> kWaitNames = {"auto", "all", "pool"};
@@ -65,6 +66,9 @@ std::vector<Field> AdmissionOptions::Fields() {
           .AtMost(1e6),
       Field::Enum("weight_scope", weight_scope, kScopeNames,
                   "Compute F on group means, or per member and then take the mean."),
+      Field::Enum("cutoff", cutoff, kCutoffNames,
+                  "pace: reject scores above a quantile of recently drawn groups, or the stalest "
+                  "groups of the pool, exactly as many as the budget allows."),
       Field::OptionalInt("window", window,
                          "Groups remembered in each window, of prefix scores members where "
                          "weight_scope is member; auto = max(512, 32 * batch).")

@@ -15,6 +15,7 @@ namespace pace {
 
 enum class AdmissionKind { kPace, kStaleK, kAcceptAll, kOldestToken, kPaceFair, kStartWindow };
 enum class GenerationWeight { kPrefix, kOne, kZero };
+enum class CutoffRule { kWindow, kPool };
 enum class TieRule { kStrict, kFractional };
 enum class WeightScope { kGroup, kMember };
 enum class WaitMeasure { kAuto, kAll, kPool };
@@ -38,6 +39,7 @@ struct AdmissionOptions {
   WeightScope weight_scope = WeightScope::kGroup;
 
   // --- pace: cutoff ---
+  CutoffRule cutoff = CutoffRule::kWindow;
   std::optional<int64_t> window;
   int64_t min_observations = 32;
   TieRule ties = TieRule::kStrict;

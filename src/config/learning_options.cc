@@ -79,6 +79,7 @@ std::vector<Field> EvaluationOptions::Fields() {
       Field::Real("top_p", top_p, "Sample from the likeliest tokens of this mass.")
           .Above(0)
           .AtMost(1),
+      Field::Bool("greedy", greedy, "One more response to each problem, greedy, scored by itself."),
       Field::Int("max_problems", max_problems, "Problems of each benchmark; 0 = all.").AtLeast(0),
   };
 }

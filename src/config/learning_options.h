@@ -63,6 +63,7 @@ struct EvaluationOptions {
   int64_t num_responses = 4;
   double temperature = 1;
   double top_p = 1;
+  bool greedy = false;
   int64_t max_problems = 0;
 
   [[nodiscard]] std::vector<Field> Fields();

@@ -9,8 +9,8 @@
 namespace pace {
 namespace {
 
-constexpr std::array<std::string_view, 5> kSupplyNames = {"threshold", "quota", "version_window",
-                                                          "over_sampling", "cancelling"};
+constexpr std::array<std::string_view, 6> kSupplyNames = {
+    "threshold", "quota", "version_window", "over_sampling", "cancelling", "just_in_time"};
 constexpr std::array<std::string_view, 4> kRequeueNames = {"never", "lost", "rejected", "all"};
 constexpr std::array<std::string_view, 3> kDrawOrderNames = {"completion", "newest",
                                                              "lowest_score"};
@@ -50,7 +50,8 @@ std::vector<Field> SupplyOptions::Fields() {
                   "What bounds the groups that are begun (docs/policies.md)."),
       Field::Real("threshold", threshold,
                   "Batches of groups that may be outstanding beyond the one being trained; 0 = "
-                  "strictly on-policy. Larger: fewer rollout stalls, older data.")
+                  "strictly on-policy. Larger: fewer rollout stalls, older data. just_in_time "
+                  "stays below it.")
           .AtLeast(0, "0 means on-policy")
           .AtMost(1e6),
       Field::Int("bound", bound, "quota, version_window, cancelling: steps data may be behind.")
@@ -83,6 +84,7 @@ int64_t SupplyOptions::MaxGroups(int64_t batch) const {
   switch (policy) {
     case SupplyKind::kThreshold:
     case SupplyKind::kCancelling:
+    case SupplyKind::kJustInTime:
       return MaxOutstanding(batch);
     case SupplyKind::kQuota:
     case SupplyKind::kVersionWindow:

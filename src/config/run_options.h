@@ -29,7 +29,14 @@ struct BatchOptions {
 
 enum class Requeue { kNever, kLost, kRejected, kAll };
 
-enum class SupplyKind { kThreshold, kQuota, kVersionWindow, kOverSampling, kCancelling };
+enum class SupplyKind {
+  kThreshold,
+  kQuota,
+  kVersionWindow,
+  kOverSampling,
+  kCancelling,
+  kJustInTime
+};
 
 struct SupplyOptions {
   SupplyKind policy = SupplyKind::kThreshold;
@@ -42,9 +49,11 @@ struct SupplyOptions {
 
   [[nodiscard]] std::vector<Field> Fields();
 
-  // threshold, cancelling: the most credits that may be out at once,
+  // threshold, cancelling, just_in_time: the most credits that may be out at once,
   // (1 + threshold) * batch * sync_interval.
   int64_t MaxOutstanding(int64_t batch) const;
+  // Whether the policy reads how long responses take.
+  bool ReadsTimes() const { return policy == SupplyKind::kJustInTime; }
   // The most groups that may be begun and not yet trained on.
   int64_t MaxGroups(int64_t batch) const;
 };

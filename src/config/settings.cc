@@ -236,6 +236,10 @@ Status Settings::Validate() const {
                            ": must be 0 or >= batch.num_groups = ", batch.num_groups,
                            " (a smaller pool throws away what the batch needs)");
   }
+  if (admission.cutoff == CutoffRule::kPool && admission.policy == AdmissionKind::kPaceFair) {
+    return InvalidArgument(
+        "admission.cutoff = pool: must be window with admission.policy = pace_fair");
+  }
   if (prefix.max_tokens < prefix.min_tokens) {
     return InvalidArgument("prefix.max_tokens = ", prefix.max_tokens,
                            ": must be >= prefix.min_tokens = ", prefix.min_tokens);

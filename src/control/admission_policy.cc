@@ -1,13 +1,20 @@
 #include "control/admission_policy.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "control/accept_all.h"
 #include "control/fair_admission.h"
 #include "control/lag_bound.h"
 #include "control/pace_admission.h"
+#include "control/pool_admission.h"
 
 namespace pace {
+
+double PoolView::SurplusOver(int64_t target_occupancy) const {
+  const auto excess = static_cast<double>(occupancy - target_occupancy);
+  return std::clamp(excess / static_cast<double>(std::max<int64_t>(occupancy, 1)), 0.0, 1.0);
+}
 
 Decision Measure(const GroupSummary& group, PolicyVersion step) {
   Decision decision;
@@ -30,6 +37,9 @@ std::unique_ptr<AdmissionPolicy> MakeAdmissionPolicy(const AdmissionOptions& opt
                                                      uint64_t seed) {
   switch (options.policy) {
     case AdmissionKind::kPace:
+      if (options.cutoff == CutoffRule::kPool) {
+        return std::make_unique<PoolAdmission>(options, batch);
+      }
       return std::make_unique<PaceAdmission>(options, batch, seed);
     case AdmissionKind::kStaleK:
       return std::make_unique<StaleK>(options.k, options.k_measure);

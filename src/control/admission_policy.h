@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "config/admission_options.h"
@@ -29,6 +30,13 @@ namespace pace {
 struct PoolView {
   int64_t occupancy = 0;  // N_j: groups in the pool before the first draw
   int64_t batch = 1;      // groups the step needs
+  // For policies with RanksPool: the groups of the pool, in completion order, and the oldest
+  // version that a group started now could sample from.
+  std::span<const GroupSummary> groups{};
+  std::optional<PolicyVersion> served{};
+
+  // r_j: the share of the pool beyond `target_occupancy` groups.
+  double SurplusOver(int64_t target_occupancy) const;
 };
 
 // The state of a policy between steps; every policy saves into this form.
@@ -66,6 +74,13 @@ class AdmissionPolicy {
   // The admission score in the step begun last; higher is worse. The pool evicts the highest
   // first and, under draw order lowest_score, draws the lowest.
   [[nodiscard]] virtual double Score(const GroupSummary& group) const = 0;
+
+  // Whether BeginStep reads PoolView::groups.
+  [[nodiscard]] virtual bool RanksPool() const { return false; }
+
+  // The groups of the pool that the step begun last draws before any other, in ascending order.
+  // Empty unless RanksPool.
+  [[nodiscard]] virtual std::span<const GroupId> Chosen() const { return {}; }
 
   // Whether Judge reads GroupSummary::members.
   [[nodiscard]] virtual bool NeedsMembers() const { return false; }

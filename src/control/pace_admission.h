@@ -19,12 +19,10 @@
 
 #include "control/admission_policy.h"
 #include "control/score_window.h"
+#include "control/staleness_score.h"
 #include "core/random.h"
 
 namespace pace {
-
-// F: 0 at q = 0, 1/2 at the median, 1 at q = 1; steeper for larger gamma.
-double SharpenedPercentile(double percentile, double gamma);
 
 class PaceAdmission final : public AdmissionPolicy {
  public:
@@ -33,19 +31,16 @@ class PaceAdmission final : public AdmissionPolicy {
   StepPlan BeginStep(PolicyVersion step, const PoolView& pool) override;
   Decision Judge(const GroupSummary& group) const override;
   void Observe(const GroupSummary& group, const Decision& decision) override;
-  double Score(const GroupSummary& group) const override { return ScoreOf(group).score; }
-  bool NeedsMembers() const override { return options_.weight_scope == WeightScope::kMember; }
+  double Score(const GroupSummary& group) const override {
+    return score_.Of(group, plan_.step).score;
+  }
+  bool NeedsMembers() const override { return score_.ReadsMembers(); }
   std::optional<double> MaxBudget() const override { return options_.max_budget; }
   AdmissionState Save() const override;
   Status Restore(const AdmissionState& state) override;
 
  private:
-  // The numbers of a Decision, verdict and reason still open.
-  Decision ScoreOf(const GroupSummary& group) const;
-  // W and its percentile for one prefix score.
-  double Weight(const std::optional<double>& prefix_score, std::optional<double>& percentile) const;
   bool ScoresReady() const { return scores_.size() >= options_.min_observations; }
-  bool PrefixReady() const { return prefix_scores_.size() >= options_.min_observations; }
   bool TieIsRejected(GroupId group) const;
 
   const AdmissionOptions options_;
@@ -56,7 +51,7 @@ class PaceAdmission final : public AdmissionPolicy {
   StepPlan plan_;
   double smoothed_rate_ = 0;
   ScoreWindow scores_;
-  ScoreWindow prefix_scores_;
+  StalenessScore score_;
 
   // Drawn in the step begun last.
   std::vector<double> pending_scores_;

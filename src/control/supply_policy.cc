@@ -1,5 +1,6 @@
 #include "control/supply_policy.h"
 
+#include "control/just_in_time.h"
 #include "control/supply_policies.h"
 
 namespace pace {
@@ -16,6 +17,9 @@ std::unique_ptr<SupplyPolicy> MakeSupplyPolicy(const SupplyOptions& options, int
       return std::make_unique<OverSamplingSupply>(options.MaxGroups(batch));
     case SupplyKind::kCancelling:
       return std::make_unique<CancellingSupply>(options.bound, options.MaxOutstanding(batch));
+    case SupplyKind::kJustInTime:
+      return std::make_unique<JustInTimeSupply>(batch, options.sync_interval,
+                                                options.MaxOutstanding(batch));
   }
   PACE_CHECK(false, "unknown supply policy");
 }

@@ -9,11 +9,13 @@
 #define PACE_CONTROL_SUPPLY_POLICY_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 
 #include "config/run_options.h"
 #include "core/ids.h"
+#include "core/status.h"
 #include "core/version.h"
 
 namespace pace {
@@ -41,6 +43,8 @@ struct SupplyView {
   std::optional<PolicyVersion> oldest_dispatch;
   bool gathering = false;  // a step has begun and its batch is not full
   bool training = false;   // a batch is being trained on
+  // Since the trainer was last ready, a worker had room for a group and the policy allowed none.
+  bool supply_limited = false;
 
   int64_t num_outstanding() const {
     return num_running + num_pooled + num_selected + num_awaiting_sync;
@@ -59,12 +63,48 @@ enum class Abandon {
   kKeepPrefix,  // the prompt comes back first and resumes from them
 };
 
+// What a supply policy may learn of time, as the driver measured it; 0 where it did not.
+struct GroupTimes {
+  double seconds = 0;  // of its responses together, each from the start of the group to its end
+  int64_t num_tokens = 0;
+};
+struct StepDuration {
+  double seconds = 0;  // from the end of the step before
+  double waited = 0;   // of these, waiting for groups
+};
+
+// The state of a policy between events; every policy saves into this form. Empty for policies
+// without state.
+struct SupplyState {
+  double limit = 0;                // credits that may be out
+  double owed = 0;                 // credits that waits beyond the allowance have earned
+  double wait = 0;                 // share of the time that the trainer waits
+  std::deque<int64_t> balances{};  // groups in the pool beyond a batch, at the last steps
+  // Means over the last groups, and how many have finished since the limit grew.
+  double seconds = 0;
+  double tokens = 0;
+  double running = 0;  // groups beside it
+  int64_t num_finished = 0;
+  // A larger limit on trial: the limit before it, 0 = none on trial; and the number running and
+  // the throughput then.
+  double trial_from = 0;
+  double trial_running = 0;
+  double trial_throughput = 0;
+  double ceiling = 0;  // the limit beyond which growth did not pay; 0 = none known
+};
+
 class SupplyPolicy {
  public:
   virtual ~SupplyPolicy() = default;
 
   // How many more groups may start now; free worker slots bound it further.
   [[nodiscard]] virtual int64_t NumToStart(const SupplyView& view) const = 0;
+
+  // A group has finished.
+  virtual void OnGroupFinished(const SupplyView&, const GroupTimes&) {}
+
+  // A step has finished, and the trainer is ready for the next one.
+  virtual void OnTrainerReady(const SupplyView&, const StepDuration&) {}
 
   // Policies that never abandon are not asked about each running group.
   [[nodiscard]] virtual bool MayAbandon() const { return false; }
@@ -77,6 +117,11 @@ class SupplyPolicy {
 
   // The most credits this policy ever lets out, if it has such a bound.
   [[nodiscard]] virtual std::optional<int64_t> MaxOutstanding() const { return std::nullopt; }
+
+  // A restored policy behaves as the saved one would. Restore leaves the policy unchanged when
+  // it returns an error.
+  [[nodiscard]] virtual SupplyState Save() const { return {}; }
+  virtual Status Restore(const SupplyState&) { return Status::Ok(); }
 };
 
 std::unique_ptr<SupplyPolicy> MakeSupplyPolicy(const SupplyOptions& options, int64_t batch);

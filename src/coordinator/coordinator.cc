@@ -66,6 +66,7 @@ bool Coordinator::On(const ResponseFinished& event, Commands& out) {
   if (record == nullptr || record->state != GroupState::kRunning) return false;
   record->Finish(event.member, MemberSummary::Of(event.segments, version_, event.prefix_score));
   record->num_bytes += event.num_bytes;
+  record->seconds += event.seconds;
   if (record->num_finished < options_.group_size) return false;
 
   std::vector<MemberSummary> members = std::move(record->members);
@@ -74,6 +75,8 @@ bool Coordinator::On(const ResponseFinished& event, Commands& out) {
   workers_.RemoveGroup(record->worker);
   groups_.Move(event.group, GroupState::kPooled);
   throughput_.AddProduced();
+  supply_->OnGroupFinished(supply_view(),
+                           {.seconds = record->seconds, .num_tokens = summary.num_tokens});
   if (observer_ != nullptr) observer_->OnGroupAssembled(summary);
   PooledGroup group(summary, std::move(members), admission_->NeedsMembers());
   for (const Eviction& eviction : pool_.Put(std::move(group), *admission_)) {
@@ -97,7 +100,7 @@ bool Coordinator::On(const WorkerSynced& event, Commands& out) {
   return true;
 }
 
-bool Coordinator::On(const StepFinished&, Commands& out) {
+bool Coordinator::On(const StepFinished& event, Commands& out) {
   const auto num_groups = static_cast<int64_t>(selected_.size());
   for (const GroupId id : selected_) groups_.Move(id, GroupState::kGone);
   selected_.clear();
@@ -108,6 +111,8 @@ bool Coordinator::On(const StepFinished&, Commands& out) {
   version_ = version_.Next();
   awaiting_sync_.push_back({NextSync(version_, options_.sync_interval), num_groups});
   num_awaiting_sync_ += num_groups;
+  supply_->OnTrainerReady(supply_view(), {.seconds = event.seconds, .waited = event.waited});
+  supply_limited_ = false;
   if (version_.step() % options_.sync_interval == 0) {
     published_ = version_;
     SyncWorkers(out);
@@ -150,7 +155,7 @@ void Coordinator::Advance(Commands& out) {
   ReturnSyncedCredits();
   if (checkpointing_) return;
   if (!stop_requested_ && !LastStepDone()) {
-    if (!training_ && !gathering_ && !pool_.empty()) BeginStep();
+    if (!training_ && !gathering_ && !pool_.empty()) BeginStep(out);
     if (gathering_) Draw(out);
     StartGroups(out);
   }
@@ -177,34 +182,40 @@ void Coordinator::ReturnSyncedCredits() {
   }
 }
 
-void Coordinator::BeginStep() {
+void Coordinator::BeginStep(Commands& out) {
   gathering_ = true;
   num_offered_ = 0;
   guard_.BeginStep(version_);
-  const StepPlan plan =
-      admission_->BeginStep(version_, {.occupancy = pool_.occupancy(), .batch = options_.batch});
+  std::vector<GroupSummary> groups;
+  if (admission_->RanksPool()) groups = pool_.Summaries();
+  const StepPlan plan = admission_->BeginStep(version_, {.occupancy = pool_.occupancy(),
+                                                         .batch = options_.batch,
+                                                         .groups = groups,
+                                                         .served = served()});
   pool_.OnStepBegan();
   if (observer_ != nullptr) observer_->OnStepBegan(plan, served(), pool_);
+  for (const PooledGroup& group : pool_.TakeAll(admission_->Chosen())) Offer(group.summary, out);
 }
 
 void Coordinator::Draw(Commands& out) {
   while (groups_.num_selected() < options_.batch && !pool_.empty()) {
     const PooledGroup group = pool_.Draw(*admission_);
-    const Decision decision =
-        guard_.Apply(group.summary, admission_->Judge(group.summary), served());
-    admission_->Observe(group.summary, decision);
-    ++num_offered_;
-    if (observer_ != nullptr) {
-      observer_->OnGroupDrawn(group.summary, decision, served());
-    }
-    if (decision.verdict == Verdict::kAdmit) {
-      groups_.Move(group.summary.id, GroupState::kSelected);
-      selected_.push_back(group.summary.id);
-    } else {
-      Reject({group.summary.id, decision.reason}, out);
-    }
+    Offer(group.summary, out);
   }
   if (groups_.num_selected() == options_.batch) SendBatch(out);
+}
+
+void Coordinator::Offer(const GroupSummary& group, Commands& out) {
+  const Decision decision = guard_.Apply(group, admission_->Judge(group), served());
+  admission_->Observe(group, decision);
+  ++num_offered_;
+  if (observer_ != nullptr) observer_->OnGroupDrawn(group, decision, served());
+  if (decision.verdict == Verdict::kAdmit) {
+    groups_.Move(group.id, GroupState::kSelected);
+    selected_.push_back(group.id);
+  } else {
+    Reject({group.id, decision.reason}, out);
+  }
 }
 
 void Coordinator::Reject(const Eviction& eviction, Commands& out) {
@@ -259,6 +270,7 @@ void Coordinator::StartGroups(Commands& out) {
     workers_.AddGroup(*worker);
     out.push_back(StartGroup{id, *worker, dispatch.prompt, dispatch.attempt});
   }
+  supply_limited_ = supply_limited_ || workers_.LeastLoaded().has_value();
 }
 
 void Coordinator::FinishIfDone(Commands& out) {
@@ -312,7 +324,8 @@ SupplyView Coordinator::supply_view() const {
           .oldest_promised = workers_.OldestPromised(),
           .oldest_dispatch = groups_.OldestDispatch(),
           .gathering = gathering_,
-          .training = training_};
+          .training = training_,
+          .supply_limited = supply_limited_};
 }
 
 // --- what may be asked without a change: whether an event fits, invariants, reasons to wait ---
@@ -345,6 +358,11 @@ Status Coordinator::Validate(const Event& event) const {
   } else if (const auto* step = std::get_if<StepFinished>(&event)) {
     if (!training_ || step->step != version_) {
       return InvalidArgument("step = ", step->step, ": is not in training");
+    }
+    for (const double seconds : {step->seconds, step->waited}) {
+      if (!(std::isfinite(seconds) && seconds >= 0)) {
+        return InvalidArgument("seconds = ", seconds, ": must be finite and >= 0");
+      }
     }
   } else if (const auto* evaluation = std::get_if<EvaluationFinished>(&event)) {
     if (std::find(evaluating_.begin(), evaluating_.end(), evaluation->version) ==
@@ -382,6 +400,9 @@ Status Coordinator::ValidateResponse(const ResponseFinished& event) const {
   if (event.prefix_score.has_value() &&
       !(std::isfinite(*event.prefix_score) && *event.prefix_score >= 0)) {
     return InvalidArgument("prefix_score = ", *event.prefix_score, ": must be finite and >= 0");
+  }
+  if (!(std::isfinite(event.seconds) && event.seconds >= 0)) {
+    return InvalidArgument("seconds = ", event.seconds, ": must be finite and >= 0");
   }
   if (event.num_bytes < 0) {
     return InvalidArgument("num_bytes = ", event.num_bytes, ": must be >= 0");
@@ -502,6 +523,8 @@ CoordinatorSnapshot Coordinator::Save() const {
   out.throughput = throughput_.steps();
   out.current_throughput = throughput_.current();
   out.admission = admission_->Save();
+  out.supply = supply_->Save();
+  out.supply_limited = supply_limited_;
   return out;
 }
 
@@ -509,6 +532,7 @@ Status Coordinator::Restore(const CoordinatorSnapshot& snapshot) {
   PACE_CHECK(!started_, "restore into a coordinator that has handled events");
   PACE_RETURN_IF_ERROR(
       CheckSnapshot(snapshot, {options_, admission_->NeedsMembers(), supply_->MaxOutstanding()}));
+  PACE_RETURN_IF_ERROR(supply_->Restore(snapshot.supply).At("supply"));
   PACE_RETURN_IF_ERROR(admission_->Restore(snapshot.admission).At("admission"));
   num_events_ = snapshot.num_events;
   version_ = snapshot.version;
@@ -520,6 +544,7 @@ Status Coordinator::Restore(const CoordinatorSnapshot& snapshot) {
   stop_requested_ = snapshot.stop_requested;
   final_checkpoint_done_ = snapshot.final_checkpoint_done;
   stopped_ = snapshot.stopped;
+  supply_limited_ = snapshot.supply_limited;
   evaluating_ = snapshot.evaluating;
   num_offered_ = snapshot.num_offered;
   guard_.Restore(snapshot.admission.plan.step, snapshot.num_rejected_in_step, snapshot.num_guarded);

@@ -124,8 +124,10 @@ class Coordinator {
   void SyncWorkers(Commands& out);
   void SyncWorker(WorkerId worker, Commands& out);
   void ReturnSyncedCredits();
-  void BeginStep();
+  void BeginStep(Commands& out);
   void Draw(Commands& out);
+  // Judges a group that was drawn.
+  void Offer(const GroupSummary& group, Commands& out);
   void Reject(const Eviction& eviction, Commands& out);
   void SendBatch(Commands& out);
   void AbandonRunning(Commands& out);
@@ -160,6 +162,7 @@ class Coordinator {
   bool stop_requested_ = false;
   bool final_checkpoint_done_ = false;
   bool stopped_ = false;
+  bool supply_limited_ = false;            // see SupplyView
   std::vector<PolicyVersion> evaluating_;  // in the order of their commands
 
   std::vector<GroupId> selected_;           // the batch so far, or in training

@@ -69,7 +69,7 @@ struct World {
   bool wild_supply = false;
   uint64_t seed = 0;
 
-  std::unique_ptr<Coordinator> Make() const {
+  std::unique_ptr<Coordinator> Make(CoordinatorObserver* observer = nullptr) const {
     std::unique_ptr<AdmissionPolicy> policy;
     switch (admission_kind) {
       case 0:
@@ -92,7 +92,8 @@ struct World {
       options.sync_interval = chaos.coordinator.sync_interval;
       supply = MakeSupplyPolicy(options, chaos.coordinator.batch);
     }
-    return std::make_unique<Coordinator>(chaos.coordinator, std::move(policy), std::move(supply));
+    return std::make_unique<Coordinator>(chaos.coordinator, std::move(policy), std::move(supply),
+                                         observer);
   }
 };
 
@@ -120,13 +121,14 @@ World RandomWorld(uint64_t seed) {
   world.admission.max_budget = random.Chance(0.5) ? 1.0 : 0.9;
   world.admission.min_observations = 1 + random.Below(6);
   world.admission.window = 8 + random.Below(50);
+  world.admission.cutoff = static_cast<CutoffRule>(random.Below(2));
   world.admission.ties = static_cast<TieRule>(random.Below(2));
   world.admission.weight_scope = static_cast<WeightScope>(random.Below(2));
   world.admission.k = static_cast<double>(random.Below(3));
   world.threshold = static_cast<double>(random.Below(4));
   world.wild_supply = random.Chance(0.15);
   if (random.Chance(0.5)) {
-    world.supply_kind = static_cast<SupplyKind>(random.Below(5));
+    world.supply_kind = static_cast<SupplyKind>(random.Below(6));
     world.bound = random.Below(4);
   }
   return world;
@@ -200,6 +202,54 @@ TEST(CoordinatorPropertyTest, ThresholdZeroIsStrictlyOnPolicy) {
     for (int64_t i = 0; i < 2000; ++i) driver.DeliverRandom();
     ASSERT_EQ(driver.failure(), "") << "seed " << seed;
   }
+}
+
+// What each step rejected beside its budget.
+class BudgetObserver final : public CoordinatorObserver {
+ public:
+  void OnStepBegan(const StepPlan& plan, std::optional<PolicyVersion>, const PoolState&) override {
+    EndStep();
+    budget_ = plan.budget.value();
+  }
+  void OnGroupDrawn(const GroupSummary&, const Decision& decision,
+                    std::optional<PolicyVersion>) override {
+    ++num_offered_;
+    num_rejected_ += decision.verdict == Verdict::kReject ? 1 : 0;
+  }
+  // Largest |rejected - budget * drawn| of any step, and rejections of all.
+  double largest_gap() const { return largest_gap_; }
+  int64_t num_rejected_in_all() const { return num_rejected_in_all_; }
+
+ private:
+  void EndStep() {
+    const double allowed = budget_ * static_cast<double>(num_offered_);
+    largest_gap_ = std::max(largest_gap_, std::abs(static_cast<double>(num_rejected_) - allowed));
+    num_rejected_in_all_ += num_rejected_;
+    num_offered_ = num_rejected_ = 0;
+  }
+
+  double budget_ = 0;
+  double largest_gap_ = 0;
+  int64_t num_offered_ = 0, num_rejected_ = 0, num_rejected_in_all_ = 0;
+};
+
+// With cutoff: pool every step rejects its budget, rounded down, in worlds where workers come, go
+// and fall behind at random.
+TEST(CoordinatorPropertyTest, ThePoolCutoffMeetsTheBudgetInEveryStep) {
+  int64_t num_rejected = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    World world = RandomWorld(seed);
+    world.admission_kind = 2;
+    world.admission.policy = AdmissionKind::kPace;
+    world.admission.cutoff = CutoffRule::kPool;
+    BudgetObserver observer;
+    ChaosDriver driver(world.chaos, seed, world.Make(&observer));
+    for (int64_t i = 0; i < 3000; ++i) driver.DeliverRandom();
+    ASSERT_EQ(driver.failure(), "") << "seed " << seed;
+    ASSERT_LE(observer.largest_gap(), 1.0) << "seed " << seed;
+    num_rejected += observer.num_rejected_in_all();
+  }
+  EXPECT_GT(num_rejected, 1000);
 }
 
 }  // namespace

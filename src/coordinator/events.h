@@ -34,6 +34,9 @@ struct ResponseFinished {
   std::vector<Segment> segments;  // in generation order, versions never decrease
   std::optional<double> prefix_score;
   int64_t num_bytes = 0;
+  // From the start of the group to the end of this response; 0 = not measured. Drivers measure
+  // times where SupplyOptions::ReadsTimes().
+  double seconds = 0;
 };
 // A running group cannot finish, or is given up.
 struct GroupFailed {
@@ -48,6 +51,10 @@ struct WorkerSynced {
 // The TrainBatch command of this step has been carried out.
 struct StepFinished {
   PolicyVersion step;
+  // From the end of the step before, and the part of it that the trainer waited for groups; 0 =
+  // not measured.
+  double seconds = 0;
+  double waited = 0;
 };
 struct EvaluationFinished {
   PolicyVersion version;

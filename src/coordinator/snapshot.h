@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "control/admission_policy.h"
+#include "control/supply_policy.h"
 #include "coordinator/group_table.h"
 #include "coordinator/options.h"
 #include "coordinator/prompt_queue.h"
@@ -72,6 +73,8 @@ struct CoordinatorSnapshot {
   std::deque<Throughput::Step> throughput;
   Throughput::Step current_throughput;
   AdmissionState admission;
+  SupplyState supply;
+  bool supply_limited = false;
 };
 
 std::string ToJson(const CoordinatorSnapshot& snapshot);

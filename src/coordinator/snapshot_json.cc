@@ -29,6 +29,7 @@ void JsonKeys(V& v, GroupRecord& group) {
   v("num_finished", group.num_finished);
   v("num_bytes", group.num_bytes);
   v("members", group.members);
+  v.Optional("seconds", group.seconds, group.seconds > 0);
 }
 template <typename V>
 void JsonKeys(V& v, PooledGroup& pooled) {
@@ -84,6 +85,21 @@ void JsonKeys(V& v, AdmissionState& state) {
   v("plan", state.plan);
 }
 template <typename V>
+void JsonKeys(V& v, SupplyState& state) {
+  v("limit", state.limit);
+  v("owed", state.owed);
+  v("wait", state.wait);
+  v("balances", state.balances);
+  v("seconds", state.seconds);
+  v("tokens", state.tokens);
+  v("running", state.running);
+  v("num_finished", state.num_finished);
+  v("trial_from", state.trial_from);
+  v("trial_running", state.trial_running);
+  v("trial_throughput", state.trial_throughput);
+  v("ceiling", state.ceiling);
+}
+template <typename V>
 void JsonKeys(V& v, CoordinatorSnapshot& s) {
   v("batch", s.batch);
   v("group_size", s.group_size);
@@ -117,6 +133,8 @@ void JsonKeys(V& v, CoordinatorSnapshot& s) {
   v("throughput", s.throughput);
   v("current_throughput", s.current_throughput);
   v("admission", s.admission);
+  v.Optional("supply", s.supply, s.supply.limit > 0);
+  v.Optional("supply_limited", s.supply_limited, s.supply.limit > 0);
 }
 
 // An id with its record: the record's object with the id in front.

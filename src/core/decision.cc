@@ -6,9 +6,9 @@ namespace pace {
 namespace {
 
 constexpr std::array<std::string_view, kNumReasons> kReasonNames = {
-    "warming_up",     "no_budget",    "under_cutoff", "over_cutoff", "tie_admitted",
-    "tie_rejected",   "within_bound", "over_bound",   "unfiltered",  "freshest_possible",
-    "progress_guard", "pool_groups",  "pool_bytes",
+    "warming_up",        "no_budget",      "under_cutoff", "over_cutoff", "tie_admitted",
+    "tie_rejected",      "quota_spent",    "within_bound", "over_bound",  "unfiltered",
+    "freshest_possible", "progress_guard", "pool_groups",  "pool_bytes",
 };
 
 }  // namespace

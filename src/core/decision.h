@@ -21,8 +21,9 @@ enum class Reason {
   kNoBudget,     // the pool asks for no rejection
   kUnderCutoff,  // score <= cutoff
   kOverCutoff,   // score > cutoff
-  kTieAdmitted,  // score == cutoff, fractional ties, kept
-  kTieRejected,  // score == cutoff, fractional ties, dropped
+  kTieAdmitted,  // score == cutoff, fractional ties or cutoff: pool, kept
+  kTieRejected,  // score == cutoff, fractional ties or cutoff: pool, dropped
+  kQuotaSpent,   // cutoff: pool, score > cutoff, after the quota of rejections was used
   // stale_k, oldest_token
   kWithinBound,
   kOverBound,

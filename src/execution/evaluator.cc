@@ -28,6 +28,7 @@ constexpr double kNormal95 = 1.959963984540054;
 // What was said of the k responses to one problem.
 struct ProblemTally {
   int64_t num_correct = 0;
+  bool greedy_correct = false;
   std::map<std::string, std::pair<int64_t, bool>> answers;  // votes, correct
 
   void Add(const Verification& seen) {
@@ -57,6 +58,7 @@ BenchmarkScore Summarise(const Benchmark& benchmark, const std::vector<ProblemTa
   for (const ProblemTally& tally : tallies) {
     const double share =
         static_cast<double>(tally.num_correct) / static_cast<double>(num_responses);
+    score.num_correct.push_back(tally.num_correct);
     score.mean += share / n;
     squares += share * share / n;
     score.pass += (tally.num_correct > 0 ? 1 : 0) / n;
@@ -76,6 +78,7 @@ void BenchmarkScore::AppendTo(MetricsRow& row) const {
   row.emplace_back(prefix + "mean" + k + "_half_width", mean_half_width);
   row.emplace_back(prefix + "pass" + k, pass);
   row.emplace_back(prefix + "majority" + k, majority);
+  if (greedy.has_value()) row.emplace_back(prefix + "greedy", *greedy);
   row.emplace_back(prefix + "length", mean_length);
   row.emplace_back(prefix + "truncated", truncated);
   if (mean_turns.has_value()) row.emplace_back(prefix + "turns", *mean_turns);
@@ -93,6 +96,12 @@ struct Evaluator::State {
   std::unique_ptr<EngineCore> engine;
   int64_t num_runs = 0;
 
+  // Responses to one problem. A greedy one, if any, is the last, so that the others keep their
+  // random numbers.
+  int64_t NumMembers() const {
+    return settings.evaluation.num_responses + (settings.evaluation.greedy ? 1 : 0);
+  }
+  bool IsGreedy(MemberId id) const { return id.member == settings.evaluation.num_responses; }
   // Whether record.responses asks for the text of this response.
   bool Keeps(MemberId id, size_t problem, size_t num_problems) const;
   ResponseRecord Describe(const Benchmark& benchmark, size_t problem, const FinishedResponse& done,
@@ -152,7 +161,8 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
     request.prompt = PromptIndex(static_cast<int64_t>(i));
     request.seed = seed;
     request.prompt_tokens = std::move(tokens);
-    request.num_responses = options.num_responses;
+    request.num_responses = NumMembers();
+    if (options.greedy) request.greedy_member = options.num_responses;
     request.sampling = {.temperature = options.temperature, .top_p = options.top_p};
     request.stop = {.max_tokens = settings.generation.max_tokens,
                     .stop_tokens = policy.config.eos,
@@ -169,6 +179,11 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
       const auto index = static_cast<size_t>(done.id.group.value() - first);
       const Problem& problem = benchmark.problems[index];
       const Verification seen = VerifyResponse(problem, done.response, policy.tokenizer);
+      if (step) step();
+      if (IsGreedy(done.id)) {
+        tallies[index].greedy_correct = seen.correct;
+        continue;
+      }
       tallies[index].Add(seen);
       const bool keeps = Keeps(done.id, index, tallies.size());
       if (keeps || sink) {
@@ -182,7 +197,6 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
       num_tokens += static_cast<double>(done.response.num_policy_tokens());
       num_truncated += done.reason == FinishReason::kMaxTokens ? 1 : 0;
       num_turns += static_cast<double>(CountTurns(done.response).assistant);
-      if (step) step();
     }
   };
   ToolRecord calls;
@@ -205,6 +219,10 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
     return std::pair(a.problem, a.head.member) < std::pair(b.problem, b.head.member);
   });
   score.responses = std::move(kept);
+  if (options.greedy) {
+    const auto correct = std::ranges::count_if(tallies, &ProblemTally::greedy_correct);
+    score.greedy = static_cast<double>(correct) / static_cast<double>(tallies.size());
+  }
   score.mean_length = num_tokens / responses;
   score.truncated = num_truncated / responses;
   if (!turns.has_value()) return score;
@@ -258,7 +276,7 @@ Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& re
     const MemberId id = calls[i].first;
     if (!replies[i]->ok()) return replies[i]->status();
     const ToolReply& reply = **replies[i];
-    record += RecordOf(reply, reply.time);
+    if (!IsGreedy(id)) record += RecordOf(reply, reply.time);
     PACE_ASSIGN_OR_RETURN(const auto tokens, turns->ReplyOf(*engine->Peek(id), reply.text));
     if (tokens.has_value()) {
       PACE_RETURN_IF_ERROR(engine->Continue(id, *tokens));
@@ -278,8 +296,7 @@ Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,
   PACE_RETURN_IF_ERROR(engine.Sync(PolicyVersion(state_->num_runs++), prepared));
   int64_t total = 0;
   for (const Benchmark& benchmark : state_->benchmarks) {
-    total +=
-        static_cast<int64_t>(benchmark.problems.size()) * state_->settings.evaluation.num_responses;
+    total += static_cast<int64_t>(benchmark.problems.size()) * state_->NumMembers();
   }
   int64_t done = 0;
   const auto step = [&] {

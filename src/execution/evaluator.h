@@ -42,6 +42,11 @@ struct BenchmarkScore {
   double majority = 0;         // share whose most frequent answer is correct
   double mean_length = 0;      // policy tokens of a response
   double truncated = 0;        // share of responses that hit the length limit
+  // Of each problem, its correct responses.
+  std::vector<int64_t> num_correct = {};
+  // With evaluation.greedy: the share of problems whose greedy response is correct. That
+  // response counts in nothing else.
+  std::optional<double> greedy = {};
   // With tools: turns of a response, calls of a response, and the share of calls
   // that succeeded (none without a call).
   std::optional<double> mean_turns = {};

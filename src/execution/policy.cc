@@ -15,8 +15,6 @@
 namespace pace {
 namespace {
 
-constexpr std::string_view kTinyName = "tiny";
-constexpr std::string_view kRetoolName = "tiny-retool";
 constexpr int64_t kMaxShardBytes = int64_t{5'000'000'000};
 constexpr size_t kMaxTextBytes = size_t{256} << 20;
 constexpr int64_t kNewPositions = 1024;
@@ -95,15 +93,14 @@ Result<Characters> MakeCharacters(CharacterSet set) {
   return made;
 }
 
-Result<Policy> LoadTiny(std::string_view name, const TinyModelFiles& files, CharacterSet set) {
-  if (files.weights.empty()) {
-    return NotFound("policy.model = ", name, ": this build of pace has no model inside");
-  }
-  PACE_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(files.config));
-  PACE_ASSIGN_OR_RETURN(SafetensorsContents contents, ParseSafetensors(files.weights));
+Result<Policy> LoadBuiltIn(const BuiltInModel& model) {
+  PACE_ASSIGN_OR_RETURN(ModelConfig config, ParseModelConfig(model.config));
+  PACE_ASSIGN_OR_RETURN(SafetensorsContents contents, ParseSafetensors(model.weights));
   PACE_ASSIGN_OR_RETURN(WeightSet weights,
                         WeightSet::Create(config, std::move(contents).tensors, nullptr));
-  PACE_ASSIGN_OR_RETURN(Characters characters, MakeCharacters(set));
+  const bool tools = config.vocab_size == kNumToolTokens;
+  PACE_ASSIGN_OR_RETURN(Characters characters,
+                        MakeCharacters(tools ? CharacterSet::kTools : CharacterSet::kArithmetic));
   return Policy{.config = std::move(config),
                 .weights = std::move(weights),
                 .tokenizer = std::move(characters.tokenizer),
@@ -114,12 +111,7 @@ Result<Policy> LoadTiny(std::string_view name, const TinyModelFiles& files, Char
 }  // namespace
 
 Result<Policy> LoadPolicy(const PolicyOptions& options) {
-  if (options.model == kTinyName) {
-    return LoadTiny(kTinyName, EmbeddedTinyModel(), CharacterSet::kArithmetic);
-  }
-  if (options.model == kRetoolName) {
-    return LoadTiny(kRetoolName, EmbeddedRetoolModel(), CharacterSet::kTools);
-  }
+  if (const BuiltInModel* model = FindBuiltInModel(options.model)) return LoadBuiltIn(*model);
   return LoadFolder(options.model);
 }
 

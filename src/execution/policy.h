@@ -31,7 +31,7 @@ struct Policy {
   std::map<std::string, std::string> texts;
 };
 
-// A folder in the Hugging Face layout, or `tiny` or `tiny-retool`, which are built in.
+// A folder in the Hugging Face layout, or the name of a built-in model (tiny_model.h).
 Result<Policy> LoadPolicy(const PolicyOptions& options);
 
 // A network of this shape with random weights, over the characters of generated tasks:

@@ -52,6 +52,18 @@ TEST(PolicyTest, ACheckpointKeepsWhatTheSourceSaysOfItself) {
   EXPECT_EQ(read->eos, policy->config.eos);
 }
 
+TEST(PolicyTest, EveryBuiltInModelLoadsWithItsTokenizer) {
+  for (const std::string name : {"tiny", "tiny-retool"}) {
+    PolicyOptions options;
+    options.model = name;
+    const Result<Policy> policy = LoadPolicy(options);
+    ASSERT_TRUE(policy.ok()) << policy.status().message();
+    EXPECT_EQ(policy->config.vocab_size, policy->tokenizer.num_ids()) << name;
+    EXPECT_EQ(policy->chat_template.has_value(), name == "tiny-retool") << name;
+    EXPECT_TRUE(CheckFinite(policy->weights).ok()) << name;
+  }
+}
+
 TEST(PolicyTest, AFolderThatCannotBeReadIsAnError) {
   PolicyOptions options;
   options.model = std::string(5000, 'x');

@@ -94,6 +94,7 @@ void JsonKeys(V& v, GroupTrajectories& group) {
   v("group", group.group);
   v("prompt", group.prompt);
   v("worker", group.worker);
+  v.Optional("started", group.started, group.started > Seconds(0));
   v("prompt_tokens", group.prompt_tokens);
   v.Optional("greedy_last", group.greedy_last);
   v("members", group.members);
@@ -112,6 +113,20 @@ void JsonKeys(V& v, RunTotals& totals) {
   v("num_tokens_generated", totals.num_tokens_generated);
   v("num_tokens_never_trained", totals.num_tokens_never_trained);
   v("num_interrupted", totals.num_interrupted);
+}
+template <typename V>
+void JsonItems(V& v, RunWarnings::Repeats& repeats) {
+  v(repeats.count);
+  v(Within(repeats.next, 1, kLargestJsonInteger));
+}
+template <typename V>
+void JsonKeys(V& v, RunWarnings::State& state) {
+  v("repeats", state.repeats);
+  v("num_equal_steps", state.num_equal_steps);
+  v("num_wrong_steps", state.num_wrong_steps);
+  v("num_wrong_responses", state.num_wrong_responses);
+  v("any_correct", state.any_correct);
+  v("num_dropped", state.num_dropped);
 }
 
 namespace {
@@ -159,6 +174,7 @@ void JsonKeys(V& v, RunText& text) {
   v.Optional("busy", run.busy);
   v("totals", run.totals);
   v("step_totals", run.step_totals);
+  v.Optional("warnings", run.warnings);
   v.Optional("calls", run.calls, !run.calls.empty());
   v("record_sizes", run.record_sizes);
 }

@@ -95,7 +95,7 @@ Status RunDriver::ServeFirst() {
   return Status::Ok();
 }
 
-PolicyVersion RunDriver::EndStep(TrainedStep trained, const StepTimes& times) {
+StepFinished RunDriver::EndStep(TrainedStep trained, const StepTimes& times) {
   const TrainBatch batch = *std::exchange(batch_, std::nullopt);
   newest_ = std::move(trained.weights);
   if (trained.published.has_value()) Serve(*std::move(trained.published));
@@ -103,7 +103,12 @@ PolicyVersion RunDriver::EndStep(TrainedStep trained, const StepTimes& times) {
   if (setup_.observer != nullptr) {
     setup_.observer->OnStep(batch.step.Next().step(), result_.rows.back());
   }
-  return batch.step;
+  StepFinished finished{batch.step};
+  if (settings_.supply.ReadsTimes()) {
+    finished.seconds = times.step.count();
+    finished.waited = times.wait_data.count();
+  }
+  return finished;
 }
 
 void RunDriver::EndEvaluation(PolicyVersion version, std::vector<BenchmarkScore> scores) {

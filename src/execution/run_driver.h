@@ -78,8 +78,8 @@ class RunDriver {
   // The first weights of a new run.
   Status ServeFirst();
 
-  // Ends the step under way: records it and takes over its weights. Returns the step.
-  PolicyVersion EndStep(TrainedStep trained, const StepTimes& times);
+  // Ends the step under way: records it and takes over its weights. Returns the event of it.
+  StepFinished EndStep(TrainedStep trained, const StepTimes& times);
   void EndEvaluation(PolicyVersion version, std::vector<BenchmarkScore> scores);
   // Asks the caller, once, whether to stop. A checkpoint that is due anyway serves.
   Status StopIfAsked(bool checkpoint_is_due);

@@ -61,6 +61,7 @@ TrainingRun::TrainingRun(const Settings& settings, const Policy& policy, const C
                          const RunSetup& setup, Parts parts)
     : settings_(settings),
       policy_(policy),
+      clock_(clock),
       setup_(setup),
       parts_(std::move(parts)),
       journal_(settings, parts_.prompt_source, clock, store_, setup.writer, setup.observer),
@@ -87,6 +88,7 @@ Result<GroupRequest> TrainingRun::Start(const StartGroup& command, PolicyVersion
   group.group = command.group;
   group.prompt = command.prompt;
   group.worker = command.worker;
+  group.started = clock_.Now();
   group.prompt_tokens = request.prompt_tokens;
   group.members.resize(static_cast<size_t>(settings_.NumMembers()));
   if (prompt_source().turns() != nullptr) group.tools.resize(group.members.size());
@@ -135,6 +137,7 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   const bool has_score = score.has_value() && std::isfinite(*score);
   if (settings_.admission.UsesPrefixScores() && has_score) event.prefix_score = score;
   event.num_bytes = trajectory.num_bytes();
+  if (settings_.supply.ReadsTimes()) event.seconds = (clock_.Now() - group->started).count();
   journal_.totals().num_tokens_generated += trajectory.response.num_policy_tokens();
   journal_.totals().num_interrupted += trajectory.response.num_interrupts > 0 ? 1 : 0;
   store_.Finish(id, std::move(trajectory));
@@ -222,6 +225,7 @@ Result<RunCheckpoint> TrainingRun::Describe(PolicyVersion step, PolicyVersion se
   checkpoint.served = served;
   checkpoint.totals = journal_.totals();
   checkpoint.step_totals = journal_.step_totals();
+  checkpoint.warnings = journal_.warnings();
   checkpoint.coordinator = coordinator_.Save();
   checkpoint.settings = ToYaml(settings_);
   checkpoint.version = PaceVersion();
@@ -282,7 +286,7 @@ Result<ResumedRun> TrainingRun::Restore() {
     }
   }
   saved.kept.clear();
-  journal_.Restore(saved.totals, saved.step_totals);
+  journal_.Restore(saved.totals, saved.step_totals, saved.warnings);
   if (saved.served == saved.step) {
     resumed.served = parts_.trainer->Snapshot();
     return resumed;

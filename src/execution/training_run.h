@@ -118,6 +118,7 @@ class TrainingRun {
 
   const Settings& settings_;
   const Policy& policy_;
+  const Clock& clock_;
   const RunSetup& setup_;
   Parts parts_;
   TrajectoryStore store_;

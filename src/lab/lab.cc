@@ -246,7 +246,7 @@ Status LabDriver::FinishStep() {
   StepTimes times = step_clock_.EndStep(clock_.Now(), rescoring_ / num_engines);
   times.engines_busy = busy_ / num_engines;
   rescoring_ = busy_ = Seconds(0);
-  const PolicyVersion step = EndStep(std::move(trained), times);
+  const StepFinished finished = EndStep(std::move(trained), times);
   if (colocated_) {
     for (auto& engine : engines_) engine->Resume(clock_.Now());
   }
@@ -254,10 +254,11 @@ Status LabDriver::FinishStep() {
   // stop leaves no trace. Otherwise the stop comes before the next step can begin. After the
   // last step the run ends anyway.
   const int64_t every = settings_.run.checkpoint_every;
-  if (step.Next().step() < settings_.run.num_steps) {
-    PACE_RETURN_IF_ERROR(StopIfAsked(every > 0 && step.Next().step() % every == 0));
+  const int64_t version = finished.step.Next().step();
+  if (version < settings_.run.num_steps) {
+    PACE_RETURN_IF_ERROR(StopIfAsked(every > 0 && version % every == 0));
   }
-  return HandleAtStepEnd(StepFinished{step});
+  return HandleAtStepEnd(finished);
 }
 
 void LabDriver::Submit(size_t worker, GroupRequest request) {

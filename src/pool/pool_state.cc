@@ -59,17 +59,43 @@ PooledGroup PoolState::Draw(const AdmissionPolicy& policy) {
   PACE_CHECK(false, "unknown draw order");
 }
 
+std::vector<PooledGroup> PoolState::TakeAll(std::span<const GroupId> groups) {
+  std::vector<PooledGroup> taken;
+  if (groups.empty()) return taken;
+  for (Entry& entry : entries_) {
+    if (!entry.present) continue;
+    if (!std::binary_search(groups.begin(), groups.end(), entry.group.summary.id)) continue;
+    taken.push_back(Remove(entry));
+  }
+  PACE_CHECK(taken.size() == groups.size(), "a group to be taken is not in the pool");
+  TrimEnds();
+  CompactIfSparse();
+  return taken;
+}
+
+std::vector<GroupSummary> PoolState::Summaries() const {
+  std::vector<GroupSummary> summaries;
+  summaries.reserve(static_cast<size_t>(num_groups_));
+  for (const Entry& entry : entries_) {
+    if (entry.present) summaries.push_back(entry.group.summary);
+  }
+  return summaries;
+}
+
 PooledGroup PoolState::Take(int64_t position) {
-  Entry& entry = At(position);
+  PooledGroup group = Remove(At(position));
+  TrimEnds();
+  CompactIfSparse();
+  return group;
+}
+
+PooledGroup PoolState::Remove(Entry& entry) {
   PACE_CHECK(entry.present, "group taken twice");
   entry.present = false;
   --num_groups_;
   num_bytes_ -= entry.group.summary.num_bytes;
   num_tokens_ -= entry.group.summary.num_tokens;
-  PooledGroup group = std::move(entry.group);
-  TrimEnds();
-  CompactIfSparse();
-  return group;
+  return std::move(entry.group);
 }
 
 bool PoolState::IsPresent(const Ranked& ranked) const {

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "config/run_options.h"
@@ -55,6 +56,13 @@ class PoolState {
   // Takes the next group in draw order. REQUIRES: !empty()
   PooledGroup Draw(const AdmissionPolicy& policy);
 
+  // Takes these groups, whatever the draw order; in completion order. REQUIRES: all are in the
+  // pool, and the ids ascend.
+  std::vector<PooledGroup> TakeAll(std::span<const GroupId> groups);
+
+  // What waits, in completion order. Members stay in the pool.
+  std::vector<GroupSummary> Summaries() const;
+
   // The policy has begun a step: scores have changed.
   void OnStepBegan() { ranked_ = false; }
 
@@ -84,6 +92,7 @@ class PoolState {
   };
 
   PooledGroup Take(int64_t position);
+  PooledGroup Remove(Entry& entry);
   Entry& At(int64_t position) { return entries_[static_cast<size_t>(position - base_)]; }
   bool IsPresent(const Ranked& ranked) const;
   void Rank(const AdmissionPolicy& policy);

@@ -278,7 +278,7 @@ Status RuntimeDriver::On(Trained& message) {
   const Seconds busy = BusyTime();
   times.engines_busy = (busy - busy_before_) / num_engines;
   busy_before_ = busy;
-  PACE_RETURN_IF_ERROR(Handle(StepFinished{EndStep(std::move(message.step).value(), times)}));
+  PACE_RETURN_IF_ERROR(Handle(EndStep(std::move(message.step).value(), times)));
   if (batch_.has_value()) return Status::Ok();
   const StepPart part = checkpoint_.has_value() ? StepPart::kOther : StepPart::kWaitData;
   step_clock_.Set(part, clock_.Now());

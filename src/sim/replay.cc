@@ -119,6 +119,10 @@ class TracePlayer {
  private:
   // The policy waits for the first step, which may say what the batch is.
   Status Begin(const TraceStep& first) {
+    if (options_.policy == AdmissionKind::kPace && options_.cutoff == CutoffRule::kPool) {
+      return InvalidArgument(
+          "cutoff = pool: a trace does not say what the pool held (replay the events of the run)");
+    }
     const bool scores = options_.ComputesScores();
     if (scores && !options_.target_occupancy.has_value() && !first.batch.has_value()) {
       return InvalidArgument(

@@ -240,6 +240,7 @@ void Driver::Handle(const Event& event) {
 void Driver::Execute(const StartGroup& command) {
   const size_t engine = engine_of_worker_[static_cast<size_t>(command.worker.value())];
   const size_t slot = groups_.Start(command.group, command.prompt, engine);
+  groups_.slot(slot).started = clock_.Now();
   for (int64_t member = 0; member < settings_.NumMembers(); ++member) {
     EngineOf(engine).Enqueue(clock_.Now(), groups_.IndexOf(slot, member));
   }
@@ -387,6 +388,9 @@ void Driver::FinishResponse(ResponseIndex index) {
   finished.segments.assign(segments.begin(), segments.end());
   finished.prefix_score = recorder_.PrefixScore(slot, index);
   finished.num_bytes = ResponseBytes(response);
+  if (settings_.supply.ReadsTimes()) {
+    finished.seconds = (clock_.Now() - groups_.slot(slot).started).count();
+  }
   Handle(event_);
 }
 
@@ -459,7 +463,12 @@ void Driver::FinishStep(PolicyVersion step) {
     }
   }
   finishing_step_ = true;
-  Handle(StepFinished{step});
+  StepFinished finished{step};
+  if (settings_.supply.ReadsTimes()) {
+    finished.seconds = times.step.count();
+    finished.waited = times.wait_data.count();
+  }
+  Handle(finished);
   finishing_step_ = false;
   if (options_.progress) options_.progress(step.step() + 1, settings_.run.num_steps);
 }
