@@ -132,7 +132,8 @@ Status RunCompare(const CompareArguments& arguments) {
   const Result<std::vector<Cell>> cells = RunComparison(experiment, options);
   progress.reset();
   if (!cells.ok()) return cells.status();
-  PACE_RETURN_IF_ERROR(WriteResults(experiment, *cells, arguments, options.directory, ran));
+  PACE_RETURN_IF_ERROR(WriteResults(WithOverrides(experiment, arguments.overrides), *cells,
+                                    arguments, options.directory, ran));
   if (asked) {
     std::fprintf(stderr, "stopped early; the same command goes on with what is missing\n");
   }

@@ -35,6 +35,7 @@ std::string ScoreLine(const BenchmarkScore& score) {
   json.Put("mean_half_width", score.mean_half_width);
   json.Put("pass", score.pass);
   json.Put("majority", score.majority);
+  if (score.greedy.has_value()) json.Put("greedy", *score.greedy);
   json.Put("length", score.mean_length);
   json.Put("truncated", score.truncated);
   if (score.mean_turns.has_value()) {

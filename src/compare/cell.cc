@@ -1,5 +1,6 @@
 #include "compare/cell.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -97,22 +98,12 @@ class CellObserver final : public RunObserver {
   int64_t steps_done_ = 0;
 };
 
-CellEvaluation EvaluationOf(PolicyVersion version, const std::vector<BenchmarkScore>& scores,
-                            const std::vector<double>& times) {
-  CellEvaluation out;
-  out.step = version.step();
-  // Version n exists from the end of step n - 1 on.
-  if (out.step > 0) out.time = times[static_cast<size_t>(out.step) - 1];
-  for (const BenchmarkScore& score : scores) {
-    out.accuracy += score.mean / static_cast<double>(scores.size());
-    out.length += score.mean_length / static_cast<double>(scores.size());
-  }
-  return out;
-}
-
 constexpr double kLargest = 1e300;
 constexpr int64_t kMaxSteps = 10'000'000;
 constexpr size_t kMaxLine = size_t{1} << 30;
+constexpr std::string_view kCountDigits =
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+static_assert(kCountDigits.size() == kMaxProblemResponses + 1);
 
 // Six digits are more than any run means, and keep the lines short.
 double Rounded(double value) {
@@ -122,11 +113,68 @@ double Rounded(double value) {
   return std::strtod(text, nullptr);
 }
 
+// The mean over benchmarks of greedy accuracies; none if any has none.
+std::optional<double> GreedyOf(const std::vector<BenchmarkScore>& scores) {
+  double sum = 0;
+  for (const BenchmarkScore& score : scores) {
+    if (!score.greedy.has_value()) return std::nullopt;
+    sum += *score.greedy;
+  }
+  return scores.empty() ? std::nullopt
+                        : std::optional(Rounded(sum / static_cast<double>(scores.size())));
+}
+
+void KeepProblems(const std::vector<BenchmarkScore>& scores, CellEvaluation& out) {
+  double pass = 0;
+  for (const BenchmarkScore& score : scores) {
+    out.num_responses = score.num_responses;
+    out.problems.push_back({score.num_correct});
+    pass += score.pass / static_cast<double>(scores.size());
+  }
+  if (!scores.empty()) out.pass = Rounded(pass);
+}
+
+CellEvaluation EvaluationOf(PolicyVersion version, const std::vector<BenchmarkScore>& scores,
+                            const std::vector<double>& times, bool keep_problems) {
+  CellEvaluation out;
+  out.step = version.step();
+  // Version n exists from the end of step n - 1 on.
+  if (out.step > 0) out.time = times[static_cast<size_t>(out.step) - 1];
+  for (const BenchmarkScore& score : scores) {
+    out.accuracy += score.mean / static_cast<double>(scores.size());
+    out.length += score.mean_length / static_cast<double>(scores.size());
+  }
+  out.greedy = GreedyOf(scores);
+  if (keep_problems) KeepProblems(scores, out);
+  return out;
+}
+
 Status CheckLengths(const Cell::Columns& columns, std::string_view key) {
   for (const auto& [name, values] : columns) {
     const size_t others = columns.begin()->second.size();
     if (values.size() != others) {
       return DataLoss(key, ".", name, ": ", values.size(), " values, others have ", others);
+    }
+  }
+  return Status::Ok();
+}
+
+// Every evaluation of a cell is of the same problems.
+Status CheckProblems(const Cell& cell) {
+  for (const CellEvaluation& evaluation : cell.evaluations) {
+    const std::vector<ProblemCounts>& first = cell.evaluations.front().problems;
+    const bool same = std::ranges::equal(
+        evaluation.problems, first, {},
+        [](const ProblemCounts& counts) { return counts.correct.size(); },
+        [](const ProblemCounts& counts) { return counts.correct.size(); });
+    if (!same) return DataLoss("evaluations.problems: not of the problems of the first evaluation");
+    for (const ProblemCounts& counts : evaluation.problems) {
+      for (const int64_t correct : counts.correct) {
+        if (correct > evaluation.num_responses) {
+          return DataLoss("evaluations.problems: ", correct, " correct responses of ",
+                          evaluation.num_responses);
+        }
+      }
     }
   }
   return Status::Ok();
@@ -174,12 +222,35 @@ void ReadJson(JsonScanner& scan, const ColumnsText& text) {
 
 }  // namespace
 
+void WriteJson(JsonWriter& json, const ProblemCounts& counts) {
+  std::string text;
+  for (const int64_t correct : counts.correct) text += kCountDigits[static_cast<size_t>(correct)];
+  json.Value(text);
+}
+void ReadJson(JsonScanner& scan, ProblemCounts& counts) {
+  std::string text;
+  if (!scan.Text(text)) return;
+  for (const char digit : text) {
+    const size_t correct = kCountDigits.find(digit);
+    if (correct == std::string_view::npos) {
+      scan.FailValue(text, "must hold digits and letters", "a character per problem");
+      return;
+    }
+    counts.correct.push_back(static_cast<int64_t>(correct));
+  }
+}
+
 template <typename V>
 void JsonKeys(V& v, CellEvaluation& evaluation) {
   v("step", Within(evaluation.step, 0, kMaxSteps));
   v("time", Short{evaluation.time});
   v("accuracy", Short{evaluation.accuracy, 1});
   v("length", Short{evaluation.length});
+  v.Optional("greedy", evaluation.greedy, evaluation.greedy.has_value());
+  const bool kept = !evaluation.problems.empty();
+  v.Optional("num_responses", Within(evaluation.num_responses, 0, kMaxProblemResponses), kept);
+  v.Optional("pass", evaluation.pass, kept);
+  v.Optional("problems", evaluation.problems, kept);
 }
 template <typename V>
 void JsonKeys(V& v, Cell& cell) {
@@ -226,7 +297,8 @@ Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& p
     for (const std::string_view name : kToolColumns) fill(name);
   }
   for (const auto& [version, scores] : run->evaluations) {
-    cell.evaluations.push_back(EvaluationOf(version, scores, cell.steps["time"]));
+    cell.evaluations.push_back(
+        EvaluationOf(version, scores, cell.steps["time"], options.keep_problems));
   }
   // What is used is what is written, so that a resumed comparison is the same.
   return ParseCell(CellToJson(cell));
@@ -240,6 +312,7 @@ Result<Cell> ParseCell(std::string_view text) {
   Cell cell;
   PACE_RETURN_IF_ERROR(FromJson(text, cell));
   if (cell.id.arm.empty()) return DataLoss("arm: must be given");
+  PACE_RETURN_IF_ERROR(CheckProblems(cell));
   PACE_RETURN_IF_ERROR(CheckLengths(cell.steps, "steps"));
   PACE_RETURN_IF_ERROR(CheckLengths(cell.groups, "groups"));
   return cell;

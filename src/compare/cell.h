@@ -3,7 +3,8 @@
 // A line holds the arm, the seed, a digest of the settings, a digest of the
 // final weights, the evaluations, a column of per-step values for each name in
 // kStepColumns, and where it is asked for a column of kGroupColumns over all
-// groups that were drawn. The same settings and the same program give the same bytes.
+// groups that were drawn, and for every evaluation the correct responses of each
+// problem. The same settings and the same program give the same bytes.
 //
 //   Result<Cell> cell = RunCell({"async", 1}, settings, policy, {});
 //   file << CellToJson(*cell) << "\n";
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,12 +79,27 @@ inline constexpr std::array<std::string_view, 7> kGroupColumns = {
     "step", "admitted", "waiting", "generation", "score", "length", "reward",
 };
 
+// Of one benchmark: for each problem how many of its responses are correct. In the file a
+// character per problem, 0 to 9, a to z, A to Z.
+struct ProblemCounts {
+  std::vector<int64_t> correct = {};
+
+  bool operator==(const ProblemCounts&) const = default;
+};
+// The most responses to a problem that a character can count.
+inline constexpr int64_t kMaxProblemResponses = 61;
+
 // One evaluation: the plain mean over the benchmarks.
 struct CellEvaluation {
-  int64_t step = 0;  // updates done
+  int64_t step = 0;  // steps done
   double time = 0;   // of the run's clock
   double accuracy = 0;
   double length = 0;
+  std::optional<double> greedy = {};  // accuracy of greedy responses, with evaluation.greedy
+  // Where problems were kept: k and pass@k, the share of problems with a correct response.
+  int64_t num_responses = 0;
+  std::optional<double> pass = {};
+  std::vector<ProblemCounts> problems = {};  // by benchmark
 
   bool operator==(const CellEvaluation&) const = default;
 };
@@ -109,6 +126,7 @@ std::string DigestOf(const Settings& settings, const Policy& policy);
 struct CellOptions {
   std::function<void(int64_t steps_done, int64_t num_steps)> progress = {};
   bool keep_groups = false;
+  bool keep_problems = false;  // REQUIRES: evaluation.num_responses <= kMaxProblemResponses
 };
 Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& policy,
                      const CellOptions& options);

@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "compare/learning_curve.h"
 #include "core/check.h"
 
 namespace pace {
@@ -89,6 +91,13 @@ double Gain(const Cell& cell, std::string_view = {}) {
   return before > 0 ? AccuracyAfter(cell) / before : kNan;
 }
 
+double PassAfter(const Cell& cell, std::string_view = {}) {
+  return cell.evaluations.empty() ? kNan : cell.evaluations.back().pass.value_or(kNan);
+}
+double GreedyAfter(const Cell& cell, std::string_view = {}) {
+  return cell.evaluations.empty() ? kNan : cell.evaluations.back().greedy.value_or(kNan);
+}
+
 // A value of a single cell, NaN where it has none: `of` the column, over the same of another
 // column where one is named. A new value is a line of the table.
 struct CellValue {
@@ -108,6 +117,8 @@ constexpr auto kValues = std::to_array<CellValue>({
     {"final", AccuracyAfter},
     {"area", AreaOf},
     {"gain", Gain},
+    {"pass", PassAfter},
+    {"greedy", GreedyAfter},
     {"step_seconds", ColumnMean, "time/step"},
     {"wait_seconds", ColumnMean, "time/wait_data"},
     {"train_seconds", ColumnMean, "time/train"},
@@ -131,6 +142,7 @@ constexpr auto kValues = std::to_array<CellValue>({
     {"length_ratio", SettledMean, "selection/length_trained", "selection/length_offered"},
     {"reward", SettledMean, "selection/reward_trained"},
     {"reward_ratio", SettledMean, "selection/reward_trained", "selection/reward_offered"},
+    {"entropy", SettledMean, "train/entropy"},
     {"hours", HoursOf, "time"},
     {"gpu_hours", HoursOf, "cost/gpu_time"},
     {"mega_tokens", [](const Cell& cell,
@@ -153,74 +165,128 @@ const CellValue* FindCellValue(std::string_view name) {
   return found == kValues.end() ? nullptr : &*found;
 }
 
+// Of these values, the ones that are computed from correct responses.
+constexpr auto kOfAccuracy =
+    std::to_array<std::string_view>({"base", "best", "best_step", "final", "area", "gain", "pass"});
+
 // Best accuracy within what the baseline's run used of something.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEqual = {
     {{"equal_time", "time"},
      {"equal_gpu", "cost/gpu_time"},
      {"equal_tokens", "cost/tokens_generated"}}};
-// How far on the way from Sync's first accuracy to its best.
-constexpr std::array<std::pair<std::string_view, double>, 2> kReach = {
-    {{"reach", 1.0}, {"reach95", 0.95}}};
-constexpr std::string_view kSettling = "settling";
+// What a run needs for a share of the way from Sync's first accuracy to its best.
+enum class ArrivalUnit { kOverSync, kUpdates, kSeconds };
+struct ArrivalValue {
+  std::string_view name;
+  ArrivalUnit unit;
+  double share;
+};
+constexpr auto kArrivals = std::to_array<ArrivalValue>({
+    {"reach", ArrivalUnit::kOverSync, 1},
+    {"reach95", ArrivalUnit::kOverSync, 0.95},
+    {"updates50", ArrivalUnit::kUpdates, 0.5},
+    {"updates80", ArrivalUnit::kUpdates, 0.8},
+    {"time50", ArrivalUnit::kSeconds, 0.5},
+    {"time80", ArrivalUnit::kSeconds, 0.8},
+});
 
-// Names of values that need more than the cell itself.
+// Null when there is none of that name.
+const ArrivalValue* FindArrival(std::string_view name) {
+  const auto found = std::ranges::find(kArrivals, name, &ArrivalValue::name);
+  return found == kArrivals.end() ? nullptr : &*found;
+}
+
+// Values that need more than the cell itself.
+constexpr std::string_view kTimeArea = "time_area";
+constexpr std::string_view kSettling = "settling";
+constexpr std::string_view kTokenSeconds = "token_seconds";
+constexpr std::string_view kWasted = "wasted";
+
+// An accuracy between Sync's first one and its best one; none where it did not learn.
+std::optional<double> AccuracyOnTheWay(const Cell& sync, double share) {
+  const CellEvaluation* const best = BestEvaluation(sync);
+  if (best == nullptr || best->time == 0) return std::nullopt;
+  const double base = sync.evaluations.front().accuracy;
+  return std::min(best->accuracy, base + share * (best->accuracy - base));
+}
+
+// The names of all values that need more than the cell itself.
 std::vector<std::string_view> TableValueNames() {
   std::vector<std::string_view> names;
   for (const auto& [name, column] : kEqual) names.push_back(name);
-  for (const auto& [name, share] : kReach) names.push_back(name);
-  names.push_back(kSettling);
+  for (const ArrivalValue& arrival : kArrivals) names.push_back(arrival.name);
+  for (const std::string_view name : {kTimeArea, kSettling, kTokenSeconds, kWasted}) {
+    names.push_back(name);
+  }
   return names;
 }
 
-// A running total as it stood at an evaluation.
-double TotalAt(const Cell& cell, std::string_view column, const CellEvaluation& evaluation) {
-  const std::vector<double>* const totals = ColumnOf(cell, column);
-  if (evaluation.step == 0 || totals == nullptr) return 0;
-  return (*totals)[std::min(totals->size(), static_cast<size_t>(evaluation.step)) - 1];
+// Not defined where Sync did not learn.
+SeedValue ArrivalOf(const ArrivalValue& value, const Cell& cell, const Cell& sync,
+                    double updates_per_step) {
+  const std::optional<double> wanted = AccuracyOnTheWay(sync, value.share);
+  if (!wanted.has_value() || cell.evaluations.empty()) return {};
+  const LearningCurve curve = value.unit == ArrivalUnit::kUpdates
+                                  ? LearningCurve::OverUpdates(cell, updates_per_step)
+                                  : LearningCurve::OverTime(cell);
+  const Arrival arrival = curve.ArrivalAt(*wanted);
+  const double unit = value.unit == ArrivalUnit::kOverSync
+                          ? LearningCurve::OverTime(sync).ArrivalAt(*wanted).at
+                          : 1;
+  return {.number = arrival.at / unit, .censored = arrival.censored};
 }
 
-// The best accuracy of a cell before it has used up what another used in all.
-double BestWithin(const Cell& cell, const Cell& other, std::string_view column) {
-  // Sums of the same step times may differ in their last digits.
-  const double budget = LastOf(other, column) * (1 + 1e-6);
-  double best = kNan;
-  const CellEvaluation* before = nullptr;
-  for (const CellEvaluation& evaluation : cell.evaluations) {
-    const double total = TotalAt(cell, column, evaluation);
-    double accuracy = evaluation.accuracy;
-    if (total > budget) {
-      if (before == nullptr) return best;
-      // Where the budget ends, between two evaluations.
-      const double from = TotalAt(cell, column, *before);
-      accuracy = before->accuracy +
-                 (budget - from) / (total - from) * (evaluation.accuracy - before->accuracy);
+// Occupancy over the one predicted, N_tar P/C.
+double SettlingOf(const Cell& cell, const Settings& settings) {
+  const int64_t target = settings.admission.TargetOccupancy(settings.batch.num_groups);
+  return SettledMean(cell, "pool/occupancy") * SettledMean(cell, "throughput/consumed") /
+         (static_cast<double>(target) * SettledMean(cell, "throughput/produced"));
+}
+
+// Policy tokens of all groups that were trained on: in every step their number, their size and
+// the mean length of their responses are known.
+double TrainedTokens(const Cell& cell, const Settings& settings) {
+  const std::vector<double>* const lengths = ColumnOf(cell, "selection/length_trained");
+  const std::vector<double>* const offered = ColumnOf(cell, "admission/offered");
+  const std::vector<double>* const rejected = ColumnOf(cell, "admission/rejected");
+  if (lengths == nullptr || offered == nullptr || rejected == nullptr) return kNan;
+  double total = 0;
+  for (size_t i = 0; i < lengths->size(); ++i) {
+    const double num_groups = (*offered)[i] - (*rejected)[i];
+    if (num_groups > 0) total += num_groups * (*lengths)[i];
+  }
+  return total * static_cast<double>(settings.batch.group_size);
+}
+
+std::vector<size_t> SizesOf(const std::vector<ProblemCounts>& problems) {
+  std::vector<size_t> sizes;
+  for (const ProblemCounts& counts : problems) sizes.push_back(counts.correct.size());
+  return sizes;
+}
+
+// Means over benchmarks of weighted means over problems.
+void Weigh(const std::vector<std::vector<double>>& weights, CellEvaluation& evaluation) {
+  PACE_CHECK(weights.size() == evaluation.problems.size(), "not the weights of these benchmarks");
+  double accuracy = 0, pass = 0;
+  for (size_t b = 0; b < weights.size(); ++b) {
+    const std::vector<int64_t>& correct = evaluation.problems[b].correct;
+    PACE_CHECK(weights[b].size() == correct.size(), "not the weights of these problems");
+    double total = 0, sum = 0, solved = 0;
+    for (size_t i = 0; i < correct.size(); ++i) {
+      total += weights[b][i];
+      sum += weights[b][i] * static_cast<double>(correct[i]);
+      if (correct[i] > 0) solved += weights[b][i];
     }
-    if (std::isnan(best) || accuracy > best) best = accuracy;
-    if (total > budget) return best;
-    before = &evaluation;
+    accuracy += sum / total / static_cast<double>(evaluation.num_responses);
+    pass += solved / total;
   }
-  return best;
+  evaluation.accuracy = accuracy / static_cast<double>(weights.size());
+  evaluation.pass = pass / static_cast<double>(weights.size());
 }
 
-// When the curve first reaches `accuracy`, evaluations joined by straight lines.
-double TimeToReach(const Cell& cell, double accuracy) {
-  const auto& evaluations = cell.evaluations;
-  for (size_t i = 0; i < evaluations.size(); ++i) {
-    if (evaluations[i].accuracy < accuracy) continue;
-    if (i == 0) return evaluations[0].time;
-    const CellEvaluation& before = evaluations[i - 1];
-    const double part = (accuracy - before.accuracy) / (evaluations[i].accuracy - before.accuracy);
-    return before.time + part * (evaluations[i].time - before.time);
-  }
-  return kNan;
-}
-
-double TimeOverSync(const Cell& cell, const Cell& sync, double share) {
-  const CellEvaluation* const best = BestEvaluation(sync);
-  if (best == nullptr || best->time == 0) return kNan;
-  const double base = sync.evaluations.front().accuracy;
-  const double wanted = base + share * (best->accuracy - base);
-  return TimeToReach(cell, wanted) / TimeToReach(sync, wanted);
+// What a run used in all. Sums of the same step times may differ in their last digits.
+double BudgetOf(const Cell& cell, std::string_view column) {
+  return LastOf(cell, column) * (1 + 1e-6);
 }
 
 }  // namespace
@@ -229,6 +295,38 @@ bool IsCellValue(std::string_view name) {
   const std::vector<std::string_view> names = TableValueNames();
   return FindCellValue(name) != nullptr ||
          std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool DependsOnProblems(std::string_view name) {
+  const auto is_equal = [name](const auto& equal) { return equal.first == name; };
+  return name == kTimeArea || FindArrival(name) != nullptr ||
+         std::ranges::find(kOfAccuracy, name) != kOfAccuracy.end() ||
+         std::ranges::any_of(kEqual, is_equal);
+}
+
+bool IsArrival(std::string_view name) {
+  return FindArrival(name) != nullptr;
+}
+
+std::vector<double> NumbersOf(std::span<const SeedValue> values) {
+  std::vector<double> numbers;
+  for (const SeedValue& value : values) numbers.push_back(value.censored ? kNan : value.number);
+  return numbers;
+}
+
+std::string ShowArrivals(std::span<const SeedValue> values, double factor, int digits) {
+  const Estimate reached = EstimateOf(NumbersOf(values));
+  const auto num_censored = std::ranges::count_if(values, &SeedValue::censored);
+  if (num_censored == 0) {
+    if (reached.count == 0) return "–";
+    return Concat(Show(reached, factor, digits), " (", reached.count, " of ", values.size(),
+                  " reached)");
+  }
+  double sum = 0;
+  for (const SeedValue& value : values) sum += value.number;
+  const double least = factor * sum / static_cast<double>(values.size());
+  return Concat(std::isnan(least) ? "" : "≥ ", Fixed(least, digits), " (", num_censored, " of ",
+                values.size(), " never reached)");
 }
 
 std::string CellValueNames() {
@@ -254,6 +352,10 @@ CellTable::CellTable(const Experiment& experiment, const std::vector<Cell>& cell
                                  [&](const Arm& arm) { return is_there(arm.name, cell.id.seed); });
     if (all) seeds_.push_back(cell.id.seed);
   }
+  for (const Arm& arm : experiment.arms) {
+    Result<Settings> settings = SettingsOf(experiment, {arm.name, 1}, {});
+    if (settings.ok()) settings_.emplace(arm.name, std::move(settings).value());
+  }
   std::sort(seeds_.begin(), seeds_.end());
 }
 
@@ -265,30 +367,64 @@ const Cell& CellTable::At(std::string_view arm, int64_t seed) const {
   return cells_.front();
 }
 
-double CellTable::Value(const Cell& cell, std::string_view name) const {
-  if (const CellValue* const value = FindCellValue(name)) return value->Of(cell);
+std::vector<size_t> CellTable::NumProblems() const {
+  std::vector<size_t> sizes;
+  for (const Cell& cell : cells_) {
+    for (const CellEvaluation& evaluation : cell.evaluations) {
+      const std::vector<size_t> found = SizesOf(evaluation.problems);
+      if (found.empty() || (!sizes.empty() && found != sizes)) return {};
+      sizes = found;
+    }
+  }
+  return sizes;
+}
+
+void CellTable::WeighProblems(const std::vector<std::vector<double>>& weights) {
+  for (Cell& cell : cells_) {
+    for (CellEvaluation& evaluation : cell.evaluations) Weigh(weights, evaluation);
+  }
+}
+
+SeedValue CellTable::ValueOf(const Cell& cell, std::string_view name) const {
+  if (const CellValue* const value = FindCellValue(name)) return {.number = value->Of(cell)};
   for (const auto& [equal, column] : kEqual) {
     if (name != equal) continue;
-    if (experiment_.baseline.empty()) return kNan;
-    return BestWithin(cell, At(experiment_.baseline, cell.id.seed), column);
+    if (experiment_.baseline.empty()) return {};
+    const double budget = BudgetOf(At(experiment_.baseline, cell.id.seed), column);
+    return {.number = LearningCurve::OverTotal(cell, column).BestUpTo(budget)};
   }
-  for (const auto& [reach, share] : kReach) {
-    if (name != reach) continue;
-    if (experiment_.FindArm(kSync) == nullptr) return kNan;
-    return TimeOverSync(cell, At(kSync, cell.id.seed), share);
+  if (name == kTimeArea) return TimeAreaOf(cell);
+  const auto settings = settings_.find(cell.id.arm);
+  if (settings == settings_.end()) return {};
+  if (const ArrivalValue* const arrival = FindArrival(name)) {
+    if (experiment_.FindArm(kSync) == nullptr) return {};
+    return ArrivalOf(*arrival, cell, At(kSync, cell.id.seed),
+                     static_cast<double>(settings->second.batch.num_updates));
   }
-  PACE_CHECK(name == kSettling, "no value ", name);
-  const Result<Settings> settings = SettingsOf(experiment_, cell.id, {});
-  if (!settings.ok()) return kNan;
-  const int64_t target = settings->admission.TargetOccupancy(settings->batch.num_groups);
-  return SettledMean(cell, "pool/occupancy") * SettledMean(cell, "throughput/consumed") /
-         (static_cast<double>(target) * SettledMean(cell, "throughput/produced"));
+  if (name == kSettling) return {.number = SettlingOf(cell, settings->second)};
+  const double trained = TrainedTokens(cell, settings->second);
+  if (name == kTokenSeconds) return {.number = LastOf(cell, "time") / trained};
+  PACE_CHECK(name == kWasted, "no value ", name);
+  // Columns carry six digits: a run that wasted nothing may be off by their rounding.
+  const double wasted = 1 - trained / LastOf(cell, "cost/tokens_generated");
+  return {.number = std::abs(wasted) < 1e-6 ? 0 : wasted};
+}
+
+SeedValue CellTable::TimeAreaOf(const Cell& cell) const {
+  if (experiment_.baseline.empty() || cell.evaluations.empty()) return {};
+  const double end = LastOf(At(experiment_.baseline, cell.id.seed), "time");
+  const LearningCurve curve = LearningCurve::OverTime(cell);
+  return {.number = curve.MeanUpTo(end), .held = curve.end() * (1 + 1e-6) < end};
+}
+
+std::vector<SeedValue> CellTable::SeedValues(std::string_view arm, std::string_view name) const {
+  std::vector<SeedValue> values;
+  for (const int64_t seed : seeds_) values.push_back(ValueOf(At(arm, seed), name));
+  return values;
 }
 
 std::vector<double> CellTable::Values(std::string_view arm, std::string_view name) const {
-  std::vector<double> values;
-  for (const int64_t seed : seeds_) values.push_back(Value(At(arm, seed), name));
-  return values;
+  return NumbersOf(SeedValues(arm, name));
 }
 
 Estimate CellTable::Of(std::string_view arm, std::string_view name) const {

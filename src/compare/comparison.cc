@@ -1,6 +1,7 @@
 #include "compare/comparison.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "core/atomic_file.h"
 #include "core/mutex.h"
 #include "core/parallel.h"
+#include "core/printable.h"
 
 namespace pace {
 namespace {
@@ -22,8 +24,10 @@ struct PlannedCell {
 // The cells that there are, and the file that holds them.
 class CellStore {
  public:
-  CellStore(std::vector<CellId> order, std::string path)
-      : order_(std::move(order)), path_(std::move(path)) {}
+  CellStore(const Experiment& experiment, std::string path)
+      : order_(CellsOf(experiment)),
+        wants_problems_(experiment.keep_problems),
+        path_(std::move(path)) {}
 
   void Add(Cell cell) PACE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -33,13 +37,19 @@ class CellStore {
   bool Has(const CellId& id, const std::string& digest) PACE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     return std::any_of(cells_.begin(), cells_.end(), [&](const Cell& cell) {
-      return cell.id == id && cell.settings_digest == digest;
+      return cell.id == id && cell.settings_digest == digest &&
+             (!wants_problems_ || HasProblems(cell));
     });
   }
   Status Save() PACE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     PACE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path_));
-    for (const Cell& cell : Ordered()) {
+    std::vector<Cell> all = Ordered();
+    // Cells of other seeds or arms are of no use now, but were computed once.
+    std::copy_if(cells_.begin(), cells_.end(), std::back_inserter(all), [this](const Cell& cell) {
+      return std::find(order_.begin(), order_.end(), cell.id) == order_.end();
+    });
+    for (const Cell& cell : all) {
       PACE_RETURN_IF_ERROR(file.Append(CellToJson(cell) + "\n"));
     }
     return file.Commit();
@@ -63,11 +73,31 @@ class CellStore {
     return out;
   }
 
+  // Of every evaluation.
+  static bool HasProblems(const Cell& cell) {
+    return std::ranges::none_of(cell.evaluations, [](const CellEvaluation& evaluation) {
+      return evaluation.problems.empty();
+    });
+  }
+
   const std::vector<CellId> order_;
+  const bool wants_problems_;
   const std::string path_;
   Mutex mutex_;
   std::vector<Cell> cells_ PACE_GUARDED_BY(mutex_);
 };
+
+Status CheckCell(const Experiment& experiment, const CellId& id) {
+  if (experiment.FindArm(id.arm) == nullptr) {
+    return NotFound("cell ", Printable(id.arm), ".", id.seed, ": ", experiment.name,
+                    " has no such arm");
+  }
+  if (id.seed < experiment.first_seed || id.seed > experiment.last_seed()) {
+    return NotFound("cell ", id.arm, ".", id.seed, ": the seeds of ", experiment.name, " are ",
+                    experiment.first_seed, " to ", experiment.last_seed());
+  }
+  return Status::Ok();
+}
 
 // By policy.model: arms may differ in it.
 using Policies = std::map<std::string, Policy>;
@@ -83,14 +113,15 @@ Result<std::vector<PlannedCell>> Plan(const Experiment& experiment,
       if (!policy.ok()) return policy.status().At(Concat("arm ", id.arm));
       known = policies.emplace(settings.policy.model, std::move(policy).value()).first;
     }
+    if (experiment.keep_problems && settings.evaluation.num_responses > kMaxProblemResponses) {
+      return InvalidArgument("arm ", id.arm,
+                             ": evaluation.num_responses = ", settings.evaluation.num_responses,
+                             ": must be <= ", kMaxProblemResponses, " with `problems: true`");
+    }
     std::string digest = DigestOf(settings, known->second);
     planned.push_back({id, std::move(settings), &known->second, std::move(digest)});
   }
-  for (const CellId& id : options.only) {
-    const bool known = std::any_of(planned.begin(), planned.end(),
-                                   [&](const PlannedCell& cell) { return cell.id == id; });
-    if (!known) return NotFound("cell ", id.arm, ".", id.seed, ": not in ", experiment.name);
-  }
+  for (const CellId& id : options.only) PACE_RETURN_IF_ERROR(CheckCell(experiment, id));
   return planned;
 }
 
@@ -99,7 +130,9 @@ Result<std::vector<PlannedCell>> Plan(const Experiment& experiment,
 std::vector<CellId> CellsOf(const Experiment& experiment) {
   std::vector<CellId> out;
   for (const Arm& arm : experiment.arms) {
-    for (int64_t seed = 1; seed <= experiment.num_seeds; ++seed) out.push_back({arm.name, seed});
+    for (int64_t seed = experiment.first_seed; seed <= experiment.last_seed(); ++seed) {
+      out.push_back({arm.name, seed});
+    }
   }
   return out;
 }
@@ -110,7 +143,7 @@ Result<std::vector<Cell>> RunComparison(const Experiment& experiment,
   PACE_ASSIGN_OR_RETURN(std::vector<PlannedCell> planned, Plan(experiment, options, policies));
   PACE_RETURN_IF_ERROR(CreateFolders(options.directory));
   const std::string path = Concat(options.directory, "/", kCellsFile);
-  CellStore store(CellsOf(experiment), path);
+  CellStore store(experiment, path);
   if (Files::Default().Exists(path)) {
     PACE_ASSIGN_OR_RETURN(std::vector<Cell> there, ReadCells(path));
     for (Cell& cell : there) store.Add(std::move(cell));
@@ -133,7 +166,9 @@ Result<std::vector<Cell>> RunComparison(const Experiment& experiment,
       if (options.progress) options.progress(i, done, total);
     };
     Result<Cell> cell = RunCell(to_run[i]->id, to_run[i]->settings, *to_run[i]->policy,
-                                {.progress = progress, .keep_groups = experiment.keep_groups});
+                                {.progress = progress,
+                                 .keep_groups = experiment.keep_groups,
+                                 .keep_problems = experiment.keep_problems});
     if (!cell.ok()) {
       statuses[i] = cell.status();
       return;

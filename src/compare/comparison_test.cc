@@ -53,6 +53,20 @@ TEST(ComparisonTest, GivesTheSameBytesHoweverManyRunAtOnce) {
   EXPECT_EQ(BytesOf(folder + "/jobs1"), BytesOf(folder + "/jobs2"));
 }
 
+TEST(ComparisonTest, KeepsTheCellsOfOtherSeeds) {
+  Experiment experiment = Small();
+  const std::string folder = Scratch("other_seeds");
+  ASSERT_TRUE(RunComparison(experiment, {.directory = folder, .num_jobs = 1}).ok());
+  experiment.first_seed = 101;
+  experiment.num_seeds = 1;
+  const auto cells = RunComparison(experiment, {.directory = folder, .num_jobs = 1});
+  ASSERT_TRUE(cells.ok()) << cells.status().message();
+  EXPECT_EQ(cells->size(), 2u);
+  const auto kept = ReadCells(folder + "/" + kCellsFile);
+  ASSERT_TRUE(kept.ok()) << kept.status().message();
+  EXPECT_EQ(kept->size(), 6u);
+}
+
 TEST(ComparisonTest, GoesOnWhereItWasStopped) {
   const Experiment experiment = Small();
   const std::string whole = Scratch("whole");
@@ -100,16 +114,105 @@ TEST(ComparisonTest, RunsACellAgainWhenItsSettingsChanged) {
   EXPECT_NE(BytesOf(folder), before);
 }
 
+TEST(ComparisonTest, SeedsMayCountFromAnother) {
+  Experiment experiment = Small();
+  experiment.first_seed = 101;
+  EXPECT_EQ(CellsOf(experiment),
+            (std::vector<CellId>{
+                {"async", 101}, {"async", 102}, {"effective", 101}, {"effective", 102}}));
+  const std::string folder = Scratch("first_seed");
+  const Result<std::vector<Cell>> cells =
+      RunComparison(experiment, {.directory = folder, .num_jobs = 1, .only = {{"async", 102}}});
+  ASSERT_TRUE(cells.ok()) << cells.status().message();
+  ASSERT_EQ(cells->size(), 1u);
+  EXPECT_EQ(cells->front().id, (CellId{"async", 102}));
+  EXPECT_EQ(
+      RunComparison(experiment, {.directory = folder, .only = {{"async", 1}}}).status().message(),
+      "cell async.1: the seeds of small are 101 to 102");
+}
+
 TEST(ComparisonTest, UnknownCellsAndDamagedFilesAreErrors) {
   const Experiment experiment = Small();
   const std::string folder = Scratch("damaged");
-  EXPECT_FALSE(RunComparison(experiment, {.directory = folder, .only = {{"async", 3}}}).ok());
+  const auto refused = [&](const CellId& id) {
+    return RunComparison(experiment, {.directory = folder, .only = {id}}).status().message();
+  };
+  EXPECT_EQ(refused({"async", 3}), "cell async.3: the seeds of small are 1 to 2");
+  EXPECT_EQ(refused({"sink", 1}), "cell sink.1: small has no such arm");
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/" + kCellsFile) << "{\"arm\":7}\n";
   const Result<std::vector<Cell>> cells = RunComparison(experiment, {.directory = folder});
   ASSERT_FALSE(cells.ok());
   EXPECT_NE(cells.status().message().find("cells.jsonl:1"), std::string::npos)
       << cells.status().message();
+}
+
+TEST(ComparisonTest, ResultsPerProblemAreKept) {
+  Experiment experiment = Small();
+  experiment.set.push_back("evaluation.num_responses=3");
+  experiment.set.push_back("evaluation.greedy=true");
+  experiment.arms.resize(1);
+  experiment.num_seeds = 1;
+  const std::string folder = Scratch("problems");
+  size_t to_run = 0;
+  const ComparisonOptions options{
+      .directory = folder, .num_jobs = 1, .begin = [&](size_t n, size_t) { to_run = n; }};
+  const Result<std::vector<Cell>> plain = RunComparison(experiment, options);
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  // Cells without them do not serve.
+  experiment.keep_problems = true;
+  const Result<std::vector<Cell>> cells = RunComparison(experiment, options);
+  ASSERT_TRUE(cells.ok()) << cells.status().message();
+  EXPECT_EQ(to_run, 1u);
+  for (const CellEvaluation& evaluation : cells->front().evaluations) {
+    EXPECT_EQ(evaluation.num_responses, 3);
+    ASSERT_EQ(evaluation.problems.size(), 1u);
+    ASSERT_EQ(evaluation.problems[0].correct.size(), 6u);
+    int64_t sum = 0;
+    double solved = 0;
+    for (const int64_t correct : evaluation.problems[0].correct) {
+      sum += correct;
+      solved += correct > 0 ? 1 : 0;
+    }
+    EXPECT_NEAR(evaluation.accuracy, static_cast<double>(sum) / 18, 1e-6);
+    EXPECT_NEAR(*evaluation.pass, solved / 6, 1e-6);
+    EXPECT_TRUE(evaluation.greedy.has_value());
+  }
+  EXPECT_EQ(cells->front().weights_digest, plain->front().weights_digest);
+  ASSERT_TRUE(RunComparison(experiment, options).ok());
+  EXPECT_EQ(to_run, 0u);
+  experiment.set.push_back("evaluation.num_responses=62");
+  EXPECT_NE(RunComparison(experiment, options).status().message().find("must be <= 61"),
+            std::string::npos);
+}
+
+TEST(CellTest, ProblemsAreACharacterEach) {
+  Cell cell;
+  cell.id = {"raw", 3};
+  cell.evaluations = {{.step = 2,
+                       .accuracy = 0.5,
+                       .num_responses = 61,
+                       .pass = 0.75,
+                       .problems = {{{0, 9, 10, 35, 36, 61}}, {{1}}}}};
+  const std::string text = CellToJson(cell);
+  EXPECT_NE(text.find(R"("problems":["09azAZ","1"])"), std::string::npos) << text;
+  const Result<Cell> again = ParseCell(text);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->evaluations, cell.evaluations);
+  // More correct than there are, another benchmark in a later evaluation, a wrong character.
+  Cell more = cell;
+  more.evaluations[0].num_responses = 60;
+  EXPECT_FALSE(ParseCell(CellToJson(more)).ok());
+  Cell other = cell;
+  other.evaluations.push_back(cell.evaluations[0]);
+  other.evaluations[1].problems.pop_back();
+  EXPECT_FALSE(ParseCell(CellToJson(other)).ok());
+  std::string wrong = text;
+  wrong.replace(wrong.find("09az"), 4, "0 az");
+  const Result<Cell> refused = ParseCell(wrong);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("evaluations[0].problems[0]"), std::string::npos)
+      << refused.status().message();
 }
 
 TEST(CellTest, WhatIsWrittenReadsBack) {

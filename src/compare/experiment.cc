@@ -17,6 +17,7 @@ constexpr size_t kMaxFileBytes = size_t{1} << 24;
 
 constexpr char kFolder[] = "experiments";
 constexpr int64_t kMaxSeeds = 1000;
+constexpr int64_t kLargestSeed = 1'000'000'000;
 constexpr size_t kMaxArms = 16;  // that a page can show
 
 // A name becomes part of file names and tables.
@@ -43,7 +44,16 @@ std::vector<Field> FieldsOf(Claim& claim) {
           Field::Text("over", claim.over, "The arm that it is divided by; empty = none."),
           Field::OptionalReal("at_least", claim.at_least, "Lower bound.", "none"),
           Field::OptionalReal("at_most", claim.at_most, "Upper bound.", "none"),
-          Field::OptionalReal("paper", claim.paper, "The published number.", "none")};
+          Field::OptionalReal("paper", claim.paper, "The published number.", "none"),
+          Field::Text("family", claim.family, "Claims that are decided together.")};
+}
+
+// Of the block `recovered` of a claim.
+std::vector<Field> RecoveredFieldsOf(Claim& claim) {
+  return {Field::Text("value", claim.value, "A name of cell_summary.h."),
+          Field::Text("of", claim.of, "An arm."),
+          Field::Text("from", claim.from, "The arm that recovers nothing."),
+          Field::Text("to", claim.to, "The arm that recovers all.")};
 }
 
 std::vector<Field> FieldsOf(Experiment& experiment) {
@@ -54,37 +64,55 @@ std::vector<Field> FieldsOf(Experiment& experiment) {
           Field::Int("seeds", experiment.num_seeds, "Runs of each arm.")
               .AtLeast(1)
               .AtMost(static_cast<double>(kMaxSeeds)),
+          Field::Int("first_seed", experiment.first_seed, "Seeds count from it.")
+              .AtLeast(1)
+              .AtMost(static_cast<double>(kLargestSeed)),
           Field::Text("baseline", experiment.baseline, "The arm that differences are taken to."),
-          Field::Bool("groups", experiment.keep_groups, "Keep every drawn group.")};
+          Field::Bool("groups", experiment.keep_groups, "Keep every drawn group."),
+          Field::Bool("problems", experiment.keep_problems, "Keep results per problem.")};
+}
+
+Status CheckBlock(const YAML::Node& node, const std::string& owner, const std::string& name) {
+  if (!node.IsMap()) return InvalidArgument(owner, ": must hold blocks").At(YamlPlace(name, node));
+  return CheckKeysOnce(node, name);
 }
 
 // Reads a block {key: value, ...} of `owner`, as {name: gamma-2, method: effective}.
-template <typename T>
-Result<T> ParseBlock(const YAML::Node& node, const std::string& owner, const std::string& name) {
-  if (!node.IsMap()) return InvalidArgument(owner, ": must hold blocks").At(YamlPlace(name, node));
-  PACE_RETURN_IF_ERROR(CheckKeysOnce(node, name));
-  T out;
-  const std::vector<Field> fields = FieldsOf(out);
+Status ReadBlock(const YAML::Node& node, const std::vector<Field>& fields, const std::string& owner,
+                 const std::string& name) {
+  PACE_RETURN_IF_ERROR(CheckBlock(node, owner, name));
   for (const auto& entry : node) {
     PACE_RETURN_IF_ERROR(SetFromYaml(fields, entry.first, entry.second, owner, name));
   }
-  return out;
+  return Status::Ok();
 }
 
 Result<Arm> ParseArm(const YAML::Node& node, const std::string& name) {
   if (node.IsScalar()) return Arm{.name = node.Scalar(), .method = node.Scalar()};
-  PACE_ASSIGN_OR_RETURN(Arm arm, ParseBlock<Arm>(node, "arms", name));
+  Arm arm;
+  PACE_RETURN_IF_ERROR(ReadBlock(node, FieldsOf(arm), "arms", name));
   if (arm.name.empty()) arm.name = arm.method;
   if (arm.method.empty()) arm.method = arm.name;
   return arm;
 }
 
 Status CheckClaim(const Experiment& experiment, const Claim& claim) {
-  if (experiment.FindArm(claim.of) == nullptr) {
-    return InvalidArgument("claims.of = ", Printable(claim.of), ": no such arm");
+  for (const auto& [key, arm] : {std::pair("of", claim.of), std::pair("over", claim.over),
+                                 std::pair("from", claim.from), std::pair("to", claim.to)}) {
+    const bool may_be_empty = std::string_view(key) != "of";
+    if (may_be_empty && arm.empty()) continue;
+    if (experiment.FindArm(arm) == nullptr) {
+      return InvalidArgument("claims.", key, " = ", Printable(arm), ": no such arm");
+    }
   }
-  if (!claim.over.empty() && experiment.FindArm(claim.over) == nullptr) {
-    return InvalidArgument("claims.over = ", Printable(claim.over), ": no such arm");
+  if (claim.from.empty() != claim.to.empty() ||
+      (claim.is_recovered_share() && (claim.from == claim.to || !claim.over.empty()))) {
+    return InvalidArgument("claims.recovered: must name two different arms, from and to, and no ",
+                           "`over`");
+  }
+  if (!claim.family.empty() && !claim.has_bound()) {
+    return InvalidArgument("claims.family = ", Printable(claim.family),
+                           ": the claim must have at_least or at_most");
   }
   if (!IsCellValue(claim.value)) {
     return InvalidArgument("claims.value = ", Printable(claim.value), ": must be one of ",
@@ -125,7 +153,16 @@ Status ParseList(const YAML::Node& list, const std::string& key, const std::stri
 }
 
 Result<Claim> ParseClaim(const YAML::Node& node, const std::string& name) {
-  return ParseBlock<Claim>(node, "claims", name);
+  Claim claim;
+  PACE_RETURN_IF_ERROR(CheckBlock(node, "claims", name));
+  const std::vector<Field> fields = FieldsOf(claim);
+  for (const auto& entry : node) {
+    const bool recovered = entry.first.IsScalar() && entry.first.Scalar() == "recovered";
+    PACE_RETURN_IF_ERROR(
+        recovered ? ReadBlock(entry.second, RecoveredFieldsOf(claim), "claims.recovered", name)
+                  : SetFromYaml(fields, entry.first, entry.second, "claims", name));
+  }
+  return claim;
 }
 
 std::string KnownExperiments() {
@@ -201,6 +238,13 @@ Result<Settings> SettingsOf(const Experiment& experiment, const CellId& cell,
   settings->run.seed = cell.seed;
   PACE_RETURN_IF_ERROR(settings->Validate().At(Concat("arm ", arm->name)));
   return settings;
+}
+
+Experiment WithOverrides(Experiment experiment, const std::vector<std::string>& overrides) {
+  for (Arm& arm : experiment.arms) {
+    arm.set.insert(arm.set.end(), overrides.begin(), overrides.end());
+  }
+  return experiment;
 }
 
 }  // namespace pace

@@ -20,11 +20,22 @@ claims:
   - {says: waits less, value: waiting, of: gamma-2, over: async, at_most: 1, paper: 0.3}
 )";
 
+constexpr char kRatio[] = "value: waiting, of: gamma-2, over: async";
+
+std::string With(const std::string& from, const std::string& to) {
+  std::string text = kGood;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
 TEST(ExperimentTest, ReadsArmsSettingsAndClaims) {
   const Result<Experiment> experiment = ParseExperiment(kGood, "experiments/two.yaml");
   ASSERT_TRUE(experiment.ok()) << experiment.status().message();
   EXPECT_EQ(experiment->name, "two");
   EXPECT_EQ(experiment->num_seeds, 3);
+  EXPECT_EQ(experiment->first_seed, 1);
+  EXPECT_EQ(ParseExperiment(With("seeds: 3", "seeds: 3\nfirst_seed: 101"), "e")->last_seed(), 103);
   ASSERT_EQ(experiment->arms.size(), 2u);
   EXPECT_EQ(experiment->arms[0].method, "async");
   ASSERT_EQ(experiment->claims.size(), 1u);
@@ -38,11 +49,22 @@ TEST(ExperimentTest, ReadsArmsSettingsAndClaims) {
   EXPECT_EQ(settings->batch.num_groups, 4);
 }
 
-std::string With(const std::string& from, const std::string& to) {
-  std::string text = kGood;
-  const size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
+TEST(ExperimentTest, ReadsRecoveredSharesAndFamilies) {
+  const Result<Experiment> experiment = ParseExperiment(
+      With("  - async\n", "  - async\n  - sync\n") +
+          "  - {says: half, recovered: {value: area, of: gamma-2, from: async, to: sync}, "
+          "at_least: 0.5, family: cost}\n",
+      "e.yaml");
+  ASSERT_TRUE(experiment.ok()) << experiment.status().message();
+  const Claim& claim = experiment->claims[1];
+  EXPECT_TRUE(claim.is_recovered_share());
+  EXPECT_FALSE(experiment->claims[0].is_recovered_share());
+  EXPECT_EQ(claim.value, "area");
+  EXPECT_EQ(claim.of, "gamma-2");
+  EXPECT_EQ(claim.from, "async");
+  EXPECT_EQ(claim.to, "sync");
+  EXPECT_EQ(claim.at_least, 0.5);
+  EXPECT_EQ(claim.family, "cost");
 }
 
 TEST(ExperimentTest, TheExperimentsOfTheFolderAreBuiltIn) {
@@ -79,6 +101,14 @@ TEST(ExperimentTest, SaysWhatIsWrongInOneLine) {
       {With("of: gamma-2", "of: gama"), "no such arm"},
       {With("value: waiting", "value: wating"), "claims.value"},
       {With("seeds: 3", "seeds: 0"), "seeds"},
+      {With("seeds: 3", "first_seed: 0"), "first_seed"},
+      {With(kRatio, "recovered: {value: waiting, of: gamma-2, from: async, to: sink}"),
+       "claims.to"},
+      {With(kRatio, "recovered: {value: waiting, of: gamma-2, from: async, to: async}"), "two"},
+      {With(kRatio, "recovered: {value: waiting, of: gamma-2, from: async}"), "two"},
+      {With(kRatio, "recovered: {valu: waiting}"), "claims.recovered.valu"},
+      {With(kRatio, "recovered: waiting"), "blocks"},
+      {With("at_most: 1, paper: 0.3", "family: f"), "claims.family"},
       {With("title:", "titel:"), "unknown key"},
       {With("name: gamma-2", "name: a/b"), "letters, digits"},
       {With("name: gamma-2", "name: async"), "twice"},
@@ -93,6 +123,12 @@ TEST(ExperimentTest, SaysWhatIsWrongInOneLine) {
     EXPECT_NE(parsed.status().message().find("e.yaml"), std::string::npos);
     EXPECT_EQ(parsed.status().message().find('\n'), std::string::npos);
   }
+}
+
+TEST(ExperimentTest, OverridesOfAComparisonComeAfterThoseOfItsArms) {
+  const Experiment experiment = ParseExperiment(kGood, "e.yaml").value();
+  const Experiment changed = WithOverrides(experiment, {"admission.gamma=3"});
+  EXPECT_EQ(SettingsOf(changed, {"gamma-2", 1}, {})->admission.gamma, 3);
 }
 
 TEST(ExperimentTest, AnUnknownSettingNamesTheArm) {

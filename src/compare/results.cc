@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "compare/claims.h"
+#include "compare/problem_bootstrap.h"
 #include "compare/statistics.h"
 
 namespace pace {
@@ -19,58 +21,116 @@ struct Shown {
   int digits;
 };
 
-constexpr std::array<Shown, 7> kAccuracy = {{{"base", "before training, %", 100, 1},
-                                             {"best", "best, %", 100, 1},
-                                             {"final", "final, %", 100, 1},
-                                             {"area", "mean over updates, %", 100, 1},
-                                             {"equal_time", "best at equal time, %", 100, 1},
-                                             {"equal_gpu", "best at equal GPU time, %", 100, 1},
-                                             {"equal_tokens", "best at equal tokens, %", 100, 1}}};
-constexpr std::array<Shown, 11> kRun = {{{"step_seconds", "s per step", 1, 1},
-                                         {"waiting", "waiting staleness", 1, 2},
-                                         {"generation", "generation staleness", 1, 2},
-                                         {"scored", "with prefix score, %", 100, 0},
-                                         {"occupancy", "occupancy", 1, 1},
-                                         {"rejected", "rejected, %", 100, 0},
-                                         {"length_ratio", "trained/offered length", 1, 2},
-                                         {"length", "trained length", 1, 1},
-                                         {"gpu_hours", "GPU hours", 1, 2},
-                                         {"mega_tokens", "tokens, millions", 1, 2},
-                                         {"never_trained", "tokens never trained, %", 100, 0}}};
-constexpr std::array<Shown, 8> kTime = {{{"step_seconds", "s per step", 1, 1},
-                                         {"wait_seconds", "waiting for data", 1, 1},
-                                         {"train_seconds", "training", 1, 1},
-                                         {"sync_seconds", "weight sync", 1, 1},
-                                         {"rescore_seconds", "visible rescoring", 1, 2},
-                                         {"other_seconds", "other", 1, 1},
-                                         {"hidden_seconds", "hidden rescoring", 1, 2},
-                                         {"prompt_seconds", "s per trained prompt", 1, 2}}};
-constexpr std::array<Shown, 5> kTools = {
-    {{"turns", "turns", 1, 2},
-     {"tool_calls", "tool calls", 1, 2},
-     {"tool_success_begin", "successful calls, first step, %", 100, 0},
-     {"tool_success", "successful calls, second half, %", 100, 0},
-     {"tool_seconds", "tool time, s", 1, 2}}};
-constexpr std::array<Shown, 4> kCompared = {{{"best", "best", 100, 1},
-                                             {"final", "final", 100, 1},
-                                             {"area", "mean over updates", 100, 1},
-                                             {"equal_time", "best at equal time", 100, 1}}};
+constexpr auto kAccuracy = std::to_array<Shown>({
+    {"base", "before training, %", 100, 1},
+    {"best", "best, %", 100, 1},
+    {"final", "final, %", 100, 1},
+    {"area", "mean over updates, %", 100, 1},
+    {"time_area", "mean over the baseline's time, %", 100, 1},
+    {"equal_time", "best at equal time, %", 100, 1},
+    {"equal_gpu", "best at equal GPU time, %", 100, 1},
+    {"equal_tokens", "best at equal tokens, %", 100, 1},
+});
+// Where results per problem, and greedy responses, were asked for.
+constexpr auto kProblems = std::to_array<Shown>({
+    {"final", "final, mean@k, %", 100, 1},
+    {"pass", "final, pass@k, %", 100, 1},
+    {"greedy", "final, greedy, %", 100, 1},
+});
+constexpr auto kArrived = std::to_array<Shown>({
+    {"updates50", "updates to 50 % of Sync's gain", 1, 1},
+    {"updates80", "updates to 80 %", 1, 1},
+    {"time50", "s to 50 %", 1, 0},
+    {"time80", "s to 80 %", 1, 0},
+    {"reach95", "time to 95 % over Sync's", 1, 2},
+});
+constexpr auto kRun = std::to_array<Shown>({
+    {"step_seconds", "s per step", 1, 1},
+    {"waiting", "waiting staleness", 1, 2},
+    {"generation", "generation staleness", 1, 2},
+    {"scored", "with prefix score, %", 100, 0},
+    {"occupancy", "occupancy", 1, 1},
+    {"rejected", "rejected, %", 100, 0},
+    {"length_ratio", "trained/offered length", 1, 2},
+    {"length", "trained length", 1, 1},
+    {"entropy", "entropy", 1, 3},
+    {"gpu_hours", "GPU hours", 1, 2},
+    {"mega_tokens", "tokens, millions", 1, 2},
+    {"never_trained", "rejected or lost tokens, %", 100, 0},
+    {"wasted", "tokens never trained, %", 100, 0},
+});
+constexpr auto kTime = std::to_array<Shown>({
+    {"step_seconds", "s per step", 1, 1},
+    {"wait_seconds", "waiting for data", 1, 1},
+    {"train_seconds", "training", 1, 1},
+    {"sync_seconds", "weight sync", 1, 1},
+    {"rescore_seconds", "visible rescoring", 1, 2},
+    {"other_seconds", "other", 1, 1},
+    {"hidden_seconds", "hidden rescoring", 1, 2},
+    {"prompt_seconds", "s per trained prompt", 1, 2},
+    {"token_seconds", "ms per trained token", 1000, 2},
+});
+constexpr auto kTools = std::to_array<Shown>({
+    {"turns", "turns", 1, 2},
+    {"tool_calls", "tool calls", 1, 2},
+    {"tool_success_begin", "successful calls, first step, %", 100, 0},
+    {"tool_success", "successful calls, second half, %", 100, 0},
+    {"tool_seconds", "tool time, s", 1, 2},
+});
+constexpr auto kCompared = std::to_array<Shown>({
+    {"best", "best", 100, 1},
+    {"final", "final", 100, 1},
+    {"area", "mean over updates", 100, 1},
+    {"time_area", "mean over the baseline's time", 100, 1},
+    {"equal_time", "best at equal time", 100, 1},
+});
 
-template <size_t kCount>
-std::string ArmTable(const CellTable& table, const std::array<Shown, kCount>& columns) {
-  std::string out = "| arm |";
+std::string ShowValue(const CellTable& table, std::string_view arm, const Shown& column) {
+  if (!IsArrival(column.name)) {
+    return Show(table.Of(arm, column.name), column.factor, column.digits);
+  }
+  return ShowArrivals(table.SeedValues(arm, column.name), column.factor, column.digits);
+}
+
+std::string HeadOf(std::span<const Shown> columns, std::string_view first) {
+  std::string out = Concat("| ", first, " |");
   for (const Shown& column : columns) out += Concat(" ", column.head, " |");
   out += "\n|---|";
   for (size_t i = 0; i < columns.size(); ++i) out += "---|";
-  out += "\n";
+  return out + "\n";
+}
+
+std::string ArmTable(const CellTable& table, std::span<const Shown> columns) {
+  std::string out = HeadOf(columns, "arm");
   for (const Arm& arm : table.experiment().arms) {
     out += Concat("| ", arm.name, " |");
     for (const Shown& column : columns) {
-      out += Concat(" ", Show(table.Of(arm.name, column.name), column.factor, column.digits), " |");
+      out += Concat(" ", ShowValue(table, arm.name, column), " |");
     }
     out += "\n";
   }
   return out;
+}
+
+// Which arms' runs end before the baseline's; empty without any.
+std::string HeldNote(const CellTable& table) {
+  std::string arms;
+  for (const Arm& arm : table.experiment().arms) {
+    const auto num_held =
+        std::ranges::count_if(table.SeedValues(arm.name, "time_area"), &SeedValue::held);
+    if (num_held == 0) continue;
+    arms += Concat(arms.empty() ? "" : ", ", arm.name, " (", num_held, " of ", table.seeds().size(),
+                   ")");
+  }
+  if (arms.empty()) return "";
+  return Concat(
+      "\nRuns that end before the baseline's are held at their last accuracy in the mean ",
+      "over the baseline's time: ", arms, ".\n");
+}
+
+// " from 101 on"; empty where seeds count from 1.
+std::string SeedRange(const Experiment& experiment) {
+  return experiment.first_seed == 1 ? "" : Concat(" from ", experiment.first_seed, " on");
 }
 
 // Mean accuracy at each evaluation.
@@ -100,9 +160,7 @@ std::string CurveTable(const CellTable& table) {
 
 std::string DifferenceTable(const CellTable& table) {
   const std::string& baseline = table.experiment().baseline;
-  std::string out = Concat("| difference from ", baseline, ", points |");
-  for (const Shown& column : kCompared) out += Concat(" ", column.head, " |");
-  out += "\n|---|---|---|---|---|\n";
+  std::string out = HeadOf(kCompared, Concat("difference from ", baseline, ", points"));
   for (const Arm& arm : table.experiment().arms) {
     if (arm.name == baseline) continue;
     out += Concat("| ", arm.name, " |");
@@ -124,13 +182,32 @@ std::string DifferenceTable(const CellTable& table) {
 std::string ClaimTable(const CellTable& table) {
   std::string out =
       "| claim | measure | paper | bound | measured | verdict |\n|---|---|---|---|---|---|\n";
-  for (const Claim& claim : table.experiment().claims) {
-    const ClaimResult result = Examine(table, claim);
+  const std::vector<ClaimResult> results = ExamineAll(table);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Claim& claim = table.experiment().claims[i];
+    const ClaimResult& result = results[i];
     out += Concat("| ", claim.says, " | ", MeasureText(claim), " | ",
                   claim.paper.has_value() ? Concat(*claim.paper) : "–", " | ", BoundText(claim),
-                  " | ", FoundText(table, result), " | ", Name(result.finding), " |\n");
+                  " | ", FoundText(claim, result), " | ", Name(result.finding), " |\n");
   }
   return out;
+}
+
+// Claims with intervals over problems, too; empty where there are none.
+std::string ProblemTable(const CellTable& table) {
+  const std::vector<Claim>& claims = table.experiment().claims;
+  const std::vector<std::optional<Estimate>> found = BootstrapOverProblems(table, claims, {});
+  std::string rows;
+  for (size_t i = 0; i < claims.size(); ++i) {
+    if (!found[i].has_value()) continue;
+    rows +=
+        Concat("| ", claims[i].says, " | ", MeasureText(claims[i]), " | ",
+               Show(Examine(table, claims[i]).found, 1, 3), " | ", Show(*found[i], 1, 3), " |\n");
+  }
+  if (rows.empty()) return "";
+  return "| claim | measure | interval over seeds | interval over seeds and problems |\n"
+         "|---|---|---|---|\n" +
+         rows + "\n";
 }
 
 // "Ranking by best accuracy, %: pace 48.5, async 46.9."
@@ -191,11 +268,16 @@ std::string ResultsMarkdown(const CellTable& table) {
   if (!experiment.paper.empty())
     out += Concat("Published counterpart: ", experiment.paper, ".\n\n");
   out += Concat("`pace compare ", experiment.name, "`: ", experiment.arms.size(), " arms, ",
-                table.seeds().size(),
-                " seeds. Values are means over seeds ± half of the 95 % interval.\n\n");
+                table.seeds().size(), " seeds", SeedRange(experiment),
+                ". Values are means over seeds ± half of the 95 % interval.\n\n");
   if (table.seeds().empty()) return out + "No seed has been run in all arms yet.\n";
   const Cell& first = table.At(experiment.arms.front().name, table.seeds().front());
-  if (!first.evaluations.empty()) out += ArmTable(table, kAccuracy) + "\n" + CurveTable(table);
+  if (!first.evaluations.empty()) {
+    out += ArmTable(table, kAccuracy) + HeldNote(table) + "\n" + CurveTable(table);
+    const CellEvaluation& last = first.evaluations.back();
+    if (last.pass.has_value() || last.greedy.has_value()) out += ArmTable(table, kProblems) + "\n";
+    if (experiment.FindArm("sync") != nullptr) out += ArmTable(table, kArrived) + "\n";
+  }
   if (!first.evaluations.empty() && experiment.arms.size() > 2) {
     out += OrderLine(table, "best", "best accuracy, %") +
            OrderLine(table, "area", "mean accuracy over updates, %") + "\n";
@@ -209,6 +291,7 @@ std::string ResultsMarkdown(const CellTable& table) {
     out += DistributionTable(table) + "\n" + LagTable(table) + "\n";
   }
   if (!experiment.claims.empty()) out += ClaimTable(table) + "\n";
+  if (experiment.keep_problems) out += ProblemTable(table);
   return out;
 }
 

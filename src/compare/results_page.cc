@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "compare/claims.h"
 #include "compare/comparison.h"
@@ -27,6 +31,7 @@ Result<FinishedComparison> ReadComparison(const std::string& folder) {
   Result<ComparisonManifest> manifest = ParseComparisonManifest(text);
   if (!manifest.ok()) return manifest.status().At(folder + "/manifest.json");
   out.manifest = std::move(manifest).value();
+  out.experiment = WithOverrides(std::move(out.experiment), out.manifest.overrides);
   return out;
 }
 
@@ -38,13 +43,59 @@ std::string OverviewTable(const std::vector<FinishedComparison>& comparisons) {
   for (const FinishedComparison& comparison : comparisons) {
     const CellTable table(comparison.experiment, comparison.cells);
     if (table.seeds().empty()) continue;
-    for (const Claim& claim : comparison.experiment.claims) {
-      const ClaimResult result = Examine(table, claim);
+    const std::vector<ClaimResult> results = ExamineAll(table);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Claim& claim = comparison.experiment.claims[i];
+      const ClaimResult& result = results[i];
       out += Concat("| ", comparison.experiment.name, " | ", claim.says, " | ",
                     claim.paper.has_value() ? Concat(*claim.paper) : "–", " | ",
-                    FoundText(table, result), " | ", Name(result.paper), " | ", BoundText(claim),
+                    FoundText(claim, result), " | ", Name(result.paper), " | ", BoundText(claim),
                     " | ", Name(result.finding), " |\n");
     }
+  }
+  return out;
+}
+
+// An arm of an experiment.
+using ArmOf = std::pair<std::string, std::string>;
+
+// A run, and the arms that it belongs to.
+using RunKey = std::tuple<std::string, int64_t, std::string>;
+std::map<RunKey, std::set<ArmOf>> ArmsByRun(const std::vector<FinishedComparison>& comparisons) {
+  std::map<RunKey, std::set<ArmOf>> arms;
+  for (const FinishedComparison& comparison : comparisons) {
+    for (const Cell& cell : comparison.cells) {
+      arms[{cell.settings_digest, cell.id.seed, cell.weights_digest}].emplace(
+          comparison.experiment.name, cell.id.arm);
+    }
+  }
+  return arms;
+}
+
+// Arms that share runs, directly or through others, with the seeds that they share.
+using SharedSeeds = std::map<ArmOf, std::set<int64_t>>;
+void AddShared(const std::set<ArmOf>& arms, int64_t seed, std::vector<SharedSeeds>& clusters) {
+  SharedSeeds joined;
+  for (const ArmOf& arm : arms) joined[arm].insert(seed);
+  std::erase_if(clusters, [&](const SharedSeeds& cluster) {
+    const bool meets =
+        std::ranges::any_of(arms, [&cluster](const ArmOf& arm) { return cluster.contains(arm); });
+    if (!meets) return false;
+    for (const auto& [arm, seeds] : cluster) joined[arm].insert(seeds.begin(), seeds.end());
+    return true;
+  });
+  clusters.push_back(std::move(joined));
+}
+
+// "1 to 4, 7"
+std::string SeedsText(const std::set<int64_t>& seeds) {
+  std::string out;
+  for (auto first = seeds.begin(); first != seeds.end();) {
+    auto last = first;
+    while (std::next(last) != seeds.end() && *std::next(last) == *last + 1) ++last;
+    out += Concat(out.empty() ? "" : ", ", *first);
+    if (last != first) out += Concat(" to ", *last);
+    first = std::next(last);
   }
   return out;
 }
@@ -68,6 +119,7 @@ std::string ManifestToJson(const Experiment& experiment, const ComparisonManifes
   json.Put("commit", manifest.commit);
   json.Put("machine", manifest.machine);
   json.Put("seeds", experiment.num_seeds);
+  json.Put("first_seed", experiment.first_seed);
   json.Key("overrides");
   json.BeginArray();
   for (const std::string& assignment : manifest.overrides) json.Value(assignment);
@@ -118,6 +170,31 @@ Result<std::vector<FinishedComparison>> ReadComparisons(const std::string& direc
   return out;
 }
 
+std::string SharedRuns(const std::vector<FinishedComparison>& comparisons) {
+  std::vector<SharedSeeds> clusters;
+  for (const auto& [run, arms] : ArmsByRun(comparisons)) {
+    if (arms.begin()->first == arms.rbegin()->first) continue;  // of one experiment
+    AddShared(arms, std::get<int64_t>(run), clusters);
+  }
+  if (clusters.empty()) return "";
+  std::ranges::sort(clusters);
+  std::string out =
+      "## Runs that several experiments share\n\n"
+      "A seed fixes every number of a run, so experiments that contain the same arm contain the\n"
+      "same runs: equal settings, seed and final weights. Each row is one set of runs; its\n"
+      "results in different experiments are one result and no replication.\n\n"
+      "| experiment: arm (shared seeds) |\n|---|\n";
+  for (const SharedSeeds& cluster : clusters) {
+    std::string row;
+    for (const auto& [arm, seeds] : cluster) {
+      row +=
+          Concat(row.empty() ? "" : "; ", arm.first, ": ", arm.second, " (", SeedsText(seeds), ")");
+    }
+    out += Concat("| ", row, " |\n");
+  }
+  return out + "\n";
+}
+
 std::string ResultsPage(const std::vector<FinishedComparison>& comparisons) {
   std::string out =
       "# Results\n\n"
@@ -131,12 +208,19 @@ std::string ResultsPage(const std::vector<FinishedComparison>& comparisons) {
       "| *holds* | the whole interval satisfies the bound |\n"
       "| *does not hold* | the whole interval violates the bound |\n"
       "| *undecided* | neither, or some seeds have no value |\n"
+      "| *n of m never reached* | n of the m runs ended below the accuracy; the mean over all runs "
+      "is "
+      "at least the number shown, and the claim is undecided |\n"
       "| *reported* | the claim has no bound |\n"
+      "| *x* [*a*, *b*] | a recovered share with its 95 % interval (Fieller) |\n"
+      "| p in family | p-value adjusted for all claims of the family (Holm); a claim of a family "
+      "is "
+      "decided only below 0.05 |\n"
       "| *same direction* | our interval lies entirely on the same side of 1 as the published "
       "ratio |\n"
       "| *opposite* | our interval lies entirely on the other side of 1 |\n\n"
       "## Summary of claims\n\n";
-  out += OverviewTable(comparisons) + "\n";
+  out += OverviewTable(comparisons) + "\n" + SharedRuns(comparisons);
   for (const FinishedComparison& comparison : comparisons) {
     const CellTable table(comparison.experiment, comparison.cells);
     out += ResultsMarkdown(table) + HowItWasMade(comparison);

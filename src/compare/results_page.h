@@ -39,6 +39,10 @@ struct FinishedComparison {
 // experiment of its name.
 Result<std::vector<FinishedComparison>> ReadComparisons(const std::string& directory);
 
+// Which arms of different experiments are the same runs: equal settings, seed and final weights.
+// Empty where there are none.
+std::string SharedRuns(const std::vector<FinishedComparison>& comparisons);
+
 std::string ResultsPage(const std::vector<FinishedComparison>& comparisons);
 
 }  // namespace pace

@@ -67,5 +67,53 @@ TEST(ResultsPageTest, AManifestReadsBackAsItWasWritten) {
   EXPECT_FALSE(ParseComparisonManifest("{\"commit\":").ok());
 }
 
+FinishedComparison Named(const std::string& name, const std::vector<Cell>& cells) {
+  FinishedComparison out = Comparison();
+  out.experiment.name = name;
+  out.cells = cells;
+  return out;
+}
+
+Cell Digested(const std::string& arm, int64_t seed, const std::string& settings,
+              const std::string& weights) {
+  Cell cell = Made(arm, seed, 1);
+  cell.settings_digest = settings;
+  cell.weights_digest = weights;
+  return cell;
+}
+
+TEST(ResultsPageTest, SaysOnceWhichRunsAreShared) {
+  const std::vector<FinishedComparison> all = {
+      Named("a", {Digested("async", 1, "s1", "w1"), Digested("async", 2, "s2", "w2"),
+                  Digested("async", 3, "s3", "w3"), Digested("async", 5, "s5", "w5"),
+                  Digested("sync", 1, "t1", "v1")}),
+      Named("b", {Digested("plain", 1, "s1", "w1"), Digested("plain", 2, "s2", "w2"),
+                  Digested("plain", 3, "s3", "other"), Digested("plain", 5, "s5", "w5")}),
+      Named("c", {Digested("async", 2, "s2", "w2"), Digested("twice", 4, "u", "x"),
+                  Digested("again", 4, "u", "x")})};
+  const std::string text = SharedRuns(all);
+  EXPECT_NE(text.find("| a: async (1 to 2, 5); b: plain (1 to 2, 5); c: async (2) |"),
+            std::string::npos)
+      << text;
+  // Neither a run of one experiment nor two arms of the same.
+  EXPECT_EQ(text.find("sync (1)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("twice"), std::string::npos) << text;
+  const std::string page = ResultsPage(all);
+  EXPECT_NE(page.find(text), std::string::npos);
+  EXPECT_EQ(SharedRuns({all[0]}), "");
+}
+
+// Two sets of arms become one when a run belongs to both.
+TEST(ResultsPageTest, ArmsThatShareThroughOthersAreOneSet) {
+  const std::vector<FinishedComparison> all = {
+      Named("a", {Digested("x", 1, "s1", "w1")}),
+      Named("b", {Digested("x", 1, "s1", "w1"), Digested("x", 2, "s2", "w2")}),
+      Named("c", {Digested("x", 2, "s2", "w2"), Digested("x", 3, "s0", "w0")}),
+      Named("d", {Digested("x", 3, "s0", "w0")})};
+  EXPECT_NE(SharedRuns(all).find("| a: x (1); b: x (1 to 2); c: x (2 to 3); d: x (3) |"),
+            std::string::npos)
+      << SharedRuns(all);
+}
+
 }  // namespace
 }  // namespace pace
