@@ -67,6 +67,7 @@ class CommandLine {
 
 // One for each *_command.cc, in the order of --help.
 void AddSim(const CommandLine& line);
+void AddAdvise(const CommandLine& line);
 void AddReplay(const CommandLine& line);
 void AddReport(const CommandLine& line);
 void AddConfig(const CommandLine& line);

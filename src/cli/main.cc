@@ -15,9 +15,9 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", Concat(PaceVersion(), " (", PaceCommit(), ")"));
   app.footer("Every command has --help with an example.");
   std::function<int()> chosen;
-  for (const auto add : {AddSim, AddReplay, AddReport, AddConfig, AddBench, AddDoctor, AddSandbox,
-                         AddTokenize, AddVerify, AddTrain, AddCompare, AddEval, AddData, AddSft,
-                         AddImport, AddExport, AddScore, AddGenerate}) {
+  for (const auto add : {AddSim, AddAdvise, AddReplay, AddReport, AddConfig, AddBench, AddDoctor,
+                         AddSandbox, AddTokenize, AddVerify, AddTrain, AddCompare, AddEval, AddData,
+                         AddSft, AddImport, AddExport, AddScore, AddGenerate}) {
     add({app, chosen});
   }
   try {

@@ -15,7 +15,7 @@ import names_in_docs_test
 
 _FLAG = re.compile(r"(?<![\w-])--?[a-z][a-z0-9-]*")
 # Commands whose positionals are settings and overrides.
-_WITH_SETTINGS = {"train", "eval", "sft", "data show", "sim", "config"}
+_WITH_SETTINGS = {"train", "eval", "sft", "data show", "sim", "advise", "config"}
 
 
 class Command:
@@ -32,7 +32,7 @@ class Command:
         self.required = [name for name, rest in self.options.items() if "REQUIRED" in rest]
 
     def problems_of(self, words):
-        """Why the program would refuse these words; placeholders pass."""
+        """Why the program would refuse these words. Names in capitals stand for any value."""
         values, given, index = [], set(), 0
         while index < len(words):
             word, index = words[index], index + 1
