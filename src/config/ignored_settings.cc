@@ -18,9 +18,9 @@ constexpr size_t kMostKeysShown = 8;
 
 // Of a section all keys, or one key; one that is read although its section is not.
 constexpr auto kRuntimeIgnores =
-    std::to_array<std::string_view>({"cluster.", "gpu.", "model.", "workload.", "sft."});
+    std::to_array<std::string_view>({"cluster.", "gpu.", "model.", "workload.", "change.", "sft."});
 constexpr auto kLabIgnores = std::to_array<std::string_view>(
-    {"runtime.", "workload.", "sft.", "engine.count", "engine.slots"});
+    {"runtime.", "workload.", "change.", "sft.", "engine.count", "engine.slots"});
 constexpr auto kLabReads = std::to_array<std::string_view>({"workload.tool_concurrency"});
 
 bool Ignores(std::string_view driver, std::string_view key) {

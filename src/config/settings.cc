@@ -33,6 +33,7 @@ constexpr SectionEntry kSections[] = {
     {"gpu", "What one accelerator can do.", FieldsOf<&Settings::gpu>},
     {"cluster", "The machines and how they are used.", FieldsOf<&Settings::cluster>},
     {"workload", "What prompts and responses look like.", FieldsOf<&Settings::workload>},
+    {"change", "What changes in the middle of a simulated run.", FieldsOf<&Settings::change>},
     {"policy", "The model that learns.", FieldsOf<&Settings::policy>},
     {"task", "What it learns and is measured on.", FieldsOf<&Settings::task>},
     {"prompt", "How a problem becomes a prompt.", FieldsOf<&Settings::prompt>},

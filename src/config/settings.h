@@ -49,6 +49,7 @@ struct Settings {
   GpuOptions gpu;
   ClusterOptions cluster;
   WorkloadOptions workload;
+  ChangeOptions change;
   PolicyOptions policy;
   TaskOptions task;
   PromptOptions prompt;

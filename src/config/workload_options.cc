@@ -101,6 +101,25 @@ Status WorkloadOptions::Validate() const {
   return Status::Ok();
 }
 
+std::vector<Field> ChangeOptions::Fields() {
+  return {
+      Field::Int("step", step, "The step that begins in the changed world; 0 = never.")
+          .AtLeast(0)
+          .AtMost(1e9),
+      Field::Real("length", length,
+                  "Responses started from then on are this many times as long, up to "
+                  "workload.max_tokens.")
+          .Above(0)
+          .AtMost(100),
+      Field::Real("trainer_speed", trainer_speed, "The trainer is this many times as fast.")
+          .Above(0)
+          .AtMost(100),
+      Field::Int("lost_engines", lost_engines, "Engines that leave and do not return.")
+          .AtLeast(0)
+          .AtMost(1e6),
+  };
+}
+
 std::vector<Field> CompareOptions::Fields() {
   return {
       Field::TextList("methods", methods,

@@ -1,4 +1,4 @@
-// Settings of the synthetic workload, and of comparisons.
+// Settings of the synthetic workload, of its change in mid-run, and of comparisons.
 #ifndef PACE_CONFIG_WORKLOAD_OPTIONS_H_
 #define PACE_CONFIG_WORKLOAD_OPTIONS_H_
 
@@ -55,6 +55,16 @@ struct WorkloadOptions {
 
   [[nodiscard]] std::vector<Field> Fields();
   [[nodiscard]] Status Validate() const;
+};
+
+// A jump of the simulated world in mid-run: what a controller must follow without being told.
+struct ChangeOptions {
+  int64_t step = 0;  // from this step on; 0 = never
+  double length = 1;
+  double trainer_speed = 1;
+  int64_t lost_engines = 0;
+
+  [[nodiscard]] std::vector<Field> Fields();
 };
 
 struct CompareOptions {

@@ -1,5 +1,6 @@
 #include "sim/group_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/check.h"
@@ -11,7 +12,7 @@ GroupStore::GroupStore(const Workload& workload, int64_t group_size, bool keep_v
   table_.keep_runs = keep_versions;
 }
 
-size_t GroupStore::Start(GroupId group, PromptIndex prompt, size_t engine) {
+size_t GroupStore::Start(GroupId group, PromptIndex prompt, size_t engine, double length) {
   if (free_.empty()) {
     free_.push_back(slots_.size());
     slots_.emplace_back();
@@ -45,7 +46,7 @@ size_t GroupStore::Start(GroupId group, PromptIndex prompt, size_t engine) {
       continue;
     }
     const auto number = static_cast<int64_t>(member);
-    const ResponseTraits traits = workload_.Response(prompt, number, prompt_traits);
+    const ResponseTraits traits = workload_.Response(prompt, number, prompt_traits, length);
     response = {};
     response.num_tokens = static_cast<int32_t>(traits.num_tokens);
     response.num_turns = static_cast<int32_t>(traits.num_turns);
@@ -93,6 +94,12 @@ int64_t GroupStore::NumTokens(size_t slot) const {
   int64_t sum = 0;
   for (const Response& response : members(slot)) sum += response.num_done;
   return sum;
+}
+
+bool GroupStore::HasEqualRewards(size_t slot) const {
+  const std::span<const Response> all = members(slot);
+  return std::all_of(all.begin(), all.end(),
+                     [&](const Response& response) { return response.correct == all[0].correct; });
 }
 
 PassSize GroupStore::TrainingPass(size_t slot) const {

@@ -38,9 +38,9 @@ class GroupStore {
   // finishes.
   GroupStore(const Workload& workload, int64_t group_size, bool keep_versions);
 
-  // A slot with new responses to the prompt. Unfinished responses that Keep saved for the
-  // prompt continue.
-  size_t Start(GroupId group, PromptIndex prompt, size_t engine);
+  // A slot with new responses to the prompt, `length` times as long as the workload has them.
+  // Unfinished responses that Keep saved for the prompt continue.
+  size_t Start(GroupId group, PromptIndex prompt, size_t engine, double length);
   // Saves the unfinished responses for the next group of the same prompt.
   void Keep(size_t slot);
   void Free(size_t slot);
@@ -74,6 +74,8 @@ class GroupStore {
   PayloadStats Stats(size_t slot) const;
   // Policy tokens generated so far, up to each response's last stretch.
   int64_t NumTokens(size_t slot) const;
+  // Whether all members have the same reward. REQUIRES: the group has finished.
+  bool HasEqualRewards(size_t slot) const;
   // What training on the group computes. REQUIRES: the group has finished.
   PassSize TrainingPass(size_t slot) const;
 

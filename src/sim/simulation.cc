@@ -82,6 +82,7 @@ class Driver {
   struct alignas(64) EngineSlot {
     WorkerId worker;
     bool blocks_trainer = false;  // its sync is one the trainer waits for
+    bool gone = false;            // left for good
     bool counted_busy = false;
     bool counted_rescoring = false;
     std::optional<Engine> engine;  // none while lost
@@ -102,6 +103,8 @@ class Driver {
   void FinishResponse(ResponseIndex response);
   void ActTimer();
   void FinishStep(PolicyVersion step);
+  // The world becomes the one of settings.change.
+  void Change();
   void JoinEngine(size_t index);
   void LoseEngine(size_t index);
   // Removes a running group and its responses.
@@ -138,6 +141,7 @@ class Driver {
   Event event_;  // reused for the millions of finished responses
 
   bool stopped_ = false;
+  bool changed_ = false;
   bool training_ = false;
   bool checkpointing_ = false;
   bool finishing_step_ = false;  // the trainer waits for syncs sent now
@@ -239,7 +243,8 @@ void Driver::Handle(const Event& event) {
 
 void Driver::Execute(const StartGroup& command) {
   const size_t engine = engine_of_worker_[static_cast<size_t>(command.worker.value())];
-  const size_t slot = groups_.Start(command.group, command.prompt, engine);
+  const double length = changed_ ? settings_.change.length : 1;
+  const size_t slot = groups_.Start(command.group, command.prompt, engine, length);
   groups_.slot(slot).started = clock_.Now();
   for (int64_t member = 0; member < settings_.NumMembers(); ++member) {
     EngineOf(engine).Enqueue(clock_.Now(), groups_.IndexOf(slot, member));
@@ -294,8 +299,12 @@ void Driver::StartTrainingIfReady() {
   if (settings_.cluster.rescore_blocks && num_rescoring_ > 0) return;
   if (colocated_ && num_paused_ < static_cast<int64_t>(engines_.size())) return;
   PassSize pass;
-  for (const size_t slot : batch_) pass += groups_.TrainingPass(slot);
-  const Seconds seconds(costs_.TrainSeconds(pass, settings_.batch.num_updates));
+  for (const size_t slot : batch_) {
+    if (settings_.train.skip_equal_rewards && groups_.HasEqualRewards(slot)) continue;
+    pass += groups_.TrainingPass(slot);
+  }
+  const double speed = changed_ ? settings_.change.trainer_speed : 1;
+  const Seconds seconds(costs_.TrainSeconds(pass, settings_.batch.num_updates) / speed);
   batch_pending_ = false;
   training_ = true;
   SetTimer(clock_.Now() + seconds, {.kind = TimerKind::kTrained, .version = batch_step_});
@@ -415,7 +424,8 @@ void Driver::ActTimer() {
     case TimerKind::kEngineLost:
       return LoseEngine(timer.engine);
     case TimerKind::kEngineBack:
-      return JoinEngine(timer.engine);
+      if (!engines_[timer.engine].gone) JoinEngine(timer.engine);
+      return;
     case TimerKind::kCheckpointed:
       checkpointing_ = false;
       return Handle(CheckpointFinished{timer.version});
@@ -470,7 +480,17 @@ void Driver::FinishStep(PolicyVersion step) {
   }
   Handle(finished);
   finishing_step_ = false;
+  if (step.step() + 1 == settings_.change.step) Change();
   if (options_.progress) options_.progress(step.step() + 1, settings_.run.num_steps);
+}
+
+void Driver::Change() {
+  changed_ = true;
+  for (int64_t i = 0; i < settings_.change.lost_engines; ++i) {
+    const size_t index = engines_.size() - 1 - static_cast<size_t>(i);
+    engines_[index].gone = true;
+    if (engines_[index].engine.has_value()) LoseEngine(index);
+  }
 }
 
 void Driver::JoinEngine(size_t index) {
@@ -488,6 +508,7 @@ void Driver::JoinEngine(size_t index) {
 
 void Driver::LoseEngine(size_t index) {
   EngineSlot& slot = engines_[index];
+  if (!slot.engine.has_value()) return;  // it was lost for good before its time
   for (size_t group = 0; group < groups_.num_slots(); ++group) {
     const GroupSlot& candidate = groups_.slot(group);
     const bool running = candidate.num_finished < settings_.NumMembers();
@@ -540,6 +561,14 @@ Status CheckFits(const Settings& settings, const CostModel& costs) {
     return InvalidArgument("cluster.failure_every_s = ", settings.cluster.failure_every_s,
                            ": must be 0 where cluster.layout is colocated (a lost engine would "
                            "take the trainer with it)");
+  }
+  const int64_t most =
+      settings.cluster.layout == Layout::kColocated ? 0 : settings.cluster.NumEngines() - 1;
+  if (settings.change.lost_engines > most) {
+    return InvalidArgument("change.lost_engines = ", settings.change.lost_engines,
+                           ": must be <= ", most,
+                           " (one of the engines must stay, and all of them "
+                           "where cluster.layout is colocated)");
   }
   return Status::Ok();
 }

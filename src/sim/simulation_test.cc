@@ -301,5 +301,43 @@ TEST(SimulationTest, WhatCannotRunIsRefusedInOneLine) {
             std::string::npos);
 }
 
+// --- settings.change ---
+
+TEST(SimulationChangeTest, LongerResponsesComeFromTheStepOn) {
+  const Settings settings = Method(Load("small", {"run.num_steps=40", "workload.max_tokens=100000",
+                                                  "change.step=20", "change.length=2"}),
+                                   "sync");
+  const SimResult result = SimulateChecked(settings);
+  const double before = MeanOver(result, "selection/length_trained", 0, 20);
+  const double after = MeanOver(result, "selection/length_trained", 20, 40);
+  EXPECT_NEAR(after / before, 2, 0.2);
+}
+
+TEST(SimulationChangeTest, AFasterTrainerTrainsInLessTime) {
+  const Settings settings = Method(
+      Load("small", {"run.num_steps=40", "change.step=20", "change.trainer_speed=4"}), "sync");
+  const SimResult result = SimulateChecked(settings);
+  EXPECT_NEAR(MeanOver(result, "time/train", 0, 20) / MeanOver(result, "time/train", 20, 40), 4,
+              0.4);
+}
+
+TEST(SimulationChangeTest, AnEngineThatLeavesDoesNotReturn) {
+  const std::vector<std::string> lost = {"run.num_steps=40", "cluster.rollout_gpus=4",
+                                         "change.step=20", "change.lost_engines=3"};
+  const SimTotals totals = SimulateChecked(Method(Load("small", lost), "async")).totals;
+  EXPECT_EQ(totals.num_lost_workers, 3);
+  // Together with losses that do return.
+  std::vector<std::string> both = lost;
+  both.insert(both.end(), {"cluster.failure_every_s=60", "cluster.restart_s=20"});
+  EXPECT_GT(SimulateChecked(Method(Load("small", both), "async")).totals.num_lost_workers, 3);
+}
+
+TEST(SimulationChangeTest, OneEngineMustStay) {
+  const auto result = RunSimulation(Load("small", {"change.step=5", "change.lost_engines=2"}), {});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().message().rfind("change.lost_engines = 2: must be <= 1", 0), 0u)
+      << result.status().message();
+}
+
 }  // namespace
 }  // namespace pace

@@ -146,12 +146,12 @@ double Workload::DriftAt(int64_t lag) const {
          options_.drift * exact::Pow(static_cast<double>(lag), options_.drift_power);
 }
 
-ResponseTraits Workload::Response(PromptIndex prompt, int64_t member,
-                                  const PromptTraits& traits) const {
+ResponseTraits Workload::Response(PromptIndex prompt, int64_t member, const PromptTraits& traits,
+                                  double length) const {
   ResponseTraits response;
   const double normal =
       traits.length_shift + member_weight_ * length_.Normal(Key(prompt), Key(member));
-  const double wanted = std::round(std::min(Length(normal), 1e9));
+  const double wanted = std::round(std::min(Length(normal) * length, 1e9));
   if (options_.max_turns > 1) {
     const double p = (options_.mean_turns - 1) / static_cast<double>(options_.max_turns - 1);
     for (int64_t turn = 1; turn < options_.max_turns; ++turn) {

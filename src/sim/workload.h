@@ -41,7 +41,9 @@ class Workload {
   static Result<Workload> Create(const WorkloadOptions& options, uint64_t seed);
 
   PromptTraits Prompt(PromptIndex prompt) const;
-  ResponseTraits Response(PromptIndex prompt, int64_t member, const PromptTraits& traits) const;
+  // `length`: so many times as long as usual, within the budget.
+  ResponseTraits Response(PromptIndex prompt, int64_t member, const PromptTraits& traits,
+                          double length = 1) const;
   bool Correct(PromptIndex prompt, int64_t member, const PromptTraits& traits,
                const ResponseTraits& response) const;
   // Of the call that ends a turn, turns counting from 0.
