@@ -41,6 +41,9 @@ std::vector<Field> BatchOptions::Fields() {
       Field::Int("group_size", group_size, "Responses to one prompt.").AtLeast(1).AtMost(65536),
       Field::Int("num_updates", num_updates, "Optimizer updates (minibatches) per step.")
           .AtLeast(1),
+      Field::Bool("shuffle", shuffle,
+                  "Cut minibatches from the groups in random order. Otherwise the groups started "
+                  "first are trained on first."),
   };
 }
 

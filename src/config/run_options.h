@@ -23,6 +23,7 @@ struct BatchOptions {
   int64_t num_groups = 12;
   int64_t group_size = 12;
   int64_t num_updates = 1;
+  bool shuffle = false;
 
   [[nodiscard]] std::vector<Field> Fields();
 };

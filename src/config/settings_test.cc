@@ -263,21 +263,37 @@ TEST(SettingsTest, TheControllersKeysArePinned) {
     if (section.name == "model") break;  // the cost model follows
     for (const Field& field : section.fields) keys += section.name + "." + field.key() + " ";
   }
-  EXPECT_EQ(keys,
-            "run.seed run.num_steps run.checkpoint_every run.evaluate_every "
-            "batch.num_groups batch.group_size batch.num_updates "
-            "supply.policy supply.threshold supply.bound supply.over_sampling supply.sync_interval "
-            "supply.requeue supply.max_attempts "
-            "admission.policy admission.target_occupancy admission.beta admission.max_budget "
-            "admission.reserve_batch admission.wait_weight admission.wait_measure "
-            "admission.generation_weight "
-            "admission.gamma admission.unscored_weight admission.weight_scope admission.cutoff "
-            "admission.window "
-            "admission.min_observations admission.ties admission.num_strata admission.k "
-            "admission.k_measure "
-            "admission.observe "
-            "pool.max_groups pool.max_bytes pool.draw_order "
-            "prefix.min_tokens prefix.max_tokens ");
+  EXPECT_EQ(
+      keys,
+      "run.seed run.num_steps run.checkpoint_every run.evaluate_every "
+      "batch.num_groups batch.group_size batch.num_updates batch.shuffle "
+      "supply.policy supply.threshold supply.bound supply.over_sampling supply.sync_interval "
+      "supply.requeue supply.max_attempts "
+      "admission.policy admission.target_occupancy admission.target_batches admission.beta "
+      "admission.max_budget admission.reserve_batch admission.wait_weight admission.wait_measure "
+      "admission.generation_weight "
+      "admission.gamma admission.unscored_weight admission.weight_scope admission.cutoff "
+      "admission.window "
+      "admission.min_observations admission.ties admission.num_strata admission.k "
+      "admission.k_measure "
+      "admission.observe "
+      "pool.max_groups pool.max_bytes pool.draw_order "
+      "prefix.min_tokens prefix.max_tokens ");
+}
+
+TEST(SettingsTest, EqualRewardsAreSkippedOnlyWithoutAGradient) {
+  const auto error = [](const char* assignment) {
+    return LoadSettings("tiny", {"train.skip_equal_rewards=true", assignment}).status().message();
+  };
+  EXPECT_EQ(error("train.entropy_bonus=0.01"),
+            "train.skip_equal_rewards = true: train.entropy_bonus must be 0, or groups of equal "
+            "rewards have a gradient");
+  for (const char* assignment :
+       {"train.advantage=rloo", "train.loss=kl_cov", "train.kl_coef=0.1"}) {
+    EXPECT_EQ(error(assignment).rfind("train.skip_equal_rewards = true: train.", 0), 0u)
+        << error(assignment);
+  }
+  EXPECT_EQ(error("train.loss=m2po"), "");
 }
 
 TEST(SettingsTest, EveryKeyIsDescribed) {

@@ -177,11 +177,40 @@ std::vector<Field> WorkFields(LearningOptions& o) {
           .AtMost(1e5),
       Field::Bool("dynamic_sampling", o.dynamic_sampling,
                   "Replace groups whose rewards are all equal: they teach nothing (DAPO)."),
+      Field::Bool("skip_equal_rewards", o.skip_equal_rewards,
+                  "Compute nothing for groups whose rewards are all equal. Their gradient is 0, so "
+                  "the update is the same, and a step is shorter."),
       Field::Int("overlong_buffer", o.overlong_buffer,
                  "Tokens before the limit over which a penalty grows; 0 = none.")
           .AtLeast(0),
       Field::Real("overlong_penalty", o.overlong_penalty, "That penalty at the limit.").AtLeast(0),
   };
+}
+
+// Why a group of equal rewards would have a gradient; null: it has none.
+const char* GradientOfEqualRewards(const LearningOptions& options) {
+  const AdvantageKind advantage = options.advantage.kind;
+  if (advantage != AdvantageKind::kGrpo && advantage != AdvantageKind::kDrGrpo) {
+    return "train.advantage must be grpo or dr_grpo";
+  }
+  switch (options.loss.kind) {
+    case LossKind::kCispo:
+    case LossKind::kDapo:
+    case LossKind::kDecoupledPpo:
+    case LossKind::kDis:
+    case LossKind::kGspo:
+    case LossKind::kM2po:
+    case LossKind::kPpo:
+    case LossKind::kReinforce:
+      break;
+    default:
+      return "train.loss has terms without an advantage";
+  }
+  if (options.kl.active()) return "train.kl_* must be 0";
+  if (options.entropy_bonus != 0) return "train.entropy_bonus must be 0";
+  if (options.opob.has_value()) return "train.opob must be false";
+  if (options.ess.has_value()) return "train.ess_learning_rate must be false";
+  return nullptr;
 }
 
 }  // namespace
@@ -231,6 +260,11 @@ Status LearningOptions::Validate() const {
   if (kl.reward_estimator.straight_through) {
     return InvalidArgument("train.kl_reward_estimator: a + chooses a gradient, and a reward has ",
                            "none (leave it out)");
+  }
+  const char* const gradient = skip_equal_rewards ? GradientOfEqualRewards(*this) : nullptr;
+  if (gradient != nullptr) {
+    return InvalidArgument("train.skip_equal_rewards = true: ", gradient,
+                           ", or groups of equal rewards have a gradient");
   }
   if (!opob.has_value() || opob->scope == OpobOptions::Scope::kMinibatch ||
       advantage.kind == AdvantageKind::kGrpo) {

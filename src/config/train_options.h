@@ -102,6 +102,7 @@ struct LearningOptions {
   bool recompute_layers = false;
   double memory_gib = 0;
   bool dynamic_sampling = false;
+  bool skip_equal_rewards = false;
   int64_t overlong_buffer = 0;
   double overlong_penalty = 1;
 

@@ -7,6 +7,7 @@ Result<TrainerOptions> TrainerOptionsOf(const Settings& settings) {
   options.horizon = static_cast<double>(settings.generation.max_tokens);
   options.temperature = settings.generation.temperature;
   options.num_minibatches = settings.batch.num_updates;
+  if (settings.batch.shuffle) options.shuffle_seed = static_cast<uint64_t>(settings.run.seed);
   options.compute_in_bf16 = settings.policy.compute == ComputeType::kBfloat16;
   if (settings.policy.device == PolicyDevice::kCuda) {
     options.device = DeviceKind::kCuda;

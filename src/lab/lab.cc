@@ -74,6 +74,8 @@ class LabDriver final : public RunDriver {
 
   // An event whose syncs the trainer waits for.
   Status HandleAtStepEnd(const Event& event);
+  // The sequences that the trainer computes a gradient of.
+  std::vector<const TrainSequence*> Computed(std::span<const TrainSequence> sequences) const;
   void StartTrainingIfReady();
   Status SaveIfAtRest();
   Status MakeEngines();
@@ -295,14 +297,24 @@ void LabDriver::StartCheckpoint() {
   for (auto& engine : engines_) engine->Pause();
 }
 
+std::vector<const TrainSequence*> LabDriver::Computed(
+    std::span<const TrainSequence> sequences) const {
+  std::vector<const TrainSequence*> all;
+  for (const TrainSequence& sequence : sequences) all.push_back(&sequence);
+  if (!settings_.train.skip_equal_rewards) return all;
+  std::vector<const TrainSequence*> computed;
+  for (const size_t index : WithDifferentRewards(all)) computed.push_back(all[index]);
+  return computed;
+}
+
 void LabDriver::StartTrainingIfReady() {
   if (!batch_.has_value() || trained_at_.has_value() || checkpoint_.has_value()) return;
   if (sent_at_.has_value()) return;
   if (colocated_ && !AllAtRest()) return;
   std::vector<TrainSequence> sequences = run_->BatchOf(*batch_);
   PassSize pass;
-  for (const TrainSequence& sequence : sequences) {
-    pass += PassSize::Extending(0, static_cast<double>(sequence.tokens.size()));
+  for (const TrainSequence* sequence : Computed(sequences)) {
+    pass += PassSize::Extending(0, static_cast<double>(sequence->tokens.size()));
   }
   trained_at_ = clock_.Now() + Seconds(costs_.TrainSeconds(pass, settings_.batch.num_updates));
   const auto policy = setup_.num_threads > 1 ? std::launch::async : std::launch::deferred;

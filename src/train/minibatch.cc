@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "core/check.h"
+#include "core/random.h"
 
 namespace pace {
 namespace {
+
+constexpr uint32_t kShuffleStream = 0x6D696E69;  // "mini"
 
 // Appends the entries of one sequence, where the array is there at all.
 template <typename T>
@@ -95,13 +99,23 @@ std::vector<int64_t> Minibatch::ForwardLengths() const {
 }
 
 std::vector<std::vector<size_t>> SplitByGroups(std::span<const TrainSequence> sequences,
-                                               int64_t count) {
+                                               int64_t count,
+                                               std::optional<uint64_t> shuffle_seed) {
   PACE_CHECK(count > 0, "count = ", count);
-  std::map<int64_t, int64_t> order;  // of first appearance
+  std::map<int64_t, int64_t> order;
+  std::vector<int64_t> groups;  // by first appearance
   for (const TrainSequence& sequence : sequences) {
-    order.try_emplace(sequence.group, static_cast<int64_t>(order.size()));
+    if (order.emplace(sequence.group, 0).second) groups.push_back(sequence.group);
   }
-  const auto num_groups = static_cast<int64_t>(order.size());
+  if (shuffle_seed.has_value()) {
+    const CounterRandom keys(*shuffle_seed, kShuffleStream);
+    std::sort(groups.begin(), groups.end(), [&](int64_t a, int64_t b) {
+      return std::pair(keys.Bits(static_cast<uint64_t>(a)), a) <
+             std::pair(keys.Bits(static_cast<uint64_t>(b)), b);
+    });
+  }
+  const auto num_groups = static_cast<int64_t>(groups.size());
+  for (int64_t i = 0; i < num_groups; ++i) order[groups[static_cast<size_t>(i)]] = i;
   const int64_t num_parts = std::min(count, num_groups);
   std::vector<std::vector<size_t>> parts(static_cast<size_t>(num_parts));
   for (size_t i = 0; i < sequences.size(); ++i) {
@@ -109,6 +123,20 @@ std::vector<std::vector<size_t>> SplitByGroups(std::span<const TrainSequence> se
     parts[static_cast<size_t>(part)].push_back(i);
   }
   return parts;
+}
+
+std::vector<size_t> WithDifferentRewards(std::span<const TrainSequence* const> sequences) {
+  std::map<int64_t, double> first_rewards;
+  std::set<int64_t> different;
+  for (const TrainSequence* sequence : sequences) {
+    const auto first = first_rewards.try_emplace(sequence->group, sequence->reward).first;
+    if (first->second != sequence->reward) different.insert(sequence->group);
+  }
+  std::vector<size_t> indices;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    if (different.empty() || different.contains(sequences[i]->group)) indices.push_back(i);
+  }
+  return indices;
 }
 
 std::vector<std::vector<size_t>> PackSequences(std::span<const int64_t> lengths,

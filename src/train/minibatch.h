@@ -67,10 +67,15 @@ struct Minibatch {
 };
 
 // Cuts a step's sequences into `count` minibatches of whole groups, as equal in
-// groups as can be, in order of dispatch: the groups begun first are trained on
-// first. Fewer groups than `count`: one group each.
+// groups as can be. Without a `shuffle_seed` in order of dispatch: the groups begun
+// first are trained on first. With one in an order that it and the groups' ids give.
+// Fewer groups than `count`: one group each.
 std::vector<std::vector<size_t>> SplitByGroups(std::span<const TrainSequence> sequences,
-                                               int64_t count);
+                                               int64_t count,
+                                               std::optional<uint64_t> shuffle_seed = {});
+
+// The sequences of groups in which two rewards differ. All of them, if there is no such group.
+std::vector<size_t> WithDifferentRewards(std::span<const TrainSequence* const> sequences);
 
 // Packing: which sequences share a forward pass.
 //

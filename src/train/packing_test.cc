@@ -51,5 +51,52 @@ TEST(PackingTest, LongOnesFirstThenWhatFits) {
   EXPECT_EQ(PackSequences(lengths, 10), (std::vector<std::vector<size_t>>{{0}, {1}, {2, 3}, {4}}));
 }
 
+// Groups of two sequences each, in order of dispatch.
+std::vector<TrainSequence> Groups(int64_t num_groups) {
+  std::vector<TrainSequence> sequences;
+  for (int64_t i = 0; i < 2 * num_groups; ++i) sequences.emplace_back().group = i / 2;
+  return sequences;
+}
+
+TEST(SplitByGroupsTest, GroupsStayWholeAndInOrder) {
+  EXPECT_EQ(SplitByGroups(Groups(4), 2),
+            (std::vector<std::vector<size_t>>{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(SplitByGroups(Groups(2), 5), (std::vector<std::vector<size_t>>{{0, 1}, {2, 3}}));
+}
+
+TEST(SplitByGroupsTest, AShuffleMovesWholeGroups) {
+  const std::vector<TrainSequence> sequences = Groups(12);
+  std::vector<int> num_first(12);  // how often a group is in the first minibatch
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const auto parts = SplitByGroups(sequences, 4, seed);
+    ASSERT_EQ(parts.size(), 4u);
+    EXPECT_EQ(parts, SplitByGroups(sequences, 4, seed));
+    std::vector<int> seen(12);
+    for (const std::vector<size_t>& part : parts) {
+      ASSERT_EQ(part.size(), 6u);
+      for (size_t i = 0; i < part.size(); i += 2) {
+        EXPECT_EQ(part[i] % 2, 0u);
+        EXPECT_EQ(part[i + 1], part[i] + 1);
+        ++seen[part[i] / 2];
+      }
+    }
+    EXPECT_EQ(seen, std::vector<int>(12, 1));
+    for (size_t i = 0; i < 6; i += 2) ++num_first[parts[0][i] / 2];
+  }
+  // 75 each on average; a deviation of 7.5 is one standard deviation.
+  for (const int count : num_first) EXPECT_NEAR(count, 75, 38);
+}
+
+TEST(WithDifferentRewardsTest, GroupsOfEqualRewardsAreLeftOut) {
+  std::vector<TrainSequence> sequences = Groups(3);
+  for (TrainSequence& sequence : sequences) sequence.reward = 1;
+  std::vector<const TrainSequence*> all;
+  for (const TrainSequence& sequence : sequences) all.push_back(&sequence);
+  // A step must have something to compute.
+  EXPECT_EQ(WithDifferentRewards(all), (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
+  sequences[2].reward = 0;
+  EXPECT_EQ(WithDifferentRewards(all), (std::vector<size_t>{2, 3}));
+}
+
 }  // namespace
 }  // namespace pace

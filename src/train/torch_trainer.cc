@@ -131,14 +131,14 @@ TokenBatch TorchTrainer::TokensOf(const Minibatch& batch, std::span<const double
 }
 
 Result<std::vector<double>> TorchTrainer::WholeGradient(const Minibatch& batch,
+                                                        const MinibatchTotals& totals,
                                                         const UpdateRules& rules,
                                                         UpdateSums& sums) const {
   const bool splits = options_.num_threads > 1 ||
                       PackSequences(batch.ForwardLengths(), options_.token_budget).size() > 1;
   if (rules.loss.scope() != LossScope::kMinibatch || !splits) return std::vector<double>();
-  PACE_ASSIGN_OR_RETURN(
-      const ReductionWeights weights,
-      WeighTokens(batch.layout(), CountTotals(batch.layout()), Reduction(rules.reduction)));
+  PACE_ASSIGN_OR_RETURN(const ReductionWeights weights,
+                        WeighTokens(batch.layout(), totals, Reduction(rules.reduction)));
   std::vector<double> logprobs;
   ScoreTokens(replicas_, batch, &logprobs, nullptr);
   PACE_ASSIGN_OR_RETURN(LossResult result, rules.loss.Evaluate(TokensOf(batch, logprobs), weights));
@@ -288,7 +288,8 @@ Result<MetricList> TorchTrainer::Update(Minibatch& batch, const UpdateRules& rul
     PACE_RETURN_IF_ERROR(UseOffPolicyBaseline(*rules.opob, batch, sums.metrics));
   }
   const MinibatchTotals totals = CountTotals(batch.layout());
-  PACE_ASSIGN_OR_RETURN(const std::vector<double> whole, WholeGradient(batch, rules, sums));
+  if (rules.skip_equal_rewards) batch = batch.Part(WithDifferentRewards(batch.sequences));
+  PACE_ASSIGN_OR_RETURN(const std::vector<double> whole, WholeGradient(batch, totals, rules, sums));
   ZeroGradients();
   std::vector<double> logprobs(batch.mask.size());
   const auto accumulate = [&](const NetworkReplicas::Bin& bin) {
@@ -353,8 +354,10 @@ Result<MetricList> TorchTrainer::Step(std::span<const TrainSequence> sequences) 
         .loss = *parts_.loss,
         .reduction = options_.reduction.value_or(parts_.loss->paper_reduction()),
         .ess = options_.ess.has_value() ? &*options_.ess : nullptr,
-        .opob = options_.opob.has_value() ? &*options_.opob : nullptr};
-    for (const std::vector<size_t>& part : SplitByGroups(sequences, options_.num_minibatches)) {
+        .opob = options_.opob.has_value() ? &*options_.opob : nullptr,
+        .skip_equal_rewards = options_.skip_equal_rewards};
+    for (const std::vector<size_t>& part :
+         SplitByGroups(sequences, options_.num_minibatches, options_.shuffle_seed)) {
       Minibatch minibatch = batch.Part(part);
       PACE_ASSIGN_OR_RETURN(const MetricList update, Update(minibatch, rules));
       MergeMetrics(update, metrics);

@@ -59,6 +59,7 @@ class TorchTrainer final : public Trainer {
     ReductionMode reduction = ReductionMode::kTokenMean;
     const EssLearningRateOptions* ess = nullptr;
     const OpobOptions* opob = nullptr;
+    bool skip_equal_rewards = false;
   };
   // What an update adds up over its micro-batches.
   struct UpdateSums {
@@ -83,8 +84,8 @@ class TorchTrainer final : public Trainer {
   Result<MetricList> Update(Minibatch& batch, const UpdateRules& rules);
   // d loss / d logprob where the loss must see a whole minibatch that is split;
   // empty where it need not.
-  Result<std::vector<double>> WholeGradient(const Minibatch& batch, const UpdateRules& rules,
-                                            UpdateSums& sums) const;
+  Result<std::vector<double>> WholeGradient(const Minibatch& batch, const MinibatchTotals& totals,
+                                            const UpdateRules& rules, UpdateSums& sums) const;
   Status UseOffPolicyBaseline(const OpobOptions& options, Minibatch& batch, MetricList& metrics);
   Status Accumulate(const NetworkReplicas::Bin& bin, const Minibatch& part,
                     const UpdateRules& rules, const MinibatchTotals& totals,

@@ -4,6 +4,7 @@
 #define PACE_TRAIN_TRAINER_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "config/train_options.h"
 #include "core/status.h"
@@ -19,7 +20,9 @@ struct TrainerOptions : LearningOptions {
   double horizon = 0;           // of seq-mean-token-sum-norm
   double temperature = 1;       // that the rollouts were sampled at
   int64_t num_minibatches = 1;  // updates per step
-  int64_t decay_updates = 0;    // the rate falls to 0 along a cosine until then; 0 = never
+  // Minibatches are cut from the groups in random order; none: in order of dispatch.
+  std::optional<uint64_t> shuffle_seed = {};
+  int64_t decay_updates = 0;  // the rate falls to 0 along a cosine until then; 0 = never
 
   [[nodiscard]] Status Validate() const;
   // The learning rate of update `update` = 0, 1, ...

@@ -126,6 +126,25 @@ TEST(TrainerTest, SeveralMinibatchesAreAsManyUpdates) {
   EXPECT_EQ(trainer->optimizer().num_updates(), 3);
 }
 
+TEST(TrainerTest, SkippingGroupsOfEqualRewardsGivesTheSameGradient) {
+  std::vector<TrainSequence> sequences = Sequences(TinyModel(Architecture::kQwen3), 4);
+  for (TrainSequence& sequence : sequences) {
+    if (sequence.group != sequences.front().group) sequence.reward = 1;
+  }
+  for (const std::string_view loss :
+       {"cispo", "dapo", "decoupled_ppo", "dis", "gspo", "m2po", "ppo", "reinforce"}) {
+    TrainerOptions options = Plain();
+    options.loss = *LossNamed(loss);
+    const std::unique_ptr<TorchTrainer> all = MakeTrainer(options, InDouble());
+    options.skip_equal_rewards = true;
+    ASSERT_TRUE(options.Validate().ok()) << loss;
+    const std::unique_ptr<TorchTrainer> fewer = MakeTrainer(options, InDouble());
+    ASSERT_TRUE(all->Step(sequences).ok());
+    ASSERT_TRUE(fewer->Step(sequences).ok());
+    EXPECT_LT(RelativeDifference(GradientOf(*all), GradientOf(*fewer)), 1e-6) << loss;
+  }
+}
+
 TEST(TrainerTest, AnUpdateThatIsNotFiniteIsLeftOutAndCounted) {
   TrainerOptions options = Plain();
   options.loss.kind = LossKind::kReinforce;
