@@ -39,9 +39,12 @@ std::vector<Field> AdmissionOptions::Fields() {
   return {
       Field::Enum("policy", policy, kPolicyNames, "Which groups a step may train on."),
       Field::OptionalInt("target_occupancy", target_occupancy,
-                         "N_tar: groups in the pool above which rejection starts; auto = batch. "
-                         "Larger: fewer waits for data, older data.")
+                         "N_tar: groups in the pool above which rejection starts; auto = "
+                         "target_batches batches. Larger: fewer waits for data, older data.")
           .AtLeast(0),
+      Field::Real("target_batches", target_batches, "N_tar in batches, where it is auto.")
+          .AtLeast(0)
+          .AtMost(1e6),
       Field::Real("beta", beta, "Weight of the past in the smoothed rejection rate.")
           .AtLeast(0)
           .AtMost(1),

@@ -26,6 +26,7 @@ struct AdmissionOptions {
 
   // --- pace: budget ---
   std::optional<int64_t> target_occupancy;
+  double target_batches = 1;
   double beta = 0.9;
   double max_budget = 0.9;
   bool reserve_batch = false;
@@ -57,7 +58,10 @@ struct AdmissionOptions {
   [[nodiscard]] std::vector<Field> Fields();
 
   // N_tar and the window size that a run with this batch uses.
-  int64_t TargetOccupancy(int64_t batch) const { return target_occupancy.value_or(batch); }
+  int64_t TargetOccupancy(int64_t batch) const {
+    return target_occupancy.value_or(
+        static_cast<int64_t>(target_batches * static_cast<double>(batch)));
+  }
   int64_t Window(int64_t batch) const;
   // Whether only waiting in the pool counts.
   bool CountsPoolOnly() const {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/printable.h"
@@ -11,13 +12,23 @@
 namespace pace {
 namespace {
 
-// A method with its settings. The number after the name stands for every #.
+// A method with its settings. The number after the name stands for every #. One that ends in ? is
+// set where the others allow it.
 struct Bundle {
   Method method;
   std::vector<std::string> assignments;
 };
 
+std::vector<std::string> With(std::vector<std::string> assignments,
+                              const std::vector<std::string>& more) {
+  assignments.insert(assignments.end(), more.begin(), more.end());
+  return assignments;
+}
+
 const std::vector<Bundle>& Bundles() {
+  static const std::vector<std::string> lean = {
+      "supply.policy=just_in_time", "admission.variant=raw",      "admission.cutoff=pool",
+      "admission.beta=0",           "admission.target_batches=2", "train.skip_equal_rewards=true?"};
   static const std::vector<Bundle> bundles = {
       {{"sync", "", "Sync", "strictly on-policy: supply threshold 0, every group admitted"},
        {"supply.threshold=0", "supply.sync_interval=1", "admission.policy=accept_all",
@@ -38,6 +49,11 @@ const std::vector<Bundle>& Bundles() {
        {"admission.variant=effective", "admission.cutoff=pool"}},
       {{"jit", "", "Just-in-time", "as many groups at once as keep the trainer busy; all admitted"},
        {"supply.policy=just_in_time", "admission.policy=accept_all", "admission.observe=true"}},
+      {{"lean", "", "Lean",
+        "just-in-time supply, bursts cut by age, nothing computed without a gradient"},
+       lean},
+      {{"lean-m2po", "", "Lean with M2PO", "lean with the M2PO loss"},
+       With({"train.loss=m2po", "train.loss_settings="}, lean)},
       {{"m2po", "", "M2PO", "Async with the M2PO loss"},
        {"admission.policy=accept_all", "admission.observe=true", "train.loss=m2po",
         "train.loss_settings="}},
@@ -134,7 +150,11 @@ Status ApplyBundle(Settings& settings, std::string_view method) {
   for (std::string assignment : bundle->assignments) {
     const size_t place = assignment.find('#');
     if (place != std::string::npos) assignment.replace(place, 1, number);
-    PACE_RETURN_IF_ERROR(ApplyOverride(settings, assignment));
+    const bool optional = assignment.ends_with('?');
+    if (optional) assignment.pop_back();
+    Settings applied = settings;
+    PACE_RETURN_IF_ERROR(ApplyOverride(applied, assignment));
+    if (!optional || applied.Validate().ok()) settings = std::move(applied);
   }
   return Status::Ok();
 }

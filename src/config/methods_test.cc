@@ -154,5 +154,16 @@ TEST(ClusterOptionsTest, ShapesThatCannotBeAreRefused) {
   EXPECT_FALSE(LoadSettings("retool-4b", {"workload.tool_tokens=2000"}).ok());
 }
 
+TEST(MethodsTest, LeanSkipsGroupsWithoutAGradientWhereTheyHaveNone) {
+  for (const char* method : {"lean", "lean-m2po"}) {
+    const auto plain = ApplyMethod(*LoadSettings("tiny", {}), method);
+    ASSERT_TRUE(plain.ok()) << plain.status().message();
+    EXPECT_TRUE(plain->train.skip_equal_rewards);
+    const auto with_kl = ApplyMethod(*LoadSettings("tiny", {"train.kl_coef=0.01"}), method);
+    ASSERT_TRUE(with_kl.ok()) << with_kl.status().message();
+    EXPECT_FALSE(with_kl->train.skip_equal_rewards);
+  }
+}
+
 }  // namespace
 }  // namespace pace

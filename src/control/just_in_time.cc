@@ -9,6 +9,10 @@
 namespace pace {
 namespace {
 
+// Batches started at first: the more there are, the sooner the first batch is full. What is left
+// over is trained on in the next steps, before anything else is started.
+constexpr int64_t kFirstBatches = 3;
+
 // The reserve, in spreads of the last surpluses.
 constexpr double kReserveShare = 1;
 
@@ -43,7 +47,8 @@ JustInTimeSupply::JustInTimeSupply(int64_t batch, int64_t sync_interval, int64_t
       least_(static_cast<double>(std::min(2 * batch * sync_interval, max_outstanding))),
       max_outstanding_(max_outstanding) {
   PACE_CHECK(max_outstanding >= batch * sync_interval, "fewer credits than a sync interval trains");
-  state_.limit = least_;
+  state_.limit =
+      static_cast<double>(std::min(kFirstBatches * batch * sync_interval, max_outstanding));
 }
 
 void JustInTimeSupply::OnGroupFinished(const SupplyView& view, const GroupTimes& times) {
@@ -60,8 +65,9 @@ double JustInTimeSupply::Throughput() const {
 }
 
 void JustInTimeSupply::OnTrainerReady(const SupplyView& view, const StepDuration& duration) {
+  if (duration.seconds <= 0) return;
   // The first step waits for the first responses, whatever the limit.
-  if (view.trainer.step() <= 1 || duration.seconds <= 0) return;
+  if (view.trainer.step() <= 1) return SetLimit(least_);
   const double wait = std::min(duration.waited / duration.seconds, kLongestWait);
   state_.wait += (wait - state_.wait) / kMeanSteps;
   state_.owed += batch_ * (wait - kAllowedWait);

@@ -17,6 +17,7 @@
 //
 // U stays within [2 C S, (1 + threshold) C S], S being the sync interval: one batch in training and
 // one in generation, up to the threshold, which is a bound here and not a setting to be tuned.
+// Three batches are started at first, so that the first step has to wait for fewer of them.
 // docs/policies.md has the reasons.
 //
 // Thread-safety: none; one owner, the coordinator. The only time it knows comes with events.

@@ -36,36 +36,48 @@ void FinishGroups(SupplyPolicy& supply, int64_t count, int64_t num_running, doub
   }
 }
 
-TEST(JustInTimeSupplyTest, StartsWithOneBatchInTrainingAndOneInGeneration) {
-  EXPECT_EQ(LimitOf(JustInTimeSupply(kBatch, 1, kBound)), 2 * kBatch);
-  EXPECT_EQ(LimitOf(JustInTimeSupply(kBatch, 3, 3 * kBound)), 6 * kBatch);
-  EXPECT_EQ(LimitOf(JustInTimeSupply(kBatch, 1, kBatch)), kBatch);  // threshold 0: Sync
-}
-
-TEST(JustInTimeSupplyTest, TheFirstStepTellsNothing) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
+// The first step, which waits for the first responses.
+void FinishFirst(SupplyPolicy& supply) {
   SupplyView view;
   view.trainer = PolicyVersion(1);
   view.supply_limited = true;
   supply.OnTrainerReady(view, {.seconds = 10, .waited = 9});
+}
+
+// After its first step.
+JustInTimeSupply Started() {
+  JustInTimeSupply supply(kBatch, 1, kBound);
+  FinishFirst(supply);
+  return supply;
+}
+
+TEST(JustInTimeSupplyTest, StartsWithThreeBatchesSoThatTheFirstIsSoonFull) {
+  EXPECT_EQ(LimitOf(JustInTimeSupply(kBatch, 1, kBound)), 3 * kBatch);
+  EXPECT_EQ(LimitOf(JustInTimeSupply(kBatch, 3, 3 * kBound)), 9 * kBatch);
+  EXPECT_EQ(LimitOf(JustInTimeSupply(kBatch, 1, kBatch)), kBatch);  // threshold 0: Sync
+}
+
+TEST(JustInTimeSupplyTest, TheFirstStepLeavesOneBatchInTrainingAndOneInGeneration) {
+  JustInTimeSupply supply(kBatch, 1, kBound);
+  FinishFirst(supply);
   EXPECT_EQ(LimitOf(supply), 2 * kBatch);
 }
 
 TEST(JustInTimeSupplyTest, GrowsByTheShareOfABatchThatTheTrainerWaited) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
+  JustInTimeSupply supply = Started();
   Finish(supply, {.num_pooled = 4, .waited = 0.51});
   EXPECT_EQ(LimitOf(supply), 2 * kBatch + 6);  // less the allowance
 }
 
 TEST(JustInTimeSupplyTest, AWaitWhileWorkersAreFullChangesNothing) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
+  JustInTimeSupply supply = Started();
   for (int i = 0; i < 20; ++i)
     Finish(supply, {.num_pooled = 0, .waited = 0.5, .supply_limited = false});
   EXPECT_EQ(LimitOf(supply), 2 * kBatch);
 }
 
 TEST(JustInTimeSupplyTest, ShortWaitsUseUpTheAllowance) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
+  JustInTimeSupply supply = Started();
   for (int i = 0; i < 10; ++i) Finish(supply, {.num_pooled = kBatch - 1});
   Finish(supply, {.num_pooled = kBatch - 1, .waited = 0.1});
   EXPECT_EQ(LimitOf(supply), 2 * kBatch);
@@ -90,7 +102,7 @@ TEST(JustInTimeSupplyTest, GrowsToTheBoundAsLongAsThroughputFollows) {
 }
 
 TEST(JustInTimeSupplyTest, GrowthThatDoesNotPayIsTakenBack) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
+  JustInTimeSupply supply = Started();
   FinishGroups(supply, 10 * kBatch, kBatch, /*seconds=*/1);
   Finish(supply, {.num_pooled = 0, .waited = 0.5});
   for (int i = 0; i < 10; ++i) Finish(supply, {.num_pooled = 0, .waited = 0.5});
@@ -150,7 +162,7 @@ TEST(JustInTimeSupplyTest, ARestoredPolicyGoesOnAsTheSavedOne) {
 }
 
 TEST(JustInTimeSupplyTest, AStateItCannotHaveIsRefused) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
+  JustInTimeSupply supply = Started();
   EXPECT_EQ(supply.Restore({.limit = 23}).message(), "limit = 23: must be in [24, 108]");
   EXPECT_FALSE(supply.Restore({.limit = kBound + 1}).ok());
   EXPECT_FALSE(supply.Restore({.limit = 2 * kBatch, .owed = 1}).ok());

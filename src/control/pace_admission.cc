@@ -11,8 +11,8 @@ constexpr uint32_t kTieStream = 0x7469;  // separates tie draws from other uses 
 
 PaceAdmission::PaceAdmission(const AdmissionOptions& options, int64_t batch, uint64_t seed)
     : options_(options),
-      target_occupancy_(options.TargetOccupancy(batch)),
       tie_random_(seed, kTieStream),
+      rate_(options, batch),
       scores_(options.Window(batch)),
       score_(options, options.Window(batch), options.min_observations) {}
 
@@ -22,22 +22,14 @@ StepPlan PaceAdmission::BeginStep(PolicyVersion step, const PoolView& pool) {
   pending_scores_.clear();
   pending_prefix_scores_.clear();
 
-  const double rate = pool.SurplusOver(target_occupancy_);
-  smoothed_rate_ = options_.beta * smoothed_rate_ + (1.0 - options_.beta) * rate;
-  double budget = std::min(smoothed_rate_, options_.max_budget);
+  plan_ = rate_.BeginStep(step, pool);
+  double budget = *plan_.budget;
   if (options_.reserve_batch) {
     const double spare = 1.0 - static_cast<double>(pool.batch) /
                                    static_cast<double>(std::max<int64_t>(pool.occupancy, 1));
     budget = std::min(budget, std::max(0.0, spare));
+    plan_.budget = budget;
   }
-
-  plan_ = {.step = step,
-           .occupancy = pool.occupancy,
-           .target_rate = rate,
-           .smoothed_rate = smoothed_rate_,
-           .budget = budget,
-           .cutoff = std::nullopt,
-           .tie_probability = 0};
   if (ScoresReady() && budget > 0) {
     const double cutoff = scores_.Quantile(1.0 - budget);
     plan_.cutoff = cutoff;
@@ -83,7 +75,7 @@ void PaceAdmission::Observe(const GroupSummary& group, const Decision& decision)
 
 AdmissionState PaceAdmission::Save() const {
   return {.step = plan_.step,
-          .smoothed_rate = smoothed_rate_,
+          .smoothed_rate = rate_.smoothed(),
           .scores = scores_.Values(),
           .prefix_scores = score_.Values(),
           .pending_scores = pending_scores_,
@@ -92,14 +84,11 @@ AdmissionState PaceAdmission::Save() const {
 }
 
 Status PaceAdmission::Restore(const AdmissionState& state) {
-  if (!(state.smoothed_rate >= 0 && state.smoothed_rate <= 1)) {
-    return InvalidArgument("smoothed_rate = ", state.smoothed_rate, ": must be in [0, 1]");
-  }
   PACE_RETURN_IF_ERROR(CheckWindow(state.scores, "scores"));
   PACE_RETURN_IF_ERROR(CheckWindow(state.prefix_scores, "prefix_scores"));
   PACE_RETURN_IF_ERROR(CheckWindow(state.pending_scores, "pending_scores"));
   PACE_RETURN_IF_ERROR(CheckWindow(state.pending_prefix_scores, "pending_prefix_scores"));
-  smoothed_rate_ = state.smoothed_rate;
+  PACE_RETURN_IF_ERROR(rate_.Restore(state.smoothed_rate));
   scores_.Assign(state.scores);
   score_.Assign(state.prefix_scores);
   pending_scores_ = state.pending_scores;

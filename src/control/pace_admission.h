@@ -20,6 +20,7 @@
 #include "control/admission_policy.h"
 #include "control/score_window.h"
 #include "control/staleness_score.h"
+#include "control/surplus_rate.h"
 #include "core/random.h"
 
 namespace pace {
@@ -44,12 +45,11 @@ class PaceAdmission final : public AdmissionPolicy {
   bool TieIsRejected(GroupId group) const;
 
   const AdmissionOptions options_;
-  const int64_t target_occupancy_;
   const CounterRandom tie_random_;
 
   // Frozen by BeginStep.
   StepPlan plan_;
-  double smoothed_rate_ = 0;
+  SurplusRate rate_;
   ScoreWindow scores_;
   StalenessScore score_;
 

@@ -26,8 +26,8 @@ double ShareOf(int64_t num_rejected, int64_t batch) {
 
 PoolAdmission::PoolAdmission(const AdmissionOptions& options, int64_t batch)
     : options_(options),
-      target_occupancy_(options.TargetOccupancy(batch)),
       max_rejections_(ProgressGuard(batch, options.max_budget).max_rejections()),
+      rate_(options, batch),
       score_(options, kNoWindowBound, /*min_observations=*/1) {}
 
 StepPlan PoolAdmission::BeginStep(PolicyVersion step, const PoolView& pool) {
@@ -39,18 +39,11 @@ StepPlan PoolAdmission::BeginStep(PolicyVersion step, const PoolView& pool) {
   }
   score_.Assign(prefix_scores);
 
-  const double rate = pool.SurplusOver(target_occupancy_);
-  smoothed_rate_ = options_.beta * smoothed_rate_ + (1.0 - options_.beta) * rate;
+  plan_ = rate_.BeginStep(step, pool);
   const int64_t num_spare = std::max<int64_t>(0, pool.occupancy - pool.batch);
   const int64_t most = std::min({num_spare, num_rejectable, max_rejections_});
-  const double budget = std::min({smoothed_rate_, options_.max_budget, ShareOf(most, pool.batch)});
-  plan_ = {.step = step,
-           .occupancy = pool.occupancy,
-           .target_rate = rate,
-           .smoothed_rate = smoothed_rate_,
-           .budget = budget,
-           .cutoff = std::nullopt,
-           .tie_probability = 0};
+  const double budget = std::min(*plan_.budget, ShareOf(most, pool.batch));
+  plan_.budget = budget;
   // ShareOf and its inverse round; the error must not cost a rejection.
   constexpr double kRoundingError = 1e-9;
   const auto quota = static_cast<int64_t>(
@@ -101,17 +94,14 @@ Decision PoolAdmission::Judge(const GroupSummary& group) const {
 
 AdmissionState PoolAdmission::Save() const {
   return {.step = plan_.step,
-          .smoothed_rate = smoothed_rate_,
+          .smoothed_rate = rate_.smoothed(),
           .prefix_scores = score_.Values(),
           .plan = plan_};
 }
 
 Status PoolAdmission::Restore(const AdmissionState& state) {
-  if (!(state.smoothed_rate >= 0 && state.smoothed_rate <= 1)) {
-    return InvalidArgument("smoothed_rate = ", state.smoothed_rate, ": must be in [0, 1]");
-  }
   PACE_RETURN_IF_ERROR(CheckWindow(state.prefix_scores, "prefix_scores"));
-  smoothed_rate_ = state.smoothed_rate;
+  PACE_RETURN_IF_ERROR(rate_.Restore(state.smoothed_rate));
   score_.Assign(state.prefix_scores);
   plan_ = state.plan;
   chosen_.clear();

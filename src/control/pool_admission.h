@@ -26,6 +26,7 @@
 
 #include "control/admission_policy.h"
 #include "control/staleness_score.h"
+#include "control/surplus_rate.h"
 
 namespace pace {
 
@@ -51,11 +52,10 @@ class PoolAdmission final : public AdmissionPolicy {
   void Choose(const PoolView& pool, int64_t quota);
 
   const AdmissionOptions options_;
-  const int64_t target_occupancy_;
   const int64_t max_rejections_;
 
   StepPlan plan_;
-  double smoothed_rate_ = 0;
+  SurplusRate rate_;
   StalenessScore score_;
   // Rejected in the step begun last, by id. They leave the pool as the step begins, so no
   // snapshot has any.
