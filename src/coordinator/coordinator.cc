@@ -310,6 +310,11 @@ bool Coordinator::NothingOutstanding() const {
   return !training_ && !checkpointing_ && groups_.num_running() == 0 && workers_.num_syncing() == 0;
 }
 
+std::optional<double> Coordinator::supply_limit() const {
+  const double limit = supply_->Save().limit;
+  return limit > 0 ? std::optional(limit) : std::nullopt;
+}
+
 SupplyView Coordinator::supply_view() const {
   return {.num_running = groups_.num_running(),
           .num_pooled = groups_.num_pooled(),

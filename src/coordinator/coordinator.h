@@ -91,6 +91,7 @@ class Coordinator {
   // A step has begun and waits for groups.
   bool gathering() const { return gathering_; }
   SupplyView supply_view() const;
+  std::optional<double> supply_limit() const;  // of outstanding groups, where it varies
   const PoolState& pool() const { return pool_; }
   // 1 for the first dispatch of the group's prompt, 2 for the first retry; 1 for an unknown
   // group.

@@ -34,6 +34,7 @@ void Journal::OnGroupDrawn(const GroupSummary& group, const Decision& decision,
 MetricsRow Journal::EndStep(const StepTimes& times, StepTotals totals,
                             const Coordinator& coordinator, const MetricsRow& training) {
   totals.pool_bytes = pool_bytes_;
+  totals.supply_limit = coordinator.supply_limit();
   totals.num_tokens_in_pool = coordinator.pool().num_tokens();
   totals.produced = coordinator.throughput().produced();
   totals.consumed = coordinator.throughput().consumed();

@@ -111,6 +111,7 @@ MetricsRow StepMetrics::EndStep(const StepTimes& times, const StepTotals& totals
   }
   put_count("pool/occupancy", plan_.occupancy);
   put_count("pool/bytes", totals.pool_bytes);
+  if (totals.supply_limit.has_value()) put("supply/limit", *totals.supply_limit);
   if (plan_.budget.has_value()) put("admission/budget", *plan_.budget);
   if (plan_.cutoff.has_value()) put("admission/cutoff", *plan_.cutoff);
   put_count("admission/offered", num_offered_);

@@ -59,16 +59,17 @@ struct StepTimes {
 
 // Running totals and rates at the end of a step, as the driver knows them.
 struct StepTotals {
-  Seconds time{0};                         // of the driver's clock
-  std::optional<double> gpu_seconds = {};  // all GPUs, since the run began; none without a GPU
-  int64_t num_trained_groups = 0;          // since the run began
-  int64_t num_tokens_generated = 0;        // since the run began
-  int64_t num_tokens_never_trained = 0;    // of groups rejected, evicted or lost
-  int64_t num_tokens_in_pool = 0;          // of finished groups that no step has drawn yet
-  int64_t num_interrupted = 0;             // responses interrupted in this step
-  int64_t num_step_tokens = 0;             // generated in this step
-  int64_t pool_bytes = 0;                  // as the step began
-  double produced = 0;                     // groups per step, five-step window
+  Seconds time{0};                          // of the driver's clock
+  std::optional<double> gpu_seconds = {};   // all GPUs, since the run began; none without a GPU
+  int64_t num_trained_groups = 0;           // since the run began
+  int64_t num_tokens_generated = 0;         // since the run began
+  int64_t num_tokens_never_trained = 0;     // of groups rejected, evicted or lost
+  int64_t num_tokens_in_pool = 0;           // of finished groups that no step has drawn yet
+  int64_t num_interrupted = 0;              // responses interrupted in this step
+  int64_t num_step_tokens = 0;              // generated in this step
+  int64_t pool_bytes = 0;                   // as the step began
+  std::optional<double> supply_limit = {};  // groups that may be outstanding, where it changes
+  double produced = 0;                      // groups per step, five-step window
   double consumed = 0;
 };
 
