@@ -22,8 +22,8 @@ SeedMean MeanOf(std::span<const double> values) {
   return out;
 }
 
-double MeanStep(const CandidateRuns& runs) {
-  return MeanOver(runs.seeds, &SeedResult::step_seconds).mean;
+double MeanTime(const CandidateRuns& runs) {
+  return MeanOver(runs.seeds, &SeedResult::token_seconds).mean;
 }
 
 double MeanLag(const CandidateRuns& runs) {
@@ -40,11 +40,11 @@ bool HasClearlyLargerLag(const CandidateRuns& a, const CandidateRuns& b) {
   return difference.mean > kSmallLag && difference.mean > kErrors * difference.error.value_or(0);
 }
 
-// How far a's step time is above the limit that b's allows.
+// How far a's time per trained token is above the limit that b's allows.
 SeedMean AboveLimit(const CandidateRuns& a, const CandidateRuns& b, double slowdown) {
   std::vector<double> above;
   for (size_t i = 0; i < a.seeds.size(); ++i) {
-    above.push_back(a.seeds[i].step_seconds - (1 + slowdown) * b.seeds[i].step_seconds);
+    above.push_back(a.seeds[i].token_seconds - (1 + slowdown) * b.seeds[i].token_seconds);
   }
   return MeanOf(above);
 }
@@ -80,7 +80,7 @@ SeedMean MeanDifference(std::span<const SeedResult> a, std::span<const SeedResul
 
 Advice Advise(const std::vector<CandidateRuns>& runs, double slowdown) {
   PACE_CHECK(!runs.empty() && !runs.front().seeds.empty(), "nothing was measured");
-  const auto faster = [&](size_t a, size_t b) { return MeanStep(runs[a]) < MeanStep(runs[b]); };
+  const auto faster = [&](size_t a, size_t b) { return MeanTime(runs[a]) < MeanTime(runs[b]); };
   const auto fresher = [&](size_t a, size_t b) { return MeanLag(runs[a]) < MeanLag(runs[b]); };
   Advice advice;
   for (size_t i = 1; i < runs.size(); ++i) {

@@ -1,9 +1,10 @@
 // Advise chooses a controller from what the candidates' simulations measured.
 //
-// The rule. *Fast* candidates have a mean step time within `slowdown` of the fastest. Among them
-// the smallest lag wins. A lag that is not clearly larger is a tie; ties go to a candidate that
-// wastes nothing, then to the simpler one. "Clearly" means: by more than two standard errors of
-// the difference per seed, and by more than 0.1 versions.
+// The rule. *Fast* candidates need a time per trained token within `slowdown` of the fastest. (The
+// time of a step would reward rejecting long responses.) Among them the smallest lag wins. A lag
+// that is not clearly larger is a tie; ties go to a candidate that wastes nothing, then to the
+// simpler one. "Clearly" means: by more than two standard errors of the difference per seed, and by
+// more than 0.1 versions.
 //
 //   const Advice advice = Advise(runs, 0.02);
 //   runs[advice.best].candidate.title;

@@ -15,6 +15,7 @@ CandidateRuns Measured(std::string_view title, double step, double lag, double w
   CandidateRuns runs{.candidate = {title, "async", {}}, .overrides = {}, .seeds = {}};
   for (const double side : {-1.0, 0.0, 1.0}) {
     runs.seeds.push_back({.step_seconds = step + side * step_noise,
+                          .token_seconds = (step + side * step_noise) / 1e6,
                           .lag = lag + side * lag_noise,
                           .wasted = wasted,
                           .trainer_idle = 0});
@@ -50,6 +51,12 @@ TEST(AdviceTest, TheSlowdownDecidesWhatIsFast) {
   EXPECT_EQ(BestOf(runs, 0.02), "Async 8");
   EXPECT_EQ(BestOf(runs, 0.03), "Async 1");
   EXPECT_EQ(BestOf(runs, 1), "Sync");
+}
+
+TEST(AdviceTest, StepsThatAreShortBecauseTheyTrainOnLittleAreNotFast) {
+  std::vector<CandidateRuns> runs = {Measured("Async 2", 10, 2), Measured("PACE", 9, 1, 0.6)};
+  for (SeedResult& seed : runs[1].seeds) seed.token_seconds *= 1.5;
+  EXPECT_EQ(BestOf(runs), "Async 2");
 }
 
 TEST(AdviceTest, SyncIsAdvisedWhereItIsAsFast) {
@@ -120,11 +127,11 @@ TEST(AdviceTest, GainAndCostAreAgainstAsync8AndSync) {
                                            Measured("Async 8", 10, 8)};
   const std::string text = TextOf(runs);
   EXPECT_NE(text.find("gain: against Async 8: lag 2.00 instead of 8.00, 10.10 s per step instead "
-                      "of 10.00 (+1.0 %)"),
+                      "of 10.00 (+1.0 % per trained token)"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("cost: against Sync: lag 2.00 instead of 0.00, 10.10 s per step instead of "
-                      "20.00 (-49.5 %)"),
+                      "20.00 (-49.5 % per trained token)"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("no other is a tie"), std::string::npos) << text;

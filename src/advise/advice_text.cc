@@ -56,18 +56,19 @@ class AdviceWords {
   std::string Why() const {
     const CandidateRuns& fastest = runs_[advice_.fastest];
     return Concat("why:  lag ", Lag(best_), ", the smallest within ", Fixed(100 * slowdown_, 1),
-                  " % of the fastest step time (", fastest.candidate.title, ", ", Step(fastest),
-                  " s)");
+                  " % of the shortest time per trained token (", fastest.candidate.title, ", ",
+                  Token(fastest), " us)");
   }
 
   // Against another candidate.
   std::string Beside(std::string_view label, size_t other) const {
     const CandidateRuns& reference = runs_[other];
-    const double step = MeanOver(reference.seeds, &SeedResult::step_seconds).mean;
+    const double token = MeanOver(reference.seeds, &SeedResult::token_seconds).mean;
     return Concat(label, "against ", reference.candidate.title, ": lag ", Lag(best_),
                   " instead of ", Lag(reference), ", ", Step(best_), " s per step instead of ",
                   Step(reference), " (",
-                  Change(step, MeanOver(best_.seeds, &SeedResult::step_seconds).mean), ")");
+                  Change(token, MeanOver(best_.seeds, &SeedResult::token_seconds).mean),
+                  " per trained token)");
   }
 
   std::string Waste() const {
@@ -120,6 +121,10 @@ class AdviceWords {
   }
   static std::string Step(const CandidateRuns& runs) {
     return Fixed(MeanOver(runs.seeds, &SeedResult::step_seconds).mean, 2);
+  }
+
+  static std::string Token(const CandidateRuns& runs) {
+    return Fixed(1e6 * MeanOver(runs.seeds, &SeedResult::token_seconds).mean, 2);
   }
 
   const std::vector<CandidateRuns>& runs_;

@@ -45,21 +45,24 @@ QuarterMeans MeansOf(std::span<const std::vector<MetricsRow>> runs, size_t quart
 
 }  // namespace
 
-SeedResult SecondHalf(std::span<const MetricsRow> rows) {
+SeedResult SecondHalf(std::span<const MetricsRow> rows, int64_t num_responses) {
   PACE_CHECK(rows.size() >= 4, rows.size(), " steps have no quarters");
   const size_t begin = rows.size() / 2;
-  double seconds = 0, idle = 0, lag = 0;
+  double seconds = 0, length = 0, idle = 0, lag = 0;
   for (const MetricsRow& row : rows.subspan(begin)) {
     seconds += ValueOf(row, "time/step");
     idle += ValueOf(row, "time/wait_data") + ValueOf(row, "time/rescore_visible");
+    length += ValueOf(row, "selection/length_trained");
     lag += LagOf(row);
   }
   const auto count = static_cast<double>(rows.size() - begin);
+  const double num_tokens = length * static_cast<double>(num_responses);
   const auto since_half = [&](const char* name) {
     return ValueOf(rows.back(), name) - ValueOf(rows[begin - 1], name);
   };
   const double generated = since_half("cost/tokens_generated");
   return {.step_seconds = seconds / count,
+          .token_seconds = num_tokens > 0 ? seconds / num_tokens : 0,
           .lag = lag / count,
           .wasted = generated > 0 ? since_half("cost/tokens_never_trained") / generated : 0,
           .trainer_idle = seconds > 0 ? idle / seconds : 0};
@@ -88,6 +91,7 @@ Result<std::vector<CandidateRuns>> MeasureCandidates(const Settings& settings,
   }
 
   const auto num_seeds = static_cast<size_t>(options.num_seeds);
+  const int64_t num_responses = settings.batch.num_groups * settings.batch.group_size;
   const size_t num_tasks = out.size() * num_seeds;
   Mutex mutex;
   int64_t num_done = 0, num_known = 0;  // num_done is guarded by mutex
@@ -112,7 +116,7 @@ Result<std::vector<CandidateRuns>> MeasureCandidates(const Settings& settings,
         Result<SimResult>& result = *results[i * num_seeds + seed];
         if (!result.ok()) return result.status().At(std::string(out[i].candidate.title));
         rows.push_back(std::move(result->rows));
-        out[i].seeds.push_back(SecondHalf(rows.back()));
+        out[i].seeds.push_back(SecondHalf(rows.back(), num_responses));
       }
       out[i].num_steps = steps;
       out[i].settled = HasSettled(rows);

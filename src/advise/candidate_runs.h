@@ -27,9 +27,10 @@ namespace pace {
 // Means over the second half of one simulation.
 struct SeedResult {
   double step_seconds = 0;
-  double lag = 0;           // waiting + generation staleness of trained groups
-  double wasted = 0;        // share of generated tokens that were rejected, evicted or lost
-  double trainer_idle = 0;  // share of the time in which the trainer waits for groups
+  double token_seconds = 0;  // time over the policy tokens trained on
+  double lag = 0;            // waiting + generation staleness of trained groups
+  double wasted = 0;         // share of generated tokens that were rejected, evicted or lost
+  double trainer_idle = 0;   // share of the time in which the trainer waits for groups
 };
 
 struct CandidateRuns {
@@ -55,7 +56,8 @@ Result<std::vector<CandidateRuns>> MeasureCandidates(const Settings& settings,
                                                      const MeasureOptions& options);
 
 // The parts, for tests. REQUIRES: at least four rows per run.
-SeedResult SecondHalf(std::span<const MetricsRow> rows);
+// `num_responses`: trained on in each step.
+SeedResult SecondHalf(std::span<const MetricsRow> rows, int64_t num_responses);
 // Whether the third and the last quarter, averaged over the runs, differ by at most 2 % in
 // seconds per step and by at most 0.1 or 5 % in lag.
 bool HasSettled(std::span<const std::vector<MetricsRow>> runs);

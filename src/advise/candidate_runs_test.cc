@@ -10,6 +10,7 @@ using Rows = std::vector<std::vector<MetricsRow>>;  // of several runs
 MetricsRow Row(double step, double waiting, double generated = 0, double never_trained = 0) {
   return {{"time/step", step},
           {"time/wait_data", step / 4},
+          {"selection/length_trained", 50},
           {"staleness/waiting/mean", waiting},
           {"staleness/generation/mean", 0.5},
           {"cost/tokens_generated", generated},
@@ -26,8 +27,9 @@ std::vector<MetricsRow> Growing(double step_growth, double waiting_growth) {
 TEST(CandidateRunsTest, TheSecondHalfIsMeasured) {
   const std::vector<MetricsRow> rows = {Row(100, 9, 1000, 1000), Row(100, 9, 2000, 1000),
                                         Row(10, 2, 2500, 1100), Row(20, 4, 3000, 1100)};
-  const SeedResult result = SecondHalf(rows);
+  const SeedResult result = SecondHalf(rows, 6);
   EXPECT_DOUBLE_EQ(result.step_seconds, 15);
+  EXPECT_DOUBLE_EQ(result.token_seconds, 0.05);
   EXPECT_DOUBLE_EQ(result.lag, 3.5);
   EXPECT_DOUBLE_EQ(result.wasted, 0.1);
   EXPECT_DOUBLE_EQ(result.trainer_idle, 0.25);

@@ -15,6 +15,7 @@ const std::vector<Candidate>& Candidates() {
       {kUnfilteredCandidate, "async", {"supply.threshold=8"}},
       {"PACE", "pace", {}},
       {"Just in time", "jit", {}},
+      {"Lean", "lean", {}},
   };
   return candidates;
 }

@@ -38,13 +38,14 @@ Result<Settings> LoadLayout(const AdviseArguments& arguments) {
 }
 
 void PrintTable(const std::vector<CandidateRuns>& runs, const Advice& advice) {
-  TextTable table({"candidate", "s/step", "lag", "wasted", "trainer idle", ""});
+  TextTable table({"candidate", "s/step", "us/token", "lag", "wasted", "trainer idle", ""});
   for (size_t i = 0; i < runs.size(); ++i) {
     const auto mean = [&](double SeedResult::* value) {
       return MeanOver(runs[i].seeds, value).mean;
     };
     table.Add(
         {std::string(runs[i].candidate.title), TextTable::Fixed(mean(&SeedResult::step_seconds), 2),
+         TextTable::Fixed(1e6 * mean(&SeedResult::token_seconds), 2),
          TextTable::Fixed(mean(&SeedResult::lag), 2), TextTable::Percent(mean(&SeedResult::wasted)),
          TextTable::Percent(mean(&SeedResult::trainer_idle)), i == advice.best ? "best" : ""});
   }
@@ -80,6 +81,7 @@ void PrintJson(const std::vector<CandidateRuns>& runs, const Advice& advice) {
     for (const std::string& assignment : runs[i].overrides) json.Value(assignment);
     json.EndArray();
     put("seconds_per_step", "seconds_per_step_error", &SeedResult::step_seconds);
+    put("seconds_per_trained_token", "seconds_per_trained_token_error", &SeedResult::token_seconds);
     put("lag", "lag_error", &SeedResult::lag);
     put("wasted", "wasted_error", &SeedResult::wasted);
     put("trainer_idle", "trainer_idle_error", &SeedResult::trainer_idle);
@@ -126,8 +128,9 @@ void AddAdvise(const CommandLine& line) {
                        "A preset (pace config --list), a YAML file or a run directory")
             ->required();
         app.add_option("overrides", arguments.overrides, kOverridesHelp);
-        app.add_option("--slowdown", arguments.slowdown,
-                       "Step time to give for a smaller lag, as a share of the fastest")
+        app.add_option(
+               "--slowdown", arguments.slowdown,
+               "Time per trained token to give for a smaller lag, as a share of the shortest")
             ->check(CLI::Range(0.0, 100.0))
             ->capture_default_str();
         app.add_option("--seeds", arguments.num_seeds, "Simulations of each candidate")
