@@ -12,6 +12,7 @@
 #include "compare/results.h"
 #include "compare/results_page.h"
 #include "core/atomic_file.h"
+#include "core/file.h"
 #include "core/printable.h"
 #include "record/build_info.h"
 #include "report/report.h"
@@ -20,6 +21,8 @@
 
 namespace pace {
 namespace {
+
+constexpr size_t kMaxFindingsBytes = size_t{1} << 20;
 
 struct CompareArguments {
   std::string experiment;              // a file, or a name
@@ -140,15 +143,28 @@ Status RunCompare(const CompareArguments& arguments) {
   return Status::Ok();
 }
 
+// The findings of a folder of comparisons in words: findings.md, if there is one.
+Result<std::string> ReadFindings(const std::string& folder,
+                                 const std::vector<FinishedComparison>& comparisons) {
+  const std::string path = folder + "/findings.md";
+  if (!Files::Default().Exists(path)) return std::string();
+  PACE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxFindingsBytes));
+  Result<std::string> filled = FillFindings(text, comparisons);
+  if (!filled.ok()) return filled.status().At(path);
+  return filled;
+}
+
 Status RunResults(const ResultsArguments& arguments) {
   PACE_ASSIGN_OR_RETURN(const std::vector<FinishedComparison> comparisons,
                         ReadComparisons(arguments.from));
   if (comparisons.empty()) return NotFound(arguments.from, ": holds no comparison");
+  PACE_ASSIGN_OR_RETURN(const std::string findings, ReadFindings(arguments.from, comparisons));
+  const std::string page = ResultsPage(comparisons, findings);
   if (arguments.out.empty()) {
-    std::fputs(ResultsPage(comparisons).c_str(), stdout);
+    std::fputs(page.c_str(), stdout);
     return std::fflush(stdout) == 0 ? Status::Ok() : Unavailable("stdout: cannot be written");
   }
-  PACE_RETURN_IF_ERROR(WriteFileAtomically(arguments.out, ResultsPage(comparisons)));
+  PACE_RETURN_IF_ERROR(WriteFileAtomically(arguments.out, page));
   std::printf("%s: %zu comparisons\n", arguments.out.c_str(), comparisons.size());
   return Status::Ok();
 }

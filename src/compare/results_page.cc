@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -195,13 +196,53 @@ std::string SharedRuns(const std::vector<FinishedComparison>& comparisons) {
   return out + "\n";
 }
 
-std::string ResultsPage(const std::vector<FinishedComparison>& comparisons) {
+Result<std::string> FillFindings(std::string_view text,
+                                 const std::vector<FinishedComparison>& comparisons) {
+  const auto measured = [&](std::string_view experiment,
+                            std::string_view says) -> std::optional<std::string> {
+    for (const FinishedComparison& comparison : comparisons) {
+      if (comparison.experiment.name != experiment) continue;
+      const CellTable table(comparison.experiment, comparison.cells);
+      const std::vector<ClaimResult> results = ExamineAll(table);
+      for (size_t i = 0; i < results.size(); ++i) {
+        const Claim& claim = comparison.experiment.claims[i];
+        if (claim.says != says) continue;
+        const std::string found = FoundText(claim, results[i]);
+        return found.substr(0, found.find(", p "));  // p-values stand in the tables
+      }
+    }
+    return std::nullopt;
+  };
+  std::string out;
+  while (true) {
+    const size_t open = text.find('{');
+    const size_t close = text.find('}', open);
+    out += text.substr(0, open);
+    if (close == std::string_view::npos) return out;
+    const std::string_view name = text.substr(open + 1, close - open - 1);
+    const size_t colon = name.find(": ");
+    const auto value = colon == std::string_view::npos
+                           ? std::nullopt
+                           : measured(name.substr(0, colon), name.substr(colon + 2));
+    if (!value.has_value()) {
+      return NotFound("{", name, "}: must be {EXPERIMENT: CLAIM} with the words of a claim");
+    }
+    out += *value;
+    text.remove_prefix(close + 1);
+  }
+}
+
+std::string ResultsPage(const std::vector<FinishedComparison>& comparisons,
+                        std::string_view findings) {
   std::string out =
       "# Results\n\n"
       "This page lists the results of all experiments, for readers who want to check a claim of\n"
       "the project. Continue with [experiments/PROTOCOL.md](../experiments/PROTOCOL.md) for the\n"
       "setup and with [compare.md](compare.md) for the definition of every value. `pace results`\n"
-      "generates the page from the runs in `results/experiments`; no number is typed by hand.\n\n"
+      "generates the page from the runs in `results/experiments`; no number is typed by hand.\n\n";
+  out += findings;
+  out +=
+      "## Terms\n\n"
       "| term | meaning |\n|---|---|\n"
       "| *x* ± *h* | mean over seeds *x*, half of the 95 % interval *h* |\n"
       "| ratio, *A over B* | paired by seed |\n"

@@ -1,5 +1,5 @@
-// The page docs/results.md: every comparison that was run, one after the other,
-// with a table in front of what the paper says and what was found.
+// The page docs/results.md: the findings in words, what the paper says and what was found, then
+// every comparison that was run, one after the other.
 //
 //   Result<std::vector<FinishedComparison>> all = ReadComparisons("results/experiments");
 //   std::string page = ResultsPage(*all);
@@ -43,7 +43,14 @@ Result<std::vector<FinishedComparison>> ReadComparisons(const std::string& direc
 // Empty where there are none.
 std::string SharedRuns(const std::vector<FinishedComparison>& comparisons);
 
-std::string ResultsPage(const std::vector<FinishedComparison>& comparisons);
+// A text in which {EXPERIMENT: CLAIM} stands for what was measured of the claim with these words.
+// A claim that no comparison has is an error.
+Result<std::string> FillFindings(std::string_view text,
+                                 const std::vector<FinishedComparison>& comparisons);
+
+// `findings` comes first, above the tables.
+std::string ResultsPage(const std::vector<FinishedComparison>& comparisons,
+                        std::string_view findings = "");
 
 }  // namespace pace
 

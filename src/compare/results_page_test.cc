@@ -56,6 +56,18 @@ TEST(ResultsPageTest, NamesCommandCommitAndMachine) {
       << page;
 }
 
+TEST(ResultsPageTest, FindingsHoldMeasuredNumbers) {
+  const std::vector<FinishedComparison> all = {Comparison()};
+  const auto filled = FillFindings("Sync takes {made: slower} times as long.\n", all);
+  ASSERT_TRUE(filled.ok()) << filled.status().message();
+  EXPECT_EQ(*filled, "Sync takes 4.050 ± 0.635 times as long.\n");
+  EXPECT_EQ(ResultsPage(all, "The findings.\n").find("The findings.") != std::string::npos, true);
+  for (const char* unknown : {"{made: larger}", "{other: slower}", "{slower}"}) {
+    EXPECT_EQ(FillFindings(unknown, all).status().message(),
+              Concat(unknown, ": must be {EXPERIMENT: CLAIM} with the words of a claim"));
+  }
+}
+
 TEST(ResultsPageTest, AManifestReadsBackAsItWasWritten) {
   const FinishedComparison made = Comparison();
   const Result<ComparisonManifest> read =
