@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/check.h"
 #include "core/exact_math.h"
@@ -20,10 +21,16 @@ constexpr double kReserveShare = 1;
 constexpr double kSavedAllowance = 0.1;
 
 // Growth of the running groups by a factor g pays where throughput grows by g^kWorthwhile.
-constexpr double kWorthwhile = 0.12;
+constexpr double kWorthwhile = 0.2;
 
-// Means are taken over about this many batches of groups.
-constexpr double kMeanBatches = 2;
+// If the first growth pays less, throughput is taken to grow by this root up to a knee.
+constexpr double kKnee = 3;
+
+// Throughput is a mean over steps, after some that still belong to the limit before. Both numbers
+// are larger by one for every kBatchesPerStep batches of the limit, because more is under way.
+constexpr int64_t kSkippedSteps = 1;
+constexpr int64_t kMeasuredSteps = 3;
+constexpr double kBatchesPerStep = 4;
 
 // Growth by less than this factor tells nothing.
 constexpr double kVisibleGrowth = 1.05;
@@ -31,8 +38,8 @@ constexpr double kVisibleGrowth = 1.05;
 // After growth that did not pay, the limit is this part of a batch below the one before.
 constexpr double kBelow = 0.25;
 
-// Throughput that is larger by this factor is a reason to try growth again.
-constexpr double kFaster = 1.5;
+// Throughput that has changed by this factor is a reason to look for the limit again.
+constexpr double kOtherThroughput = 1.6;
 
 // The mean wait over about kMeanSteps steps, up to which growth has paid without a doubt; and the
 // longest that is taken for one.
@@ -51,38 +58,65 @@ JustInTimeSupply::JustInTimeSupply(int64_t batch, int64_t sync_interval, int64_t
       static_cast<double>(std::min(kFirstBatches * batch * sync_interval, max_outstanding));
 }
 
-void JustInTimeSupply::OnGroupFinished(const SupplyView& view, const GroupTimes& times) {
-  ++state_.num_finished;
-  const double weight = state_.tokens == 0 ? 1 : 1 / (kMeanBatches * batch_);
-  state_.seconds += weight * (times.seconds - state_.seconds);
-  state_.tokens += weight * (static_cast<double>(times.num_tokens) - state_.tokens);
-  state_.running += weight * (static_cast<double>(view.num_running) - state_.running);
+void JustInTimeSupply::OnGroupFinished(const SupplyView& view) {
+  ++state_.num_samples;
+  state_.sum_running += static_cast<double>(view.num_running);
 }
 
-// By Little's law: what runs, over the time that a token takes.
-double JustInTimeSupply::Throughput() const {
-  return state_.seconds > 0 ? state_.running * state_.tokens / state_.seconds : 0;
+void JustInTimeSupply::Measure(const SupplyReport& step) {
+  ++state_.num_steps;
+  const auto more = static_cast<int64_t>(state_.limit / (kBatchesPerStep * batch_));
+  if (state_.num_steps <= kSkippedSteps + more) return ResetSums();
+  state_.sum_tokens += static_cast<double>(step.num_tokens);
+  state_.sum_seconds += step.seconds;
+  if (++state_.num_measured < kMeasuredSteps + more) return;
+  ++state_.num_blocks;
+  if (state_.num_samples > 0) {
+    state_.running = state_.sum_running / static_cast<double>(state_.num_samples);
+    state_.throughput = state_.sum_tokens / state_.sum_seconds;
+  }
+  ResetSums();
 }
 
-void JustInTimeSupply::OnTrainerReady(const SupplyView& view, const StepDuration& duration) {
-  if (duration.seconds <= 0) return;
+void JustInTimeSupply::ResetSums() {
+  state_.num_samples = state_.num_measured = 0;
+  state_.sum_running = state_.sum_tokens = state_.sum_seconds = 0;
+}
+
+void JustInTimeSupply::MeasureAnew() {
+  ResetSums();
+  state_.num_steps = state_.num_blocks = 0;
+  state_.running = state_.throughput = 0;
+}
+
+void JustInTimeSupply::OnTrainerReady(const SupplyView& view, const SupplyReport& step) {
+  if (step.seconds <= 0) return;
   // The first step waits for the first responses, whatever the limit.
-  if (view.trainer.step() <= 1) return SetLimit(least_);
-  const double wait = std::min(duration.waited / duration.seconds, kLongestWait);
+  if (view.trainer.step() <= 1) {
+    MeasureAnew();
+    return SetLimit(least_);
+  }
+  const double wait = std::min(step.waited / step.seconds, kLongestWait);
   state_.wait += (wait - state_.wait) / kMeanSteps;
   state_.owed += batch_ * (wait - kAllowedWait);
-  EndTrial();
-  Settle(view.supply_limited);
+  Measure(step);
+  CheckCeiling();
+  EndTrial(view);
+  Settle(view);
   TakeBack(view.num_pooled - static_cast<int64_t>(batch_));
 }
 
-void JustInTimeSupply::Settle(bool may_grow) {
+bool JustInTimeSupply::WaitsLong() const {
+  return state_.wait > kLongWait;
+}
+
+void JustInTimeSupply::Settle(const SupplyView& view) {
   const double saved = -kSavedAllowance * batch_;
   if (state_.owed > 0) {
     // A trainer that waits for long lacks a share of the production, not single groups.
-    const double lacking =
-        state_.wait > kLongWait ? state_.running * state_.wait / (1 - state_.wait) : 0;
-    if (may_grow) Grow(std::max(state_.owed, lacking));
+    const auto running = static_cast<double>(view.num_running);
+    const double lacking = WaitsLong() ? running * state_.wait / (1 - state_.wait) : 0;
+    if (view.supply_limited) Grow(std::max(state_.owed, lacking));
     state_.owed = 0;
   } else if (state_.owed < saved) {
     SetLimit(state_.limit + state_.owed - saved);
@@ -109,48 +143,86 @@ void JustInTimeSupply::TakeBack(int64_t balance) {
 }
 
 void JustInTimeSupply::Grow(double credits) {
-  if (state_.ceiling > 0 && Throughput() > kFaster * state_.trial_throughput) state_.ceiling = 0;
   double most = static_cast<double>(max_outstanding_);
   if (state_.ceiling > 0) {
     // Growth up to here paid before.
     most = state_.ceiling;
   } else {
     if (state_.trial_from == 0) {
+      // Whether growth pays must be known only where production lacks.
+      if (WaitsLong() && !Measured()) return;
       state_.trial_from = state_.limit;
       state_.trial_running = state_.running;
-      state_.trial_throughput = Throughput();
+      state_.trial_throughput = state_.throughput;
     }
     most = std::min(most, 2 * state_.trial_from);
   }
   if (state_.limit >= most) return;
   SetLimit(std::min(state_.limit + credits, most));
-  state_.num_finished = 0;
+  MeasureAnew();
 }
 
-void JustInTimeSupply::EndTrial() {
-  if (state_.trial_from == 0) return;
-  // Groups that started under the smaller limit finish first.
-  const double num_needed = state_.limit + kMeanBatches * batch_;
-  if (static_cast<double>(state_.num_finished) < num_needed) return;
-  const bool waits = state_.wait > kLongWait;
-  if (waits && state_.limit > state_.trial_from && !TrialPays()) {
-    // Throughput is flat here, so that a little less costs nothing.
-    state_.ceiling = state_.trial_from - kBelow * batch_;
-    SetLimit(state_.ceiling);
+void JustInTimeSupply::EndTrial(const SupplyView& view) {
+  if (state_.trial_from == 0 || !Measured()) return;
+  const double from = std::exchange(state_.trial_from, 0);
+  const double before = std::exchange(state_.gain, 0);
+  if (!WaitsLong() || state_.limit <= from) return;
+  if (state_.trial_throughput <= 0 || state_.throughput <= 0) return;  // not reported
+  const double added = state_.running - state_.trial_running;
+  const double below = from - kBelow * batch_;
+  const bool full = !view.supply_limited;
+  if (state_.running < kVisibleGrowth * state_.trial_running) {
+    return StopAt(full ? from + std::max(added, 0.0) + kBelow * batch_ : below);
   }
-  state_.trial_from = 0;
+  const double ratio = state_.throughput / state_.trial_throughput;
+  const double gain = exact::Log(ratio) / exact::Log(state_.running / state_.trial_running);
+  const double middle = exact::Log(state_.running * state_.trial_running) / 2;
+  // Workers are full: credits beyond what they run are of no use.
+  if (full && gain >= kWorthwhile) return StopAt(from + added + kBelow * batch_);
+  const double slope = (state_.limit - from) / added;
+  if (before > gain && middle > state_.gain_middle) {
+    // Where the line through both gains is at kWorthwhile, and the limit that so many run under.
+    const double best =
+        middle + (gain - kWorthwhile) / (before - gain) * (middle - state_.gain_middle);
+    const double limit = from + slope * (exact::Exp(best) - state_.trial_running);
+    if (limit < 2 * state_.limit) return StopAt(std::max(limit, below));
+  } else if (gain < kWorthwhile) {
+    // Throughput is taken to grow by kKnee-th roots up to a knee.
+    const double knee = state_.trial_running * exact::Pow(std::max(ratio, 1.0), kKnee);
+    return StopAt(ratio > 1 ? std::min(from + slope * (knee - state_.trial_running), state_.limit)
+                            : below);
+  }
+  state_.gain = gain;
+  state_.gain_middle = middle;
+}
+
+void JustInTimeSupply::StopAt(double limit) {
+  SetLimit(limit);
+  MeasureAnew();
+  state_.ceiling = state_.limit;
+  state_.ceiling_throughput = 0;
+}
+
+void JustInTimeSupply::CheckCeiling() {
+  // The first block still belongs to the search.
+  if (state_.ceiling == 0 || state_.num_blocks < 2) return;
+  if (state_.wait < kLongWait / 2) {
+    state_.ceiling = 0;  // engines are no longer the bottleneck
+    return;
+  }
+  if (state_.ceiling_throughput == 0) state_.ceiling_throughput = state_.throughput;
+  const double change = state_.throughput / state_.ceiling_throughput;
+  state_.ceiling_throughput += (state_.throughput - state_.ceiling_throughput) / kMeanSteps;
+  if (change < kOtherThroughput && change * kOtherThroughput > 1) return;
+  state_.ceiling = 0;
+  // The search begins below, so that two doublings show the line.
+  SetLimit(state_.limit / 2);
+  MeasureAnew();
 }
 
 void JustInTimeSupply::SetLimit(double limit) {
-  state_.limit = std::clamp(limit, least_, static_cast<double>(max_outstanding_));
-}
-
-bool JustInTimeSupply::TrialPays() const {
-  if (state_.trial_throughput <= 0) return false;
-  const double growth = state_.running / state_.trial_running;
-  if (growth < kVisibleGrowth) return false;
-  const double gain = Throughput() / state_.trial_throughput;
-  return exact::Log(gain) >= kWorthwhile * exact::Log(growth);
+  // Not a number, as after throughputs that cannot be compared: the least.
+  state_.limit = limit > least_ ? std::min(limit, static_cast<double>(max_outstanding_)) : least_;
 }
 
 Status JustInTimeSupply::Restore(const SupplyState& state) {
@@ -175,7 +247,8 @@ Status JustInTimeSupply::Restore(const SupplyState& state) {
     return InvalidArgument("wait = ", state.wait, ": must be in [0, ", kLongestWait, "]");
   }
   for (const double mean :
-       {state.seconds, state.tokens, state.running, state.trial_running, state.trial_throughput}) {
+       {state.sum_running, state.sum_tokens, state.sum_seconds, state.running, state.throughput,
+        state.trial_running, state.trial_throughput, state.ceiling_throughput}) {
     if (!(std::isfinite(mean) && mean >= 0)) {
       return InvalidArgument("mean = ", mean, ": must be finite and >= 0");
     }

@@ -11,9 +11,10 @@
 //
 // Groups that were left over in every step could have started later; groups that were missing
 // should have started earlier. Growing does not pay where engines are the bottleneck: more
-// responses at once then make each of them slower, and only lag grows. So U may double, and once
-// the groups of the larger U have finished, their throughput tells whether it paid. If not, U
-// returns to a little less than it was. While workers are full U does not grow at all.
+// responses at once then make each of them slower, and only lag grows. So U may double, and a few
+// steps later the throughput X tells what that gained, as an exponent d ln X / d ln n with n the
+// number running. The exponent falls as n grows: two doublings give a line, and U stops where it is
+// at kWorthwhile. While workers are full U does not grow at all.
 //
 // U stays within [2 C S, (1 + threshold) C S], S being the sync interval: one batch in training and
 // one in generation, up to the threshold, which is a bound here and not a setting to be tuned.
@@ -44,24 +45,31 @@ class JustInTimeSupply final : public SupplyPolicy {
   int64_t NumToStart(const SupplyView& view) const override {
     return static_cast<int64_t>(state_.limit) - view.num_outstanding();
   }
-  void OnGroupFinished(const SupplyView& view, const GroupTimes& times) override;
-  void OnTrainerReady(const SupplyView& view, const StepDuration& duration) override;
+  void OnGroupFinished(const SupplyView& view) override;
+  void OnTrainerReady(const SupplyView& view, const SupplyReport& step) override;
   std::optional<int64_t> MaxOutstanding() const override { return max_outstanding_; }
   SupplyState Save() const override { return state_; }
   Status Restore(const SupplyState& state) override;
 
  private:
+  // Adds a step to the means.
+  void Measure(const SupplyReport& step);
+  void MeasureAnew();
+  void ResetSums();
+  // Whether the means are those of this limit.
+  bool Measured() const { return state_.num_blocks > 0; }
+  bool WaitsLong() const;
   // Settles what is owed: credits after a wait, or those that no wait asked for.
-  void Settle(bool may_grow);
+  void Settle(const SupplyView& view);
   void Grow(double credits);
-  // Once the groups of a larger limit have finished: keeps it, or returns to the one before.
-  void EndTrial();
+  // Once the larger limit is measured: goes on, or stops where growth ceases to pay.
+  void EndTrial(const SupplyView& view);
+  void StopAt(double limit);
+  // Forgets where growth ceased to pay once engines or responses are others.
+  void CheckCeiling();
   // Takes back what every one of the last steps left over.
   void TakeBack(int64_t balance);
   void SetLimit(double limit);
-  // Whether the limit on trial raised throughput enough.
-  bool TrialPays() const;
-  double Throughput() const;
 
   const double batch_;
   const double least_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace pace {
 namespace {
 
@@ -17,23 +19,36 @@ struct Step {
   int64_t num_pooled = kBatch;  // when the trainer became ready
   double waited = 0;            // share of the step
   bool supply_limited = true;
+  int64_t num_running = kBatch;
+  double throughput = 1000;  // tokens per second
 };
 
 void Finish(SupplyPolicy& supply, const Step& step) {
   SupplyView view;
   view.trainer = PolicyVersion(5);
   view.num_pooled = step.num_pooled;
+  view.num_running = step.num_running;
   view.supply_limited = step.supply_limited;
-  supply.OnTrainerReady(view, {.seconds = 10, .waited = 10 * step.waited});
+  supply.OnGroupFinished(view);
+  supply.OnTrainerReady(view, {.seconds = 10,
+                               .waited = 10 * step.waited,
+                               .num_tokens = static_cast<int64_t>(10 * step.throughput)});
 }
 
-// `count` groups finish while `num_running` groups run and a token takes `seconds`.
-void FinishGroups(SupplyPolicy& supply, int64_t count, int64_t num_running, double seconds) {
-  SupplyView view;
-  view.num_running = num_running;
-  for (int64_t i = 0; i < count; ++i) {
-    supply.OnGroupFinished(view, {.seconds = 100 * seconds, .num_tokens = 100});
+// `count` steps in which the trainer waits half of the time. All but a batch of the groups run, and
+// engines make `throughput(n)` tokens per second of n groups.
+template <typename Throughput>
+void Lack(SupplyPolicy& supply, int count, const Throughput& throughput) {
+  for (int i = 0; i < count; ++i) {
+    const int64_t num_running = LimitOf(supply) - kBatch;
+    Finish(supply, {.num_pooled = 0,
+                    .waited = 0.5,
+                    .num_running = num_running,
+                    .throughput = throughput(static_cast<double>(num_running))});
   }
+}
+double Proportional(double num_running) {
+  return 100 * num_running;
 }
 
 // The first step, which waits for the first responses.
@@ -65,8 +80,8 @@ TEST(JustInTimeSupplyTest, TheFirstStepLeavesOneBatchInTrainingAndOneInGeneratio
 
 TEST(JustInTimeSupplyTest, GrowsByTheShareOfABatchThatTheTrainerWaited) {
   JustInTimeSupply supply = Started();
-  Finish(supply, {.num_pooled = 4, .waited = 0.51});
-  EXPECT_EQ(LimitOf(supply), 2 * kBatch + 6);  // less the allowance
+  Finish(supply, {.num_pooled = 4, .waited = 0.3});
+  EXPECT_EQ(LimitOf(supply), 2 * kBatch + 3);  // less the allowance
 }
 
 TEST(JustInTimeSupplyTest, AWaitWhileWorkersAreFullChangesNothing) {
@@ -85,43 +100,60 @@ TEST(JustInTimeSupplyTest, ShortWaitsUseUpTheAllowance) {
   EXPECT_EQ(LimitOf(supply), 2 * kBatch + 2);
 }
 
-// As a run that needs three more batches: doubled once, and doubled again since that paid.
-void GrowTo(JustInTimeSupply& supply, int64_t limit) {
-  int64_t num_running = kBatch;
-  while (LimitOf(supply) < limit) {
-    FinishGroups(supply, 40 * kBatch, num_running, /*seconds=*/1);
-    Finish(supply, {.num_pooled = 0, .waited = 1});
-    num_running = LimitOf(supply) - kBatch;
-  }
+TEST(JustInTimeSupplyTest, GrowsToTheBoundAsLongAsThroughputFollows) {
+  JustInTimeSupply supply = Started();
+  Lack(supply, 60, Proportional);
+  EXPECT_EQ(LimitOf(supply), kBound);
 }
 
-TEST(JustInTimeSupplyTest, GrowsToTheBoundAsLongAsThroughputFollows) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
-  GrowTo(supply, kBound);
+TEST(JustInTimeSupplyTest, WithoutTokensItGrowsAsLongAsTheTrainerWaits) {
+  JustInTimeSupply supply = Started();
+  Lack(supply, 60, [](double) { return 0.0; });
   EXPECT_EQ(LimitOf(supply), kBound);
 }
 
 TEST(JustInTimeSupplyTest, GrowthThatDoesNotPayIsTakenBack) {
   JustInTimeSupply supply = Started();
-  FinishGroups(supply, 10 * kBatch, kBatch, /*seconds=*/1);
-  Finish(supply, {.num_pooled = 0, .waited = 0.5});
-  for (int i = 0; i < 10; ++i) Finish(supply, {.num_pooled = 0, .waited = 0.5});
-  EXPECT_EQ(LimitOf(supply), 4 * kBatch);
-  // Three times as many run, and each token takes three times as long.
-  FinishGroups(supply, 10 * kBatch, 3 * kBatch, /*seconds=*/3);
-  Finish(supply, {.num_pooled = 0, .waited = 0.5});
+  int64_t largest = 0;
+  for (int i = 0; i < 30; ++i) {
+    Lack(supply, 1, [](double) { return 1000.0; });
+    largest = std::max(largest, LimitOf(supply));
+  }
+  EXPECT_EQ(largest, 4 * kBatch);
   EXPECT_EQ(LimitOf(supply), 2 * kBatch);
-  for (int i = 0; i < 50; ++i) Finish(supply, {.num_pooled = 0, .waited = 0.5});
+  Lack(supply, 50, [](double) { return 1000.0; });
   EXPECT_EQ(LimitOf(supply), 2 * kBatch);
-  // Another engine: responses are faster at the same load, so growth is tried again.
-  FinishGroups(supply, 10 * kBatch, kBatch, /*seconds=*/0.5);
-  Finish(supply, {.num_pooled = 0, .waited = 0.5});
-  EXPECT_GT(LimitOf(supply), 2 * kBatch);
+  // Another engine: throughput is larger at the same load, so growth is tried again.
+  Lack(supply, 60, [](double n) { return 3 * Proportional(n); });
+  EXPECT_EQ(LimitOf(supply), kBound);
+}
+
+// d ln X / d ln n = 1 / (1 + n / 12) is 0.2 at n = 48, under a limit of 60.
+TEST(JustInTimeSupplyTest, StopsWhereGrowthCeasesToPay) {
+  JustInTimeSupply supply = Started();
+  Lack(supply, 60, [](double n) { return 1000 * n / (12 + n); });
+  EXPECT_GT(LimitOf(supply), 48);
+  EXPECT_LT(LimitOf(supply), 72);
+}
+
+TEST(JustInTimeSupplyTest, FullWorkersNeedNoMoreCreditsThanTheyRun) {
+  JustInTimeSupply supply = Started();
+  for (int i = 0; i < 60; ++i) {
+    const int64_t num_running = std::min<int64_t>(LimitOf(supply) - kBatch, 20);
+    Finish(supply, {.num_pooled = 0,
+                    .waited = 0.5,
+                    .supply_limited = LimitOf(supply) - kBatch <= 20,
+                    .num_running = num_running,
+                    .throughput = Proportional(static_cast<double>(num_running))});
+  }
+  EXPECT_GE(LimitOf(supply), 20 + kBatch);
+  EXPECT_LE(LimitOf(supply), 20 + kBatch + kBatch / 2);
 }
 
 TEST(JustInTimeSupplyTest, TakesBackWhatEveryStepLeftOver) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
-  GrowTo(supply, kBound);
+  JustInTimeSupply supply = Started();
+  Lack(supply, 60, Proportional);
+  ASSERT_EQ(LimitOf(supply), kBound);
   for (int64_t i = 0; i + 1 < kWindow; ++i) Finish(supply, {.num_pooled = kBatch + 40 + i % 2});
   EXPECT_EQ(LimitOf(supply), kBound);
   Finish(supply, {.num_pooled = kBatch + 40});
@@ -130,8 +162,9 @@ TEST(JustInTimeSupplyTest, TakesBackWhatEveryStepLeftOver) {
 }
 
 TEST(JustInTimeSupplyTest, AShortageForgetsWhatWasLeftOverBefore) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
-  GrowTo(supply, kBound);
+  JustInTimeSupply supply = Started();
+  Lack(supply, 60, Proportional);
+  ASSERT_EQ(LimitOf(supply), kBound);
   for (int64_t i = 0; i < 3 * kWindow; ++i) {
     Finish(supply, {.num_pooled = i % kWindow == 0 ? kBatch - 1 : kBatch + 40});
   }
@@ -139,24 +172,25 @@ TEST(JustInTimeSupplyTest, AShortageForgetsWhatWasLeftOverBefore) {
 }
 
 TEST(JustInTimeSupplyTest, WithoutWaitsItFallsToTheSmallestLimit) {
-  JustInTimeSupply supply(kBatch, 1, kBound);
-  GrowTo(supply, kBound);
+  JustInTimeSupply supply = Started();
+  Lack(supply, 60, Proportional);
+  ASSERT_EQ(LimitOf(supply), kBound);
   for (int i = 0; i < 2000; ++i) Finish(supply, {.num_pooled = kBatch - 1});
   EXPECT_EQ(LimitOf(supply), 2 * kBatch);
 }
 
 TEST(JustInTimeSupplyTest, ARestoredPolicyGoesOnAsTheSavedOne) {
-  JustInTimeSupply saved(kBatch, 1, kBound);
-  GrowTo(saved, 5 * kBatch);
+  JustInTimeSupply saved = Started();
+  Lack(saved, 9, Proportional);
   for (int i = 0; i < 3; ++i) Finish(saved, {.num_pooled = kBatch + 7});
   JustInTimeSupply restored(kBatch, 1, kBound);
   ASSERT_TRUE(restored.Restore(saved.Save()).ok());
-  for (int i = 0; i < 40; ++i) {
-    const Step step{.num_pooled = kBatch + 9 - i % 13, .waited = i % 7 == 3 ? 0.4 : 0};
-    for (JustInTimeSupply* supply : {&saved, &restored}) {
-      FinishGroups(*supply, 30, 20 + i, 1 + 0.1 * i);
-      Finish(*supply, step);
-    }
+  for (int i = 0; i < 60; ++i) {
+    const Step step{.num_pooled = kBatch + 9 - i % 13,
+                    .waited = i % 3 == 1 ? 0.7 : 0,
+                    .num_running = 20 + i % 5,
+                    .throughput = 1000.0 + 10 * (i % 7)};
+    for (JustInTimeSupply* supply : {&saved, &restored}) Finish(*supply, step);
     EXPECT_EQ(LimitOf(saved), LimitOf(restored)) << i;
   }
 }
@@ -168,7 +202,7 @@ TEST(JustInTimeSupplyTest, AStateItCannotHaveIsRefused) {
   EXPECT_FALSE(supply.Restore({.limit = 2 * kBatch, .owed = 1}).ok());
   EXPECT_FALSE(supply.Restore({.limit = 2 * kBatch, .balances = {1, 2, 3, 4, 5, 6}}).ok());
   EXPECT_FALSE(supply.Restore({.limit = 2 * kBatch, .wait = 1}).ok());
-  EXPECT_FALSE(supply.Restore({.limit = 2 * kBatch, .seconds = -1}).ok());
+  EXPECT_FALSE(supply.Restore({.limit = 2 * kBatch, .sum_seconds = -1}).ok());
   EXPECT_EQ(LimitOf(supply), 2 * kBatch);
 }
 

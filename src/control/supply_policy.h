@@ -64,13 +64,10 @@ enum class Abandon {
 };
 
 // What a supply policy may learn of time, as the driver measured it; 0 where it did not.
-struct GroupTimes {
-  double seconds = 0;  // of its responses together, each from the start of the group to its end
-  int64_t num_tokens = 0;
-};
-struct StepDuration {
-  double seconds = 0;  // from the end of the step before
-  double waited = 0;   // of these, waiting for groups
+struct SupplyReport {
+  double seconds = 0;      // from the end of the step before
+  double waited = 0;       // of these, waiting for groups
+  int64_t num_tokens = 0;  // that the engines sampled
 };
 
 // The state of a policy between events; every policy saves into this form. Empty for policies
@@ -80,17 +77,30 @@ struct SupplyState {
   double owed = 0;                 // credits that waits beyond the allowance have earned
   double wait = 0;                 // share of the time that the trainer waits
   std::deque<int64_t> balances{};  // groups in the pool beyond a batch, at the last steps
-  // Means over the last groups, and how many have finished since the limit grew.
-  double seconds = 0;
-  double tokens = 0;
-  double running = 0;  // groups beside it
-  int64_t num_finished = 0;
-  // A larger limit on trial: the limit before it, 0 = none on trial; and the number running and
-  // the throughput then.
+  // Steps since the limit changed, and what the current block of steps adds up: groups running as
+  // each group finishes, tokens, seconds.
+  int64_t num_steps = 0;
+  int64_t num_blocks = 0;
+  int64_t num_measured = 0;  // steps of the block
+  int64_t num_samples = 0;
+  double sum_running = 0;
+  double sum_tokens = 0;
+  double sum_seconds = 0;
+  // Means of the last full block; 0 = there was none under this limit.
+  double running = 0;
+  double throughput = 0;  // tokens per second
+  // A larger limit on trial: the limit before it, 0 = none on trial; and the means then.
   double trial_from = 0;
   double trial_running = 0;
   double trial_throughput = 0;
-  double ceiling = 0;  // the limit beyond which growth did not pay; 0 = none known
+  // What the trial before this one gained, as an exponent of growth, and the logarithm of the
+  // number running in its middle; a gain of 0 = there was none.
+  double gain = 0;
+  double gain_middle = 0;
+  // The limit beyond which growth does not pay, 0 = none known; and the throughput there, 0 = not
+  // measured yet.
+  double ceiling = 0;
+  double ceiling_throughput = 0;
 };
 
 class SupplyPolicy {
@@ -101,10 +111,10 @@ class SupplyPolicy {
   [[nodiscard]] virtual int64_t NumToStart(const SupplyView& view) const = 0;
 
   // A group has finished.
-  virtual void OnGroupFinished(const SupplyView&, const GroupTimes&) {}
+  virtual void OnGroupFinished(const SupplyView&) {}
 
   // A step has finished, and the trainer is ready for the next one.
-  virtual void OnTrainerReady(const SupplyView&, const StepDuration&) {}
+  virtual void OnTrainerReady(const SupplyView&, const SupplyReport&) {}
 
   // Policies that never abandon are not asked about each running group.
   [[nodiscard]] virtual bool MayAbandon() const { return false; }

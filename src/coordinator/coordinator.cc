@@ -66,7 +66,6 @@ bool Coordinator::On(const ResponseFinished& event, Commands& out) {
   if (record == nullptr || record->state != GroupState::kRunning) return false;
   record->Finish(event.member, MemberSummary::Of(event.segments, version_, event.prefix_score));
   record->num_bytes += event.num_bytes;
-  record->seconds += event.seconds;
   if (record->num_finished < options_.group_size) return false;
 
   std::vector<MemberSummary> members = std::move(record->members);
@@ -75,8 +74,7 @@ bool Coordinator::On(const ResponseFinished& event, Commands& out) {
   workers_.RemoveGroup(record->worker);
   groups_.Move(event.group, GroupState::kPooled);
   throughput_.AddProduced();
-  supply_->OnGroupFinished(supply_view(),
-                           {.seconds = record->seconds, .num_tokens = summary.num_tokens});
+  supply_->OnGroupFinished(supply_view());
   if (observer_ != nullptr) observer_->OnGroupAssembled(summary);
   PooledGroup group(summary, std::move(members), admission_->NeedsMembers());
   for (const Eviction& eviction : pool_.Put(std::move(group), *admission_)) {
@@ -111,7 +109,9 @@ bool Coordinator::On(const StepFinished& event, Commands& out) {
   version_ = version_.Next();
   awaiting_sync_.push_back({NextSync(version_, options_.sync_interval), num_groups});
   num_awaiting_sync_ += num_groups;
-  supply_->OnTrainerReady(supply_view(), {.seconds = event.seconds, .waited = event.waited});
+  supply_->OnTrainerReady(
+      supply_view(),
+      {.seconds = event.seconds, .waited = event.waited, .num_tokens = event.num_tokens});
   supply_limited_ = false;
   if (version_.step() % options_.sync_interval == 0) {
     published_ = version_;
@@ -369,6 +369,9 @@ Status Coordinator::Validate(const Event& event) const {
         return InvalidArgument("seconds = ", seconds, ": must be finite and >= 0");
       }
     }
+    if (step->num_tokens < 0) {
+      return InvalidArgument("tokens = ", step->num_tokens, ": must be >= 0");
+    }
   } else if (const auto* evaluation = std::get_if<EvaluationFinished>(&event)) {
     if (std::find(evaluating_.begin(), evaluating_.end(), evaluation->version) ==
         evaluating_.end()) {
@@ -405,9 +408,6 @@ Status Coordinator::ValidateResponse(const ResponseFinished& event) const {
   if (event.prefix_score.has_value() &&
       !(std::isfinite(*event.prefix_score) && *event.prefix_score >= 0)) {
     return InvalidArgument("prefix_score = ", *event.prefix_score, ": must be finite and >= 0");
-  }
-  if (!(std::isfinite(event.seconds) && event.seconds >= 0)) {
-    return InvalidArgument("seconds = ", event.seconds, ": must be finite and >= 0");
   }
   if (event.num_bytes < 0) {
     return InvalidArgument("num_bytes = ", event.num_bytes, ": must be >= 0");

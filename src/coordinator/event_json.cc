@@ -51,7 +51,6 @@ void JsonKeys(V& v, ResponseFinished& event) {
   v("segments", event.segments);
   v("prefix_score", event.prefix_score);
   v("num_bytes", Within(event.num_bytes, 0, kLargestBytes));
-  v.Optional("seconds", event.seconds, event.seconds > 0);
 }
 template <typename V>
 void JsonKeys(V& v, GroupFailed& event) {
@@ -68,6 +67,7 @@ void JsonKeys(V& v, StepFinished& event) {
   v("step", event.step);
   v.Optional("seconds", event.seconds, event.seconds > 0);
   v.Optional("waited", event.waited, event.waited > 0);
+  v.Optional("tokens", event.num_tokens, event.num_tokens > 0);
 }
 template <typename V>
 void JsonKeys(V& v, EvaluationFinished& event) {

@@ -34,9 +34,6 @@ struct ResponseFinished {
   std::vector<Segment> segments;  // in generation order, versions never decrease
   std::optional<double> prefix_score;
   int64_t num_bytes = 0;
-  // From the start of the group to the end of this response; 0 = not measured. Drivers measure
-  // times where SupplyOptions::ReadsTimes().
-  double seconds = 0;
 };
 // A running group cannot finish, or is given up.
 struct GroupFailed {
@@ -51,10 +48,12 @@ struct WorkerSynced {
 // The TrainBatch command of this step has been carried out.
 struct StepFinished {
   PolicyVersion step;
-  // From the end of the step before, and the part of it that the trainer waited for groups; 0 =
-  // not measured.
+  // From the end of the step before, and the part of it that the trainer waited for groups; the
+  // tokens that all engines sampled in that time. 0 = not measured: drivers measure where
+  // SupplyOptions::ReadsTimes().
   double seconds = 0;
   double waited = 0;
+  int64_t num_tokens = 0;
 };
 struct EvaluationFinished {
   PolicyVersion version;

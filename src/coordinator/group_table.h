@@ -33,7 +33,6 @@ struct GroupRecord {
   PolicyVersion dispatched;  // the version its worker was promised
   int64_t num_finished = 0;
   int64_t num_bytes = 0;
-  double seconds = 0;  // of the finished members, from the start of the group
   // While the group runs: one per member; an unfinished member has no tokens.
   std::vector<MemberSummary> members;
 

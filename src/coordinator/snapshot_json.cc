@@ -29,7 +29,6 @@ void JsonKeys(V& v, GroupRecord& group) {
   v("num_finished", group.num_finished);
   v("num_bytes", group.num_bytes);
   v("members", group.members);
-  v.Optional("seconds", group.seconds, group.seconds > 0);
 }
 template <typename V>
 void JsonKeys(V& v, PooledGroup& pooled) {
@@ -90,14 +89,22 @@ void JsonKeys(V& v, SupplyState& state) {
   v("owed", state.owed);
   v("wait", state.wait);
   v("balances", state.balances);
-  v("seconds", state.seconds);
-  v("tokens", state.tokens);
+  v("num_steps", state.num_steps);
+  v("num_blocks", state.num_blocks);
+  v("num_measured", state.num_measured);
+  v("num_samples", state.num_samples);
+  v("sum_running", state.sum_running);
+  v("sum_tokens", state.sum_tokens);
+  v("sum_seconds", state.sum_seconds);
   v("running", state.running);
-  v("num_finished", state.num_finished);
+  v("throughput", state.throughput);
   v("trial_from", state.trial_from);
   v("trial_running", state.trial_running);
   v("trial_throughput", state.trial_throughput);
+  v("gain", state.gain);
+  v("gain_middle", state.gain_middle);
   v("ceiling", state.ceiling);
+  v("ceiling_throughput", state.ceiling_throughput);
 }
 template <typename V>
 void JsonKeys(V& v, CoordinatorSnapshot& s) {

@@ -94,7 +94,6 @@ void JsonKeys(V& v, GroupTrajectories& group) {
   v("group", group.group);
   v("prompt", group.prompt);
   v("worker", group.worker);
-  v.Optional("started", group.started, group.started > Seconds(0));
   v("prompt_tokens", group.prompt_tokens);
   v.Optional("greedy_last", group.greedy_last);
   v("members", group.members);
@@ -172,6 +171,7 @@ void JsonKeys(V& v, RunText& text) {
   v("parts", run.step_clock.parts);
   v("rescoring", run.rescoring);
   v.Optional("busy", run.busy);
+  v.Optional("sampled", run.num_sampled, run.num_sampled > 0);
   v("totals", run.totals);
   v("step_totals", run.step_totals);
   v.Optional("warnings", run.warnings);

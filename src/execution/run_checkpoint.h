@@ -38,8 +38,9 @@ struct RunCheckpoint {
   PolicyVersion served{};  // that engines serve
   Seconds time{0};
   StepClock::State step_clock = {};
-  Seconds rescoring{0};  // since the last step
-  Seconds busy{0};       // of all engines, since the last step
+  Seconds rescoring{0};     // since the last step
+  Seconds busy{0};          // of all engines, since the last step
+  int64_t num_sampled = 0;  // tokens of all engines, since the last step
   RunTotals totals = {};
   RunTotals step_totals = {};  // as the last step ended
   RunWarnings::State warnings = {};

@@ -95,7 +95,7 @@ Status RunDriver::ServeFirst() {
   return Status::Ok();
 }
 
-StepFinished RunDriver::EndStep(TrainedStep trained, const StepTimes& times) {
+StepFinished RunDriver::EndStep(TrainedStep trained, const StepTimes& times, int64_t num_sampled) {
   const TrainBatch batch = *std::exchange(batch_, std::nullopt);
   newest_ = std::move(trained.weights);
   if (trained.published.has_value()) Serve(*std::move(trained.published));
@@ -107,6 +107,7 @@ StepFinished RunDriver::EndStep(TrainedStep trained, const StepTimes& times) {
   if (settings_.supply.ReadsTimes()) {
     finished.seconds = times.step.count();
     finished.waited = times.wait_data.count();
+    finished.num_tokens = num_sampled;
   }
   return finished;
 }

@@ -79,7 +79,8 @@ class RunDriver {
   Status ServeFirst();
 
   // Ends the step under way: records it and takes over its weights. Returns the event of it.
-  StepFinished EndStep(TrainedStep trained, const StepTimes& times);
+  // `num_sampled`: tokens of all engines since the step before.
+  StepFinished EndStep(TrainedStep trained, const StepTimes& times, int64_t num_sampled);
   void EndEvaluation(PolicyVersion version, std::vector<BenchmarkScore> scores);
   // Asks the caller, once, whether to stop. A checkpoint that is due anyway serves.
   Status StopIfAsked(bool checkpoint_is_due);

@@ -88,7 +88,6 @@ Result<GroupRequest> TrainingRun::Start(const StartGroup& command, PolicyVersion
   group.group = command.group;
   group.prompt = command.prompt;
   group.worker = command.worker;
-  group.started = clock_.Now();
   group.prompt_tokens = request.prompt_tokens;
   group.members.resize(static_cast<size_t>(settings_.NumMembers()));
   if (prompt_source().turns() != nullptr) group.tools.resize(group.members.size());
@@ -137,7 +136,6 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   const bool has_score = score.has_value() && std::isfinite(*score);
   if (settings_.admission.UsesPrefixScores() && has_score) event.prefix_score = score;
   event.num_bytes = trajectory.num_bytes();
-  if (settings_.supply.ReadsTimes()) event.seconds = (clock_.Now() - group->started).count();
   journal_.totals().num_tokens_generated += trajectory.response.num_policy_tokens();
   journal_.totals().num_interrupted += trajectory.response.num_interrupts > 0 ? 1 : 0;
   store_.Finish(id, std::move(trajectory));

@@ -75,7 +75,6 @@ struct GroupTrajectories {
   GroupId group{};
   PromptIndex prompt{};
   WorkerId worker{};
-  Seconds started{0};  // of the run's clock
   std::vector<TokenId> prompt_tokens = {};
   std::vector<FinishedTrajectory> members = {};  // none: unfinished
   // Tool use of each member so far; empty without tools.

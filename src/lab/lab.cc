@@ -110,6 +110,7 @@ class LabDriver final : public RunDriver {
   // Of all engines, since the last step.
   Seconds rescoring_{0};
   Seconds busy_{0};
+  int64_t num_sampled_ = 0;
   Training training_;  // the last member: it uses the others, and waits when destroyed
 };
 
@@ -230,7 +231,9 @@ Status LabDriver::Act() {
 Status LabDriver::ActEngine(size_t index) {
   LabEngine& engine = *engines_[index];
   const Seconds rescored = engine.rescore_time(), busy = engine.busy_time();
+  const int64_t num_tokens = engine.num_tokens();
   PACE_ASSIGN_OR_RETURN(LabReport report, engine.Act());
+  num_sampled_ += engine.num_tokens() - num_tokens;
   rescoring_ += engine.rescore_time() - rescored;
   busy_ += engine.busy_time() - busy;
   for (FinishedResponse& response : report.finished) {
@@ -248,7 +251,7 @@ Status LabDriver::FinishStep() {
   StepTimes times = step_clock_.EndStep(clock_.Now(), rescoring_ / num_engines);
   times.engines_busy = busy_ / num_engines;
   rescoring_ = busy_ = Seconds(0);
-  const StepFinished finished = EndStep(std::move(trained), times);
+  const StepFinished finished = EndStep(std::move(trained), times, std::exchange(num_sampled_, 0));
   if (colocated_) {
     for (auto& engine : engines_) engine->Resume(clock_.Now());
   }
@@ -353,6 +356,7 @@ Status LabDriver::SaveIfAtRest() {
   PACE_ASSIGN_OR_RETURN(RunCheckpoint run, Describe());
   run.rescoring = rescoring_;
   run.busy = busy_;
+  if (settings_.supply.ReadsTimes()) run.num_sampled = num_sampled_;
   for (const auto& engine : engines_) {
     for (GroupRequest& request : engine->core().Unfinished()) {
       run.in_flight.push_back(InFlightOf(std::move(request)));
@@ -404,6 +408,7 @@ Status LabDriver::Resume() {
   virtual_clock_.AdvanceTo(run.time);
   rescoring_ = run.rescoring;
   busy_ = run.busy;
+  num_sampled_ = run.num_sampled;
   PACE_RETURN_IF_ERROR(MakeEngines());
   PACE_ASSIGN_OR_RETURN(PublishedWeights published, Publish(run.served, resumed.served));
   Serve(std::move(published));

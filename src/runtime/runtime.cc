@@ -102,6 +102,7 @@ class RuntimeDriver final : public RunDriver {
   // Of all engines, since the run began.
   Seconds RescoreTime() const;
   Seconds BusyTime() const;
+  int64_t SampledTokens() const;
   int64_t MaxGroups() const;
 
   RunClock& run_clock_;                                      // clock_, to be set
@@ -109,6 +110,7 @@ class RuntimeDriver final : public RunDriver {
   int64_t num_saves_ = 0;                                    // under way
   Seconds rescored_before_{0};
   Seconds busy_before_{0};
+  int64_t sampled_before_ = 0;
 
   std::chrono::steady_clock::time_point last_event_, last_pulse_, last_stall_note_;
   int64_t pulse_tokens_ = 0;
@@ -278,7 +280,9 @@ Status RuntimeDriver::On(Trained& message) {
   const Seconds busy = BusyTime();
   times.engines_busy = (busy - busy_before_) / num_engines;
   busy_before_ = busy;
-  PACE_RETURN_IF_ERROR(Handle(EndStep(std::move(message.step).value(), times)));
+  const int64_t num_sampled = SampledTokens();
+  const int64_t num_new = num_sampled - std::exchange(sampled_before_, num_sampled);
+  PACE_RETURN_IF_ERROR(Handle(EndStep(std::move(message.step).value(), times, num_new)));
   if (batch_.has_value()) return Status::Ok();
   const StepPart part = checkpoint_.has_value() ? StepPart::kOther : StepPart::kWaitData;
   step_clock_.Set(part, clock_.Now());
@@ -351,11 +355,16 @@ Seconds RuntimeDriver::BusyTime() const {
   return total;
 }
 
+int64_t RuntimeDriver::SampledTokens() const {
+  int64_t total = 0;
+  for (const auto& engine : engines_) total += engine->stats().num_sampled_tokens;
+  return total;
+}
+
 void RuntimeDriver::Pulse() {
   const auto now = SteadyClock::now();
   if (setup_.observer == nullptr || now - last_pulse_ < std::chrono::milliseconds(200)) return;
-  int64_t tokens = 0;
-  for (const auto& engine : engines_) tokens += engine->stats().num_sampled_tokens;
+  const int64_t tokens = SampledTokens();
   const double seconds = std::chrono::duration<double>(now - last_pulse_).count();
   RunPulse pulse;
   pulse.time = clock_.Now();

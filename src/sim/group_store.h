@@ -27,7 +27,6 @@ struct alignas(64) GroupSlot {
   double drift_factor = 1;
   size_t engine = 0;
   int64_t num_finished = 0;
-  Seconds started{0};
   Seconds assembled{0};  // when the last member finished
   bool used = false;
 };

@@ -245,7 +245,6 @@ void Driver::Execute(const StartGroup& command) {
   const size_t engine = engine_of_worker_[static_cast<size_t>(command.worker.value())];
   const double length = changed_ ? settings_.change.length : 1;
   const size_t slot = groups_.Start(command.group, command.prompt, engine, length);
-  groups_.slot(slot).started = clock_.Now();
   for (int64_t member = 0; member < settings_.NumMembers(); ++member) {
     EngineOf(engine).Enqueue(clock_.Now(), groups_.IndexOf(slot, member));
   }
@@ -397,9 +396,6 @@ void Driver::FinishResponse(ResponseIndex index) {
   finished.segments.assign(segments.begin(), segments.end());
   finished.prefix_score = recorder_.PrefixScore(slot, index);
   finished.num_bytes = ResponseBytes(response);
-  if (settings_.supply.ReadsTimes()) {
-    finished.seconds = (clock_.Now() - groups_.slot(slot).started).count();
-  }
   Handle(event_);
 }
 
@@ -459,6 +455,7 @@ void Driver::FinishStep(PolicyVersion step) {
                      .num_interrupted = num_interrupted - step_interrupted_,
                      .num_step_tokens = num_tokens - step_tokens_},
                     coordinator_);
+  const int64_t num_step_tokens = num_tokens - step_tokens_;
   step_tokens_ = num_tokens;
   step_interrupted_ = num_interrupted;
   step_rescore_ = rescore;
@@ -477,6 +474,7 @@ void Driver::FinishStep(PolicyVersion step) {
   if (settings_.supply.ReadsTimes()) {
     finished.seconds = times.step.count();
     finished.waited = times.wait_data.count();
+    finished.num_tokens = num_step_tokens;
   }
   Handle(finished);
   finishing_step_ = false;
