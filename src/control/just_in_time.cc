@@ -23,7 +23,8 @@ constexpr double kSavedAllowance = 0.1;
 // Growth of the running groups by a factor g pays where throughput grows by g^kWorthwhile.
 constexpr double kWorthwhile = 0.2;
 
-// If the first growth pays less, throughput is taken to grow by this root up to a knee.
+// If the first growth pays less, throughput is assumed to grow as this root of the number running
+// up to a knee, and to be flat beyond it.
 constexpr double kKnee = 3;
 
 // Throughput is a mean over steps, after some that still belong to the limit before. Both numbers
@@ -149,7 +150,7 @@ void JustInTimeSupply::Grow(double credits) {
     most = state_.ceiling;
   } else {
     if (state_.trial_from == 0) {
-      // Whether growth pays must be known only where production lacks.
+      // Growth is judged only where production is too small, and needs a value to compare with.
       if (WaitsLong() && !Measured()) return;
       state_.trial_from = state_.limit;
       state_.trial_running = state_.running;
@@ -181,13 +182,14 @@ void JustInTimeSupply::EndTrial(const SupplyView& view) {
   if (full && gain >= kWorthwhile) return StopAt(from + added + kBelow * batch_);
   const double slope = (state_.limit - from) / added;
   if (before > gain && middle > state_.gain_middle) {
-    // Where the line through both gains is at kWorthwhile, and the limit that so many run under.
+    // The logarithm of the number running at which the line through both gains falls to
+    // kWorthwhile, and the limit with which that many run.
     const double best =
         middle + (gain - kWorthwhile) / (before - gain) * (middle - state_.gain_middle);
     const double limit = from + slope * (exact::Exp(best) - state_.trial_running);
     if (limit < 2 * state_.limit) return StopAt(std::max(limit, below));
   } else if (gain < kWorthwhile) {
-    // Throughput is taken to grow by kKnee-th roots up to a knee.
+    // Throughput is assumed to grow as the kKnee-th root of the number running, up to the knee.
     const double knee = state_.trial_running * exact::Pow(std::max(ratio, 1.0), kKnee);
     return StopAt(ratio > 1 ? std::min(from + slope * (knee - state_.trial_running), state_.limit)
                             : below);
@@ -221,7 +223,7 @@ void JustInTimeSupply::CheckCeiling() {
 }
 
 void JustInTimeSupply::SetLimit(double limit) {
-  // Not a number, as after throughputs that cannot be compared: the least.
+  // A limit that is not a number, from throughputs that cannot be compared, becomes the least.
   state_.limit = limit > least_ ? std::min(limit, static_cast<double>(max_outstanding_)) : least_;
 }
 

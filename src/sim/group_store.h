@@ -37,7 +37,7 @@ class GroupStore {
   // finishes.
   GroupStore(const Workload& workload, int64_t group_size, bool keep_versions);
 
-  // A slot with new responses to the prompt, `length` times as long as the workload has them.
+  // A slot with new responses to the prompt. `length` multiplies their numbers of tokens.
   // Unfinished responses that Keep saved for the prompt continue.
   size_t Start(GroupId group, PromptIndex prompt, size_t engine, double length);
   // Saves the unfinished responses for the next group of the same prompt.

@@ -41,7 +41,7 @@ class Workload {
   static Result<Workload> Create(const WorkloadOptions& options, uint64_t seed);
 
   PromptTraits Prompt(PromptIndex prompt) const;
-  // `length`: so many times as long as usual, within the budget.
+  // `length` multiplies the number of tokens, within the budget.
   ResponseTraits Response(PromptIndex prompt, int64_t member, const PromptTraits& traits,
                           double length = 1) const;
   bool Correct(PromptIndex prompt, int64_t member, const PromptTraits& traits,
