@@ -347,8 +347,8 @@ class ConfigReader {
       return InvalidArgument("num_key_value_heads = ", c.num_kv_heads,
                              ": must divide num_attention_heads, ", c.num_heads);
     }
-    if (c.head_dim < 2 || c.head_dim % 2 != 0) {
-      return InvalidArgument("head_dim = ", c.head_dim, ": must be even and at least 2",
+    if (c.head_dim < 2 || c.head_dim > kMaxHeadDim || c.head_dim % 2 != 0) {
+      return InvalidArgument("head_dim = ", c.head_dim, ": must be even, from 2 to ", kMaxHeadDim,
                              head_dim_ ? "" : " (it is hidden_size / num_attention_heads)");
     }
     if (use_sliding_window_ && has_window_) {

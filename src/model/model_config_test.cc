@@ -161,8 +161,10 @@ TEST(ModelConfigTest, AbsurdSizesAreRefused) {
   ExpectRefused(With("llama", R"("head_dim":7)"), "head_dim = 7: must be even");
   ExpectRefused(With("llama", R"("num_attention_heads":4096,"num_key_value_heads":1)"),
                 "it is hidden_size / num_attention_heads");
+  ExpectRefused(With("llama", R"("hidden_size":1048576)"),
+                "head_dim = 262144: must be even, from 2 to 4096 (it is hidden_size /");
   ExpectRefused(With("llama", R"("pad_token_id":64)"), "pad_token_id = 64: must be less than");
-  ExpectRefused(With("llama", R"("hidden_size":1048576,"intermediate_size":4194304,)"
+  ExpectRefused(With("llama", R"("head_dim":128,"hidden_size":1048576,"intermediate_size":4194304,)"
                               R"("num_hidden_layers":1024)"),
                 "parameters: must be at most");
   ExpectRefused(With("qwen3_moe", R"("num_experts":4,"num_experts_per_tok":5)"),
