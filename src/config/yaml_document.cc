@@ -1,6 +1,11 @@
 #include "config/yaml_document.h"
 
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/mark.h>
+
 #include <set>
+#include <sstream>
 #include <vector>
 
 #include "core/printable.h"
@@ -14,6 +19,28 @@ Result<std::string> ScalarOf(const YAML::Node& node, std::string_view key, std::
   return InvalidArgument(Printable(key), ": ", rule).At(YamlPlace(name, node));
 }
 
+// Notes where a document begins.
+class DocumentStart : public YAML::EventHandler {
+ public:
+  const YAML::Mark& mark() const { return mark_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { mark_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  YAML::Mark mark_;
+};
+
 }  // namespace
 
 std::string YamlPlace(const std::string& name, const YAML::Node& node) {
@@ -21,13 +48,18 @@ std::string YamlPlace(const std::string& name, const YAML::Node& node) {
 }
 
 Result<YAML::Node> LoadYamlDocument(std::string_view text, const std::string& name) {
-  const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-  if (documents.empty()) return YAML::Node();
-  if (documents.size() > 1) {
-    return InvalidArgument("a second document begins here: must be one")
-        .At(YamlPlace(name, documents[1]));
+  // Not YAML::LoadAll: where no value can begin, it finds empty documents without end.
+  std::istringstream stream{std::string(text)};
+  YAML::Parser parser(stream);
+  DocumentStart first;
+  if (!parser.HandleNextDocument(first)) return YAML::Node();
+  if (DocumentStart second; parser.HandleNextDocument(second)) {
+    const bool advanced = second.mark().pos > first.mark().pos;
+    return InvalidArgument(advanced ? "a second document begins here: must be one"
+                                    : "no YAML value can begin like this line")
+        .At(Concat(name, ":", second.mark().line + 1));
   }
-  return documents.front();
+  return YAML::Load(std::string(text));
 }
 
 Status CheckKeysOnce(const YAML::Node& block, const std::string& name) {
