@@ -3,15 +3,16 @@
 
 # Compilers and tests at a time.
 PACE_JOBS ?= $(shell nproc)
-# Seconds for each fuzz target.
+# Seconds for each fuzz target, and its seed (0: another each time).
 PACE_FUZZ_SECONDS ?= 10
+PACE_FUZZ_SEED ?= 1
 # Which builds `make test` tests; a subset is for quick rounds.
 STAGES ?= release asan tsan cross
 # Where `make install` installs the libraries.
 PREFIX ?= /usr/local
-export PACE_JOBS PACE_FUZZ_SECONDS
+export PACE_JOBS PACE_FUZZ_SECONDS PACE_FUZZ_SEED
 
-.PHONY: help demo build install test test-cross check lint format clean
+.PHONY: help demo build install test test-cross fuzz check lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +24,7 @@ help:
 	@echo '              then those that promise bits for the other processor, emulated'
 	@echo '              (STAGES="$(STAGES)" PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) PACE_JOBS=$(PACE_JOBS))'
 	@echo 'make test-cross  all torch-free tests for the other processor (x86_64 or aarch64), emulated'
+	@echo 'make fuzz     every fuzz target with a new seed (PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) each)'
 	@echo 'make check    format, structure, thread-safety analysis, lint of the files that changed'
 	@echo 'make lint     the same, with lint of every file (hours on two cores)'
 	@echo 'make format   rewrite the sources in the one format'
@@ -50,6 +52,10 @@ test:
 test-cross:
 	@scripts/setup cross
 	@PACE_WHOLE_STAGES=1 scripts/run_tests cross
+
+fuzz:
+	@scripts/setup test
+	@PACE_FUZZ_SEED=0 scripts/run_tests fuzz
 
 check:
 	@scripts/setup check

@@ -128,7 +128,8 @@ function(pace_fuzzer name)
   add_dependencies(pace_fuzzers ${name})
 
   # libFuzzer adds what it finds to the first folder and only reads the second. It prints only
-  # failures: a symbolizer that names each new function can hang on a busy machine.
+  # failures: a symbolizer that names each new function can hang on a busy machine. With a seed
+  # other than 0 a build tries the same inputs each time, as many as the seconds allow.
   set(found ${PROJECT_BINARY_DIR}/fuzz/${name})
   file(MAKE_DIRECTORY ${found}/corpus)
   set(corpora ${found}/corpus)
@@ -136,7 +137,7 @@ function(pace_fuzzer name)
     list(APPEND corpora ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SEEDS})
   endif()
   add_test(NAME ${name} COMMAND ${name}
-    -max_total_time=${PACE_FUZZ_SECONDS} -timeout=60 -rss_limit_mb=2048
+    -seed=${PACE_FUZZ_SEED} -max_total_time=${PACE_FUZZ_SECONDS} -timeout=60 -rss_limit_mb=2048
     -verbosity=0 -print_funcs=0
     -artifact_prefix=${found}/ -print_final_stats=1 ${corpora})
   math(EXPR timeout "${PACE_FUZZ_SECONDS} + 600")
