@@ -39,7 +39,8 @@ function(pace_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pace>)
   target_link_libraries(pace_${name} PUBLIC ${ARG_DEPS}
-    PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:pace_build_flags>)
+    PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:pace_build_flags>
+            $<BUILD_INTERFACE:pace_library_flags>)
   if(ARG_TORCH)
     target_link_libraries(pace_${name} PUBLIC pace::torch)
     _pace_use_header(pace_${name} torch)
@@ -53,7 +54,7 @@ function(pace_binary name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_executable(${name} ${ARG_SRCS})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} pace_build_flags)
+  target_link_libraries(${name} PRIVATE pace_build_flags ${ARG_DEPS})
   _pace_unity(${name} "${ARG_SRCS}")
 endfunction()
 
@@ -63,7 +64,7 @@ function(pace_test name)
   if(NOT PACE_TESTS)
     return()
   endif()
-  pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS} GTest::gtest_main)
+  pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS} GTest::gtest_main pace_test_flags)
   target_compile_definitions(${name} PRIVATE
     PACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PACE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(ARG_TORCH)
@@ -112,6 +113,9 @@ function(pace_python_test name)
   add_test(NAME ${name}
     COMMAND ${python} -B ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SCRIPT})
   _pace_label_test(${name} "${ARG_HEAVY}")
+  if(ARG_PEERS)
+    set_tests_properties(${name} PROPERTIES COST 50)
+  endif()
   foreach(target IN LISTS ARG_NEEDS)
     add_dependencies(pace_tests ${target})
   endforeach()
@@ -145,11 +149,13 @@ function(pace_fuzzer name)
     ENVIRONMENT "${PACE_TEST_ENVIRONMENT}")
 endfunction()
 
-# The timeout is a guard against a hang: far above what a busy machine needs.
+# The timeout is a guard against a hang: far above what a busy machine needs. What takes long
+# begins first, so that no core waits for it in the end.
 function(_pace_label_test name heavy)
   set(label unit)
   if(heavy)
     set(label heavy)
+    set_tests_properties(${name} PROPERTIES COST 100)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 1800
     ENVIRONMENT "${PACE_TEST_ENVIRONMENT};PACE_BINARY_DIR=${PROJECT_BINARY_DIR}")
