@@ -48,6 +48,8 @@ std::string_view ReasonOf(int64_t status) {
       return "OK";
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
     case 403:
       return "Forbidden";
     case 404:
@@ -60,6 +62,8 @@ std::string_view ReasonOf(int64_t status) {
       return "Content Too Large";
     case 422:
       return "Unprocessable Content";
+    case 501:
+      return "Not Implemented";
     case 503:
       return "Service Unavailable";
     default:
@@ -80,6 +84,12 @@ bool IsPlainAddress(std::string_view name) {
   const std::string text(name);
   return ::inet_pton(AF_INET, text.c_str(), &ignored) == 1 ||
          ::inet_pton(AF_INET6, text.c_str(), &ignored) == 1;
+}
+
+std::string HeadText(int64_t status, std::string_view content_type, bool keep_alive) {
+  return Concat("HTTP/1.1 ", status, " ", ReasonOf(status), "\r\nContent-Type: ", content_type,
+                status == 401 ? "\r\nWWW-Authenticate: Bearer" : "",
+                "\r\nConnection: ", keep_alive ? "keep-alive" : "close", "\r\n");
 }
 
 constexpr std::string_view kAlphabet =
@@ -329,16 +339,28 @@ Status CheckSite(const HttpMessage& request, bool local) {
     const bool own = value == Concat("http://", host) && IsPlainAddress(HostName(host));
     if (!own) {
       return InvalidArgument("Origin '", Printable(value),
-                             "': web pages may not run programs here");
+                             "': this server does not answer web pages");
     }
   }
   return Status::Ok();
 }
 
-std::string HttpResponseText(int64_t status, std::string_view body, bool keep_alive) {
-  return Concat("HTTP/1.1 ", status, " ", ReasonOf(status),
-                "\r\nContent-Type: application/json\r\nContent-Length: ", body.size(),
-                "\r\nConnection: ", keep_alive ? "keep-alive" : "close", "\r\n\r\n", body);
+std::string HttpResponseText(int64_t status, std::string_view body, bool keep_alive,
+                             std::string_view content_type) {
+  return Concat(HeadText(status, content_type, keep_alive), "Content-Length: ", body.size(),
+                "\r\n\r\n", body);
+}
+
+std::string HttpStreamHead(int64_t status, std::string_view content_type, bool chunked,
+                           bool keep_alive) {
+  return Concat(HeadText(status, content_type, keep_alive),
+                chunked ? "Transfer-Encoding: chunked\r\n" : "", "\r\n");
+}
+
+std::string HttpChunk(std::string_view bytes) {
+  char size[20];
+  const auto end = std::to_chars(size, size + sizeof(size), bytes.size(), 16).ptr;
+  return Concat(std::string_view(size, static_cast<size_t>(end - size)), "\r\n", bytes, "\r\n");
 }
 
 std::string HttpRequestText(std::string_view method, std::string_view host, std::string_view target,

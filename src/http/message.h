@@ -101,10 +101,18 @@ class HttpReader {
 // must its Host where the server listens to this machine alone (`local`).
 Status CheckSite(const HttpMessage& request, bool local);
 
-// A whole message as it is sent; content type JSON.
-std::string HttpResponseText(int64_t status, std::string_view body, bool keep_alive);
+// A whole message as it is sent.
+std::string HttpResponseText(int64_t status, std::string_view body, bool keep_alive,
+                             std::string_view content_type = "application/json");
 std::string HttpRequestText(std::string_view method, std::string_view host, std::string_view target,
                             std::string_view body);
+
+// The head of a response of unknown length: its body follows in chunks or, for a client of
+// HTTP/1.0, ends with the connection.
+std::string HttpStreamHead(int64_t status, std::string_view content_type, bool chunked,
+                           bool keep_alive);
+// A part of a chunked body. No bytes: the end of it.
+std::string HttpChunk(std::string_view bytes);
 
 // Base64 with padding, as JSON bodies carry files (RFC 4648).
 std::string EncodeBase64(std::string_view bytes);

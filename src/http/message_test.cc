@@ -160,5 +160,25 @@ TEST(HttpMessageTest, WhatIsWrittenCanBeRead) {
   EXPECT_EQ(response->body, "{}");
 }
 
+TEST(HttpStreamTest, ChunksReadBackAsTheBody) {
+  HttpReader reader(HttpReader::Kind::kResponse, {});
+  const std::string text = HttpStreamHead(200, "text/event-stream", /*chunked=*/true,
+                                          /*keep_alive=*/true) +
+                           HttpChunk("one") + HttpChunk(std::string(300, 'x')) + HttpChunk("");
+  ASSERT_TRUE(reader.Feed(text).ok());
+  ASSERT_TRUE(reader.whole());
+  const HttpMessage message = reader.Take();
+  EXPECT_EQ(message.body, "one" + std::string(300, 'x'));
+  EXPECT_EQ(message.Header("content-type"), "text/event-stream");
+}
+
+TEST(HttpStreamTest, WithoutChunksTheBodyEndsWithTheConnection) {
+  HttpReader reader(HttpReader::Kind::kResponse, {});
+  ASSERT_TRUE(reader.Feed(HttpStreamHead(200, "text/plain", false, false) + "one").ok());
+  EXPECT_FALSE(reader.whole());
+  ASSERT_TRUE(reader.End().ok());
+  EXPECT_EQ(reader.Take().body, "one");
+}
+
 }  // namespace
 }  // namespace pace

@@ -126,6 +126,32 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // Of each message, not counted among those of all.
 constexpr int64_t kFreeBytes = int64_t{64} << 10;
 
+// Sends what a handler streams.
+class SocketStream final : public HttpStream {
+ public:
+  SocketStream(int socket, Seconds patience, bool chunked)
+      : socket_(socket), patience_(patience), chunked_(chunked) {}
+
+  bool Send(std::string_view bytes) override {
+    // An empty chunk would end the body.
+    if (bytes.empty()) return ok_;
+    return chunked_ ? SendNow(HttpChunk(bytes)) : SendNow(bytes);
+  }
+  // The head, or the end.
+  bool SendNow(std::string_view text) {
+    const auto deadline = std::chrono::steady_clock::now() +
+                          std::chrono::duration_cast<TimePoint::duration>(patience_);
+    ok_ = ok_ && SendAll(socket_, text, deadline);
+    return ok_;
+  }
+
+ private:
+  const int socket_;
+  const Seconds patience_;
+  const bool chunked_;
+  bool ok_ = true;
+};
+
 std::string Refusal(int64_t status, const std::string& why) {
   return HttpResponseText(status, DetailText(why), false);
 }
@@ -204,6 +230,7 @@ void HttpServer::AcceptOne() {
     SendAll(refused.get(), Refusal(503, why), std::chrono::steady_clock::now());
   };
   MutexLock lock(mutex_);
+  if (IsFull()) EndIdle();
   if (IsFull()) return refuse(socket, "too many connections");
   Connection& connection = connections_.emplace_back();
   connection.socket = std::move(socket);
@@ -247,6 +274,22 @@ bool HttpServer::IsFull() const {
                                        [](const Connection& c) { return c.ending; });
   const auto all = static_cast<int64_t>(connections_.size());
   return all - ending >= options_.max_connections || all >= 2 * options_.max_connections;
+}
+
+void HttpServer::EndIdle() {
+  const auto latest = std::chrono::steady_clock::now() -
+                      std::chrono::duration_cast<TimePoint::duration>(options_.min_idle);
+  Connection* longest = nullptr;
+  for (Connection& connection : connections_) {
+    if (connection.ending || connection.done || !connection.waiting_since) continue;
+    if (*connection.waiting_since > latest) continue;
+    if (longest == nullptr || *connection.waiting_since < *longest->waiting_since) {
+      longest = &connection;
+    }
+  }
+  if (longest == nullptr) return;
+  longest->ending = true;
+  ::shutdown(longest->socket.get(), SHUT_RDWR);
 }
 
 bool HttpServer::Count(Connection& connection, size_t bytes) {
@@ -324,15 +367,38 @@ HttpResponse HttpServer::Handle(Connection& connection, const HttpMessage& reque
   return answer;
 }
 
+bool HttpServer::Stream(Connection& connection, const HttpResponse& response, bool chunked,
+                        bool keep_alive) {
+  SocketStream stream(connection.socket.get(), options_.patience, chunked);
+  if (stream.SendNow(HttpStreamHead(response.status, response.content_type, chunked, keep_alive))) {
+    response.stream(stream);
+  }
+  return (!chunked || stream.SendNow(HttpChunk(""))) && keep_alive;
+}
+
 bool HttpServer::ServeOne(Connection& connection, HttpReader& reader) {
+  {
+    MutexLock lock(mutex_);
+    connection.waiting_since = std::chrono::steady_clock::now();
+  }
   if (!ReadMessage(connection, reader)) return false;
+  {
+    MutexLock lock(mutex_);
+    connection.waiting_since.reset();
+  }
   std::string text;
   bool keep_alive = false;
   {
-    const HttpMessage request = reader.Take();
+    HttpMessage request = reader.Take();
     keep_alive = request.keep_alive;
+    const bool chunked = request.takes_interim;
     const HttpResponse answer = Handle(connection, request);
-    text = HttpResponseText(answer.status, answer.body, keep_alive);
+    if (answer.stream) {
+      request = {};
+      Count(connection, reader.held_bytes());
+      return Stream(connection, answer, chunked, keep_alive && chunked);
+    }
+    text = HttpResponseText(answer.status, answer.body, keep_alive, answer.content_type);
   }
   if (!Count(connection, reader.held_bytes() + text.size())) {
     keep_alive = false;

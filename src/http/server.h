@@ -2,7 +2,12 @@
 //
 // It parses strictly and bounds everything: connections, the size of one message and of all
 // messages together, and the time a peer may take to send a message. Requests beyond a bound get
+// 503. A connection beyond max_connections takes the place of the one that has waited longest for
+// a request, so that idle and slow clients cannot lock others out; if all are being served it gets
 // 503. Requests from web pages get 403 (CheckSite).
+//
+// A response is whole, or a stream that its handler writes piece by piece. A handler may take as
+// long as it wants.
 //
 // The handler's Cancellation reports that its client has disconnected. A client that only closed
 // its sending side still gets its response: the server sends a "100 Continue", which a
@@ -14,11 +19,14 @@
 #ifndef PACE_HTTP_SERVER_H_
 #define PACE_HTTP_SERVER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -30,20 +38,34 @@
 
 namespace pace {
 
+// What a streamed body is written to.
+class HttpStream {
+ public:
+  virtual ~HttpStream() = default;
+  // Sends bytes now. False: the client is gone, or did not read them in time; the stream is over.
+  virtual bool Send(std::string_view bytes) = 0;
+};
+
 struct HttpResponse {
   int64_t status = 200;
   std::string body{};
+  std::string content_type = "application/json";
+  // If set, writes the body in place of `body`, on the connection's thread. The Cancellation of
+  // the handler stays valid meanwhile.
+  std::function<void(HttpStream&)> stream{};
 };
 
 struct HttpServerOptions {
   std::string address = "127.0.0.1";  // or one of IPv6, without brackets
   int64_t port = 8080;                // 0: any that is free
-  // As many again may be sending their last response.
+  // As many again may be sending their last response or be ending.
   int64_t max_connections = 1024;
   // Bytes of all requests and responses in progress, beyond the first 64 KiB of each.
   int64_t max_total_bytes = int64_t{256} << 20;
-  // For a whole message, and between two of them.
+  // For a whole message, between two of them, and for each piece of a stream.
   Seconds patience{60};
+  // A connection that waits for a request no longer than this is never ended for another.
+  Seconds min_idle{1};
   HttpLimits limits{};
 };
 
@@ -65,8 +87,11 @@ class HttpServer {
   struct Connection {
     FileDescriptor socket{};
     std::thread thread{};
-    // It is sending its last response and does not count toward max_connections.
+    // It is sending its last response, or has to make room; it does not count toward
+    // max_connections.
     bool ending = false;
+    // While it waits for a request: since when.
+    std::optional<std::chrono::steady_clock::time_point> waiting_since{};
     bool done = false;
     // A handler is running, so nothing else is being sent.
     bool handling = false;
@@ -83,8 +108,12 @@ class HttpServer {
   // False when the connection is to end.
   bool ServeOne(Connection& connection, HttpReader& reader);
   bool IsFull() const PACE_REQUIRES(mutex_);
+  // Ends the connection that has waited longest for a request, if any may be ended.
+  void EndIdle() PACE_REQUIRES(mutex_);
   bool ReadMessage(Connection& connection, HttpReader& reader);
   HttpResponse Handle(Connection& connection, const HttpMessage& request) PACE_EXCLUDES(mutex_);
+  // False when the connection is to end.
+  bool Stream(Connection& connection, const HttpResponse& response, bool chunked, bool keep_alive);
   // Sets the number of bytes that the connection holds; false: over max_total_bytes.
   bool Count(Connection& connection, size_t bytes) PACE_EXCLUDES(mutex_);
   void JoinFinished() PACE_EXCLUDES(mutex_);
