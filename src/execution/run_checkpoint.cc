@@ -324,9 +324,8 @@ Status CheckRun(const RunCheckpoint& run) {
     return DataLoss("part_since = ", run.step_clock.last.count(),
                     ": is behind time = ", run.time.count());
   }
-  int64_t next = 0;
   for (const auto& [id, worker] : coordinator.workers) {
-    if (id.value() != next++ || worker.in_flight.has_value() || worker.served != run.served) {
+    if (worker.in_flight.has_value() || worker.served != run.served) {
       return DataLoss("worker ", id, ": does not serve version ", run.served);
     }
   }
@@ -337,9 +336,15 @@ Status CheckRun(const RunCheckpoint& run) {
 
 Status CheckWorkers(const RunCheckpoint& run, int64_t num_engines) {
   const auto num_workers = static_cast<int64_t>(run.coordinator.workers.size());
-  if (num_workers == num_engines) return Status::Ok();
-  return DataLoss("coordinator.json: has ", num_workers, " workers, the run has ", num_engines,
-                  " engines");
+  if (num_workers != num_engines) {
+    return DataLoss("coordinator.json: has ", num_workers, " workers, the run has ", num_engines,
+                    " engines");
+  }
+  int64_t next = 0;
+  for (const auto& [id, worker] : run.coordinator.workers) {
+    if (id.value() != next++) return DataLoss("coordinator.json: worker ", id, " has no engine");
+  }
+  return Status::Ok();
 }
 
 Status CheckAgreement(const RunCheckpoint& run) {

@@ -68,7 +68,7 @@ Status RunFromJson(std::string_view json, RunCheckpoint& run);
 // Whether the parts describe the same groups in the same state, in versions that are
 // possible. What passes can be resumed.
 Status CheckAgreement(const RunCheckpoint& run);
-// Whether a run with this many engines can resume it.
+// Whether engines 0, 1, ... of this number can take over from its workers.
 Status CheckWorkers(const RunCheckpoint& run, int64_t num_engines);
 
 }  // namespace pace

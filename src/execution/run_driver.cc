@@ -15,13 +15,8 @@ size_t IndexOf(WorkerId worker) {
 }  // namespace
 
 RunDriver::RunDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
-                     const Clock& clock, std::unique_ptr<TrainingRun> run, int64_t num_engines)
-    : settings_(settings),
-      policy_(policy),
-      setup_(setup),
-      clock_(clock),
-      run_(std::move(run)),
-      sent_(static_cast<size_t>(num_engines)) {}
+                     const Clock& clock, std::unique_ptr<TrainingRun> run)
+    : settings_(settings), policy_(policy), setup_(setup), clock_(clock), run_(std::move(run)) {}
 
 Status RunDriver::Handle(const Event& event) {
   for (const Command& command : run_->Handle(event)) {
@@ -38,7 +33,7 @@ Status RunDriver::Finish(FinishedResponse response) {
 Status RunDriver::Execute(const Command& command) {
   if (const auto* start = std::get_if<StartGroup>(&command)) {
     const size_t worker = IndexOf(start->worker);
-    PACE_ASSIGN_OR_RETURN(GroupRequest request, run_->Start(*start, sent_[worker]));
+    PACE_ASSIGN_OR_RETURN(GroupRequest request, run_->Start(*start, sent_[start->worker]));
     Submit(worker, std::move(request));
   } else if (const auto* abandon = std::get_if<AbandonGroup>(&command)) {
     const size_t worker = IndexOf(run_->store().At(abandon->group).worker);
@@ -46,7 +41,7 @@ Status RunDriver::Execute(const Command& command) {
   } else if (const auto* sync = std::get_if<SyncWeights>(&command)) {
     PACE_CHECK(sync->version == published_.version, "version ", sync->version.step(), " wanted, ",
                published_.version.step(), " there");
-    sent_[IndexOf(sync->worker)] = sync->version;
+    sent_[sync->worker] = sync->version;
     return Sync(IndexOf(sync->worker), published_);
   } else if (const auto* batch = std::get_if<TrainBatch>(&command)) {
     batch_ = *batch;
@@ -66,7 +61,7 @@ Status RunDriver::Execute(const Command& command) {
 }
 
 Result<TrainedStep> RunDriver::Train(PolicyVersion step,
-                                     const std::vector<TrainSequence>& sequences) const {
+                                     const std::vector<TrainSequence>& sequences) {
   TrainedStep trained;
   PACE_ASSIGN_OR_RETURN(trained.metrics, run_->trainer().Step(sequences));
   trained.weights = run_->trainer().Snapshot();
@@ -77,9 +72,9 @@ Result<TrainedStep> RunDriver::Train(PolicyVersion step,
   return trained;
 }
 
-Result<PublishedWeights> RunDriver::Publish(PolicyVersion version, const WeightSet& weights) const {
+Result<PublishedWeights> RunDriver::Publish(PolicyVersion version, const WeightSet& weights) {
   PublishedWeights published{.version = version, .weights = weights};
-  PACE_ASSIGN_OR_RETURN(published.prepared, Prepare(weights));
+  PACE_RETURN_IF_ERROR(Prepare(published));
   return published;
 }
 
@@ -141,10 +136,9 @@ Result<std::string> RunDriver::Write(const RunCheckpoint& run, const SavedTraine
 Result<ResumedRun> RunDriver::Restore() {
   PACE_ASSIGN_OR_RETURN(ResumedRun resumed, run_->Restore());
   const RunCheckpoint& run = resumed.checkpoint;
-  PACE_RETURN_IF_ERROR(CheckWorkers(run, std::ssize(sent_)).At(resumed.folder));
   step_clock_.Restore(run.step_clock);
   newest_ = run_->trainer().Snapshot();
-  sent_.assign(sent_.size(), run.served);
+  for (const auto& [worker, record] : run.coordinator.workers) sent_[worker] = run.served;
   return resumed;
 }
 
@@ -153,11 +147,27 @@ Result<ResumedGroup> RunDriver::ResumeInFlight(GroupInFlight group) {
   PACE_ASSIGN_OR_RETURN(ResumedGroup resumed,
                         ResumeGroup(std::move(group), run_->store(), run_->prompt_source(),
                                     run_->coordinator().AttemptOf(id)));
-  const size_t worker = IndexOf(resumed.worker);
-  if (worker >= sent_.size()) {
-    return DataLoss("group ", id, " ran on engine ", worker, " of ", sent_.size());
+  if (!sent_.contains(resumed.worker)) {
+    return DataLoss("group ", id, " ran on engine ", resumed.worker, ", which is not there");
   }
   return resumed;
+}
+
+Status RunDriver::LoseWorker(WorkerId worker, std::vector<GroupInFlight> unfinished) {
+  std::map<GroupId, GroupInFlight> kept;
+  for (GroupInFlight& group : unfinished) kept.emplace(group.group, std::move(group));
+  std::vector<GroupId> lost;
+  for (const auto& [id, group] : run_->store().groups()) {
+    if (group.worker == worker && !group.complete()) lost.push_back(id);
+  }
+  for (const GroupId id : lost) {
+    const auto found = kept.find(id);
+    const bool keeps = found != kept.end();
+    run_->Abandon({id, /*keep_prefix=*/keeps},
+                  keeps ? std::move(found->second) : GroupInFlight{.group = id});
+  }
+  sent_.erase(worker);
+  return Handle(WorkerLost{worker});
 }
 
 RunResult RunDriver::TakeResult() {

@@ -10,6 +10,7 @@
 #define PACE_EXECUTION_RUN_DRIVER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,17 +24,10 @@
 #include "execution/policy.h"
 #include "execution/run.h"
 #include "execution/training_run.h"
-#include "model/decoder.h"
 #include "record/step_clock.h"
+#include "rollout/worker.h"
 
 namespace pace {
-
-// Weights that engines serve: prepared once, shared by all of them.
-struct PublishedWeights {
-  PolicyVersion version{};
-  WeightSet weights = {};
-  std::shared_ptr<const DecoderWeights> prepared = {};
-};
 
 // What a training step leaves.
 struct TrainedStep {
@@ -50,7 +44,7 @@ class RunDriver {
  protected:
   // All references outlive the driver.
   RunDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
-            const Clock& clock, std::unique_ptr<TrainingRun> run, int64_t num_engines);
+            const Clock& clock, std::unique_ptr<TrainingRun> run);
   virtual ~RunDriver() = default;
 
   // Handles the event and carries out the commands that follow.
@@ -67,12 +61,12 @@ class RunDriver {
   virtual void StartTraining() = 0;                           // on batch_
   virtual Status StartEvaluation(PolicyVersion version) = 0;  // of newest_
   virtual void StartCheckpoint() = 0;                         // checkpoint_
-  // Lays weights out as every engine takes them. From any thread.
-  virtual Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const = 0;
+  // Brings published.weights into the form that workers take. From any thread, one at a time.
+  virtual Status Prepare(PublishedWeights& published) = 0;
 
   // One step and its weights, on the trainer's thread.
-  Result<TrainedStep> Train(PolicyVersion step, const std::vector<TrainSequence>& sequences) const;
-  Result<PublishedWeights> Publish(PolicyVersion version, const WeightSet& weights) const;
+  Result<TrainedStep> Train(PolicyVersion step, const std::vector<TrainSequence>& sequences);
+  Result<PublishedWeights> Publish(PolicyVersion version, const WeightSet& weights);
   // From now on syncs hand out these weights.
   void Serve(PublishedWeights published);
   // The first weights of a new run.
@@ -95,6 +89,9 @@ class RunDriver {
   Result<ResumedRun> Restore();
   // The request with which a group of a checkpoint continues, and its worker.
   Result<ResumedGroup> ResumeInFlight(GroupInFlight group);
+  // A worker is gone, and with it its unfinished groups but for what `unfinished` keeps of their
+  // responses for the next groups of the same prompts.
+  Status LoseWorker(WorkerId worker, std::vector<GroupInFlight> unfinished);
   // The result but for the weights.
   RunResult TakeResult();
 
@@ -115,7 +112,7 @@ class RunDriver {
  private:
   Status Execute(const Command& command);
 
-  std::vector<PolicyVersion> sent_;  // by worker: the last version sent to it
+  std::map<WorkerId, PolicyVersion> sent_;  // the last version sent to a worker
   bool stop_asked_ = false;
   RunResult result_;
 };

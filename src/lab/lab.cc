@@ -70,7 +70,7 @@ class LabDriver final : public RunDriver {
   void StartTraining() override;
   Status StartEvaluation(PolicyVersion version) override;
   void StartCheckpoint() override;
-  Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override;
+  Status Prepare(PublishedWeights& published) override;
 
   // An event whose syncs the trainer waits for.
   Status HandleAtStepEnd(const Event& event);
@@ -116,7 +116,7 @@ class LabDriver final : public RunDriver {
 
 LabDriver::LabDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
                      const CostModel& costs, VirtualClock& clock, std::unique_ptr<TrainingRun> run)
-    : RunDriver(settings, policy, setup, clock, std::move(run), settings.cluster.NumEngines()),
+    : RunDriver(settings, policy, setup, clock, std::move(run)),
       costs_(costs),
       colocated_(settings.cluster.layout == Layout::kColocated),
       engine_settings_(settings),
@@ -154,8 +154,10 @@ Status LabDriver::MakeEngines() {
 }
 
 // Any engine's layout serves all of them.
-Result<std::shared_ptr<const DecoderWeights>> LabDriver::Prepare(const WeightSet& weights) const {
-  return engines_[0]->core().decoder().Prepare(weights);
+Status LabDriver::Prepare(PublishedWeights& published) {
+  PACE_ASSIGN_OR_RETURN(published.prepared,
+                        engines_[0]->core().decoder().Prepare(published.weights));
+  return Status::Ok();
 }
 
 Result<RunResult> LabDriver::Run() {
@@ -410,6 +412,7 @@ Status LabDriver::Resume() {
   busy_ = run.busy;
   num_sampled_ = run.num_sampled;
   PACE_RETURN_IF_ERROR(MakeEngines());
+  PACE_RETURN_IF_ERROR(CheckWorkers(run, std::ssize(engines_)).At(resumed.folder));
   PACE_ASSIGN_OR_RETURN(PublishedWeights published, Publish(run.served, resumed.served));
   Serve(std::move(published));
   PACE_RETURN_IF_ERROR(Continue(std::move(run.in_flight)).At(resumed.folder));

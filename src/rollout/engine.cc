@@ -33,6 +33,7 @@ struct SyncCommand {
   PolicyVersion version;
   std::shared_ptr<const DecoderWeights> weights;
 };
+struct InvalidateCommand {};
 struct PauseCommand {
   int64_t ticket = 0;  // what the caller waits for
   bool stop = false;
@@ -43,15 +44,18 @@ struct TakeCommand {
 };
 struct ResumeCommand {};
 
-using Command = std::variant<SubmitCommand, CancelCommand, ContinueCommand, FinishPausedCommand,
-                             SyncCommand, PauseCommand, TakeCommand, ResumeCommand>;
+using Command =
+    std::variant<SubmitCommand, CancelCommand, ContinueCommand, FinishPausedCommand, SyncCommand,
+                 InvalidateCommand, PauseCommand, TakeCommand, ResumeCommand>;
 
 }  // namespace
 
 struct RolloutEngine::State {
-  State(std::unique_ptr<EngineCore> given_core, std::function<void()> listener)
+  State(std::unique_ptr<EngineCore> given_core, std::function<void()> listener,
+        PassObserver observer)
       : decoder(given_core->decoder()),
         on_events(std::move(listener)),
+        on_pass(std::move(observer)),
         core(std::move(given_core)),
         newest(core->version()) {
     thread = std::thread([this] { Run(); });
@@ -73,6 +77,7 @@ struct RolloutEngine::State {
   void Do(ContinueCommand&& command);
   void Do(FinishPausedCommand&& command);
   void Do(SyncCommand&& command);
+  void Do(InvalidateCommand&& command);
   void Do(PauseCommand&& command);
   void Do(TakeCommand&& command);
   void Do(ResumeCommand&& command);
@@ -85,6 +90,7 @@ struct RolloutEngine::State {
 
   const Decoder& decoder;  // the core's; Prepare alone, from any thread
   const std::function<void()> on_events;
+  const PassObserver on_pass;
 
   // Of the engine's thread alone.
   const std::unique_ptr<EngineCore> core;
@@ -190,6 +196,10 @@ void RolloutEngine::State::Do(SyncCommand&& command) {
   if (core->version() == command.version) new_events.emplace_back(WeightsSynced{command.version});
 }
 
+void RolloutEngine::State::Do(InvalidateCommand&&) {
+  core->InvalidateCache();
+}
+
 void RolloutEngine::State::Do(PauseCommand&& command) {
   paused = true;
   stopping = command.stop;
@@ -222,6 +232,7 @@ void RolloutEngine::State::Step() {
   new_stats.num_preemptions += report->num_preempted;
   new_stats.busy_time += time;
   new_stats.score_time += core->decoder().scoring_time() - scoring_before;
+  if (on_pass) on_pass(*core, *report);
   if (report->synced) new_events.emplace_back(WeightsSynced{*report->synced});
   for (FinishedResponse& finished : report->finished) {
     new_events.emplace_back(std::move(finished));
@@ -231,8 +242,9 @@ void RolloutEngine::State::Step() {
   }
 }
 
-RolloutEngine::RolloutEngine(std::unique_ptr<EngineCore> core, std::function<void()> on_events)
-    : state_(std::make_unique<State>(std::move(core), std::move(on_events))) {}
+RolloutEngine::RolloutEngine(std::unique_ptr<EngineCore> core, std::function<void()> on_events,
+                             PassObserver on_pass)
+    : state_(std::make_unique<State>(std::move(core), std::move(on_events), std::move(on_pass))) {}
 
 RolloutEngine::~RolloutEngine() {
   Stop();
@@ -241,6 +253,10 @@ RolloutEngine::~RolloutEngine() {
 
 void RolloutEngine::Submit(GroupRequest request) {
   state_->Post(SubmitCommand{std::move(request)});
+}
+
+void RolloutEngine::InvalidateCache() {
+  state_->Post(InvalidateCommand{});
 }
 
 void RolloutEngine::Cancel(GroupId group) {
@@ -263,6 +279,10 @@ void RolloutEngine::FinishPaused(MemberId id) {
 Result<std::shared_ptr<const DecoderWeights>> RolloutEngine::Prepare(
     const WeightSet& weights) const {
   return state_->decoder.Prepare(weights);
+}
+
+Status RolloutEngine::Sync(const PublishedWeights& weights) {
+  return Sync(weights.version, weights.prepared);
 }
 
 Status RolloutEngine::Sync(PolicyVersion version, const WeightSet& weights) {

@@ -1,8 +1,7 @@
-// RolloutEngine: an EngineCore on its own thread.
+// RolloutEngine: an EngineCore on its own thread, the RolloutWorker of this process.
 //
-// Calls may come from any thread; each takes effect at a token boundary, in the order of the
-// calls. Wait returns events in the order in which they happened. The destructor stops the
-// engine at the next boundary and joins its thread. Engines of one process share nothing.
+// The destructor stops the engine at the next token boundary and joins its thread. Engines of one
+// process share nothing.
 //
 //   RolloutEngine engine(std::move(core));
 //   PACE_RETURN_IF_ERROR(engine.Sync(PolicyVersion(0), weights));
@@ -14,96 +13,53 @@
 #define PACE_ROLLOUT_ENGINE_H_
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "core/status.h"
 #include "rollout/engine_core.h"
+#include "rollout/worker.h"
 
 namespace pace {
 
-// The sync to this version took effect. (Never reported for a drained sync that a newer one
-// replaced.)
-struct WeightsSynced {
-  PolicyVersion version;
-};
-// A response met a stop rule and waits for Continue or FinishPaused.
-struct ResponsePaused {
-  MemberId id;
-  PartialResponse response;  // so far
-};
-// The cancelled group, as a request that resumes it.
-struct GroupCancelled {
-  GroupRequest request;
-};
-// Submit's request is invalid.
-struct GroupRefused {
-  GroupId group;
-  Status error;
-};
-// A pass failed. The engine paused itself and lost nothing: Resume tries again, Stop returns
-// the responses in flight.
-struct DeviceFailed {
-  Status error;
-};
+// Called on the engine's thread after every pass, for streaming: StepReport::sampled names the
+// responses that grew, EngineCore::Peek has their tokens unless they finished.
+using PassObserver = std::function<void(const EngineCore&, const StepReport&)>;
 
-using RolloutEvent = std::variant<FinishedResponse, ResponsePaused, WeightsSynced, GroupCancelled,
-                                  GroupRefused, DeviceFailed>;
-
-struct RolloutStats {
-  int64_t num_passes = 0;
-  int64_t num_sampled_tokens = 0;
-  int64_t num_reprefill_rows = 0;
-  int64_t num_scored_rows = 0;
-  int64_t num_preemptions = 0;
-  std::chrono::duration<double> busy_time{0};   // in passes
-  std::chrono::duration<double> score_time{0};  // of busy_time, scoring cached hidden states
-};
-
-class RolloutEngine {
+class RolloutEngine final : public RolloutWorker {
  public:
-  // `on_events`, if set, is called on the engine's thread when Wait has new events; it must not
-  // call the engine.
-  explicit RolloutEngine(std::unique_ptr<EngineCore> core, std::function<void()> on_events = {});
-  ~RolloutEngine();
+  // `on_events`, if set, is called on the engine's thread when Wait has new events. Neither it nor
+  // the observer may call the engine or wait for one who does.
+  explicit RolloutEngine(std::unique_ptr<EngineCore> core, std::function<void()> on_events = {},
+                         PassObserver on_pass = {});
+  ~RolloutEngine() override;
 
-  void Submit(GroupRequest request);
-  // Does nothing if the group has no unfinished response by then.
-  void Cancel(GroupId group);
-  // Cancels at the next token boundary, waits for it and returns what was unfinished, if
-  // anything was. No GroupCancelled follows.
-  std::optional<GroupRequest> Take(GroupId group);
-  // A paused response continues after these tool tokens, or finishes (see EngineCore). Tokens
-  // that do not fit finish it, too. Does nothing if the response is not paused, or was cancelled
-  // meanwhile.
-  void Continue(MemberId id, std::vector<TokenId> tool_tokens);
-  void FinishPaused(MemberId id);
+  void Submit(GroupRequest request) override;
+  void Cancel(GroupId group) override;
+  std::optional<GroupRequest> Take(GroupId group) override;
+  void Continue(MemberId id, std::vector<TokenId> tool_tokens) override;
+  void FinishPaused(MemberId id) override;
   // Lays weights out for this engine's device, on the calling thread. Engines of the same
   // settings share the result. Refused: weights that do not fit the device.
   Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const;
-  // The engine installs the weights at its next token boundary. Refused: a version that is not
-  // newer.
+  // The engine installs the prepared weights at its next token boundary.
+  Status Sync(const PublishedWeights& weights) override;
   Status Sync(PolicyVersion version, std::shared_ptr<const DecoderWeights> prepared);
-  // Both.
+  // Prepare and Sync.
   Status Sync(PolicyVersion version, const WeightSet& weights);
+  // Every response is re-prefilled before its next token (see EngineCore).
+  void InvalidateCache();
 
-  // The events since the last call; waits for the first one until the deadline. Empty: the
-  // deadline passed, or the engine has stopped.
-  std::vector<RolloutEvent> Wait(std::chrono::steady_clock::time_point deadline);
-
-  // Pauses at a token boundary and returns a copy of the responses in flight, for a checkpoint;
-  // Wait returns all that finished before. Other calls still take effect until Resume.
-  std::vector<GroupRequest> Pause();
-  void Resume();
+  std::vector<RolloutEvent> Wait(std::chrono::steady_clock::time_point deadline) override;
+  std::vector<GroupRequest> Pause() override;
+  void Resume() override;
   // Ends the thread and returns the responses in flight. Later calls do nothing (Sync returns an
   // error), except for Wait, which still returns earlier events.
   std::vector<GroupRequest> Stop();
 
-  RolloutStats stats() const;
+  RolloutStats stats() const override;
 
  private:
   struct State;

@@ -72,6 +72,52 @@ void ScoreBatch::SetScores(ResponseTable& table, std::span<const float> logprobs
   }
 }
 
+// Score requests for the prompts of responses that want them, one range of rows each.
+class PromptScores {
+ public:
+  void Clear() {
+    parts_.clear();
+    requests_.clear();
+  }
+
+  // Row i of the chunk predicts prompt token start + i + 1. Rows that were scored before are
+  // skipped: a preempted response runs them again.
+  void Add(const PlannedChunk& chunk, const LiveResponse& live, int64_t first_row) {
+    const std::vector<TokenId>& prompt = live.group->request.prompt_tokens;
+    const auto num_scored = std::ssize(live.response.prompt_logprobs);
+    const int64_t begin = std::max<int64_t>(chunk.start, num_scored);
+    const int64_t end = std::min(chunk.start + chunk.num_tokens, std::ssize(prompt) - 1);
+    if (begin >= end) return;
+    PACE_CHECK(begin == num_scored, "row ", num_scored, " of a prompt was not scored");
+    parts_.push_back({chunk.slot, end - begin});
+    for (int64_t row = begin; row < end; ++row) {
+      requests_.push_back({.row = first_row + row - chunk.start,
+                           .target = prompt[static_cast<size_t>(row + 1)],
+                           .scale = 1.0});
+    }
+  }
+  const std::vector<ScoreRequest>& requests() const { return requests_; }
+
+  // Log-probabilities in the order of the requests.
+  void SetScores(ResponseTable& table, std::span<const float> logprobs) const {
+    PACE_CHECK(logprobs.size() == requests_.size(), logprobs.size(), " prompt scores");
+    auto from = logprobs.begin();
+    for (const Part& part : parts_) {
+      std::vector<float>& scores = table.At(part.slot).response.prompt_logprobs;
+      scores.insert(scores.end(), from, from + part.num_rows);
+      from += part.num_rows;
+    }
+  }
+
+ private:
+  struct Part {
+    MemberSlot slot = 0;
+    int64_t num_rows = 0;
+  };
+  std::vector<Part> parts_;
+  std::vector<ScoreRequest> requests_;
+};
+
 // Context lengths of rows [start, start + n): start + 1, ..., start + n.
 int64_t SumOfContexts(int64_t start, int64_t n) {
   return n * start + n * (n + 1) / 2;
@@ -111,6 +157,7 @@ struct EngineCore::State {
 
   GroupRequest Cancel(const LiveGroup& group, const std::vector<MemberSlot>& slots);
   void Apply(PolicyVersion new_version, std::shared_ptr<const DecoderWeights> weights);
+  void InvalidateCache();
   void Interrupt(LiveResponse& live) const;
   void WantScore(LiveResponse& live) const;
   void BuildPass(const PassPlan& plan, StepReport& report);
@@ -130,6 +177,7 @@ struct EngineCore::State {
   Pass pass;
   std::vector<SampledChunk> sampled;
   ScoreBatch scores;
+  PromptScores prompt_scores;
   std::vector<RowEnd> ends;
 };
 
@@ -174,7 +222,19 @@ void EngineCore::State::Apply(PolicyVersion new_version,
       if (live != nullptr && live->num_tokens() > 0) Interrupt(*live);
     }
   }
-  if (options.sync_mode != SyncMode::kKeep) scheduler.InvalidateCache();
+  if (options.sync_mode != SyncMode::kKeep) InvalidateCache();
+}
+
+void EngineCore::State::InvalidateCache() {
+  scheduler.InvalidateCache();
+  // A prompt's scores are of one version: the one that samples the first token.
+  for (const std::unique_ptr<LiveResponse>& live : table.responses()) {
+    if (live != nullptr && live->num_tokens() == 0) live->response.prompt_logprobs.clear();
+  }
+}
+
+void EngineCore::InvalidateCache() {
+  state_->InvalidateCache();
 }
 
 void EngineCore::State::Interrupt(LiveResponse& live) const {
@@ -270,7 +330,11 @@ Result<StepReport> EngineCore::Step() {
   const Result<PassResult> result = s.decoder->Run(s.pass);
   Status status = result.status();
   if (status.ok()) {
-    s.scores.SetScores(s.table, result->logprobs);
+    const std::span<const float> logprobs = result->logprobs;
+    const size_t num_prefix_scores = s.scores.requests().size();
+    PACE_CHECK(logprobs.size() >= num_prefix_scores, logprobs.size(), " scores");
+    s.scores.SetScores(s.table, logprobs.first(num_prefix_scores));
+    s.prompt_scores.SetScores(s.table, logprobs.subspan(num_prefix_scores));
     status = s.ScoreEnding(result->samples, report);
   }
   if (!status.ok()) {
@@ -287,8 +351,11 @@ void EngineCore::State::BuildPass(const PassPlan& plan, StepReport& report) {
   pass.samples.clear();
   sampled.clear();
   scores.Clear();
+  prompt_scores.Clear();
   for (const PlannedChunk& chunk : plan.chunks) AddChunk(chunk, report);
   pass.scores = scores.requests();
+  pass.scores.insert(pass.scores.end(), prompt_scores.requests().begin(),
+                     prompt_scores.requests().end());
   report.num_scored_rows = std::ssize(pass.scores);
 }
 
@@ -316,6 +383,7 @@ void EngineCore::State::AddChunk(const PlannedChunk& chunk, StepReport& report) 
                                     .response = live.member,
                                     .token = live.num_tokens()}});
   }
+  if (live.group->request.score_prompt) prompt_scores.Add(chunk, live, first_row);
   if (chunk.is_shared_prompt || !live.scorer.wanted() || options.score_moment == ScoreMoment::kEnd)
     return;
   const int64_t num_prompt = live.num_prompt_tokens();

@@ -21,6 +21,9 @@
 // re-prefilled first and decode meanwhile, so the engine always samples unless syncs follow each
 // other faster than one response can be re-prefilled.
 //
+// A request may ask for the log-probabilities of its prompt (score_prompt). The passes that
+// prefill the prompt compute them before the first token is sampled.
+//
 // A response whose rules say so pauses at a stop: it releases its blocks, is interrupted by
 // syncs like any other response, and continues after the tool tokens passed to Continue, or ends
 // with FinishPaused.
@@ -94,6 +97,9 @@ class EngineCore {
   // mode: there Step installs the weights when no started response is left; until then other
   // responses wait, and a newer sync replaces this one. The first sync interrupts nothing.
   Status Sync(PolicyVersion version, std::shared_ptr<const DecoderWeights> weights);
+  // Every response is re-prefilled before its next token; nothing is interrupted or scored. With
+  // kKeep, call it before a sync after which responses must not continue with the old cache.
+  void InvalidateCache();
   // The current version; none before the first sync.
   std::optional<PolicyVersion> version() const;
   const Decoder& decoder() const;

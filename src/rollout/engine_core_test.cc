@@ -96,6 +96,95 @@ TEST(EngineCoreTest, AResponseIsTheSameAloneAndInACrowd) {
   EXPECT_EQ(crowd.Finished(1).tokens, alone.Finished(1).tokens);
 }
 
+TEST(EngineCoreTest, APromptIsScoredInWhateverChunksItIsRead) {
+  GroupRequest request = Request(1, 5);
+  for (TokenId i = 0; i < 70; ++i) request.prompt_tokens.push_back(i * 5 % 13);
+  request.score_prompt = true;
+  Fixture alone({});
+  alone.Submit(request);
+  alone.Finish();
+  const std::vector<float>& scores = alone.Finished(1).prompt_logprobs;
+  ASSERT_EQ(scores.size(), request.prompt_tokens.size() - 1);
+  uint64_t hash = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    hash = FakeNetwork::Extend(hash, request.prompt_tokens[i]);
+    EXPECT_EQ(scores[i], FakeNetwork::LogProb(hash, 0, 1.0, request.prompt_tokens[i + 1])) << i;
+  }
+  // Small passes, and others that preempt it.
+  Fixture crowd({.max_pass_tokens = 7}, /*num_blocks=*/12);
+  for (int64_t group = 2; group < 9; ++group) crowd.Submit(Request(group, 60, 3));
+  crowd.Submit(request);
+  crowd.Finish();
+  EXPECT_EQ(crowd.Finished(1).prompt_logprobs, scores);
+  EXPECT_EQ(crowd.Finished(1).tokens, alone.Finished(1).tokens);
+  EXPECT_TRUE(crowd.Finished(2).prompt_logprobs.empty());
+}
+
+TEST(EngineCoreTest, APromptIsScoredUnderTheWeightsThatSampleTheFirstToken) {
+  GroupRequest request = Request(1, 5);
+  for (TokenId i = 0; i < 70; ++i) request.prompt_tokens.push_back(i * 5 % 13);
+  request.score_prompt = true;
+  Fixture synced({.max_pass_tokens = 16});
+  synced.Submit(request);
+  synced.Steps(2);
+  synced.Sync(1);
+  synced.Finish();
+  Fixture fresh({.max_pass_tokens = 16});
+  fresh.Sync(1);
+  fresh.Submit(request);
+  fresh.Steps(6);
+  fresh.Sync(2);
+  fresh.Finish();
+  EXPECT_EQ(synced.Finished(1).prompt_logprobs, fresh.Finished(1).prompt_logprobs)
+      << "and a later sync changes nothing";
+}
+
+TEST(EngineCoreTest, APromptsScoresSurviveACancellation) {
+  GroupRequest request = Request(1, 50);
+  request.score_prompt = true;
+  Fixture f({});
+  f.Submit(request);
+  f.Steps(3);
+  std::optional<GroupRequest> resumed = f.engine->Cancel(GroupId(1));
+  ASSERT_TRUE(resumed.has_value());
+  EXPECT_EQ(resumed->resumed[0].prompt_logprobs.size(), 3);
+  EXPECT_EQ(resumed->resumed[0].tokens.size(), 3);
+  const std::vector<float> scores = resumed->resumed[0].prompt_logprobs;
+  f.Submit(*resumed);
+  f.Finish();
+  EXPECT_EQ(f.Finished(1).prompt_logprobs, scores);
+  GroupRequest two = Request(2, 5, 2);
+  two.score_prompt = true;
+  EXPECT_FALSE(f.engine->Submit(two).ok()) << "of one response alone";
+}
+
+TEST(EngineCoreTest, AClearedCacheMakesAKeptSyncLikeARecomputedOne) {
+  const auto generate = [](const RolloutOptions& options, bool clears) {
+    Fixture f(options);
+    f.Submit(Request(1, 30));
+    f.Steps(5);
+    if (clears) f.engine->InvalidateCache();
+    f.Sync(1);
+    f.Finish();
+    return f.Finished(1).tokens;
+  };
+  const auto recomputed = generate({.score_prefixes = false}, false);
+  EXPECT_EQ(generate({.sync_mode = SyncMode::kKeep}, true), recomputed);
+}
+
+TEST(EngineCoreTest, AClearedCacheAloneChangesNothing) {
+  Fixture f({});
+  f.Submit(Request(1, 30));
+  f.Steps(5);
+  f.engine->InvalidateCache();
+  f.Finish();
+  Fixture same({});
+  same.Submit(Request(1, 30));
+  same.Finish();
+  EXPECT_EQ(f.Finished(1).tokens, same.Finished(1).tokens);
+  EXPECT_EQ(f.Finished(1).num_interrupts, 0);
+}
+
 TEST(EngineCoreTest, MembersOfAGroupDiffer) {
   Fixture f({});
   f.Submit(Request(1, 20, 3));

@@ -403,5 +403,29 @@ TEST(RolloutEngineTest, StoppedFromSeveralThreadsAtOnceNothingIsHandedOutTwice) 
   }
 }
 
+TEST(RolloutEngineTest, AnObserverSeesEveryTokenButTheLastOfEachResponse) {
+  std::map<MemberId, std::vector<TokenRecord>> seen;
+  int64_t num_sampled = 0;
+  RolloutEngine engine(Core(), {}, [&](const EngineCore& core, const StepReport& report) {
+    for (const MemberId id : report.sampled) {
+      ++num_sampled;
+      const PartialResponse* const response = core.Peek(id);
+      if (response != nullptr) seen[id].push_back(response->tokens.back());
+    }
+  });
+  Sync(engine, 0);
+  engine.Submit(Request(1, 20));
+  engine.Submit(Request(2, 7, 3));
+  Log log;
+  log.TakeUntilFinished(engine, 4);
+  engine.Stop();
+  EXPECT_EQ(num_sampled, 20 + 3 * 7);
+  for (auto& [id, finished] : log.finished) {
+    std::vector<TokenRecord> tokens = finished.response.tokens;
+    tokens.pop_back();
+    EXPECT_EQ(seen[id], tokens);
+  }
+}
+
 }  // namespace
 }  // namespace pace

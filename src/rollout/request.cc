@@ -108,6 +108,10 @@ Status CheckResumed(const GroupRequest& request, const ModelConfig& config) {
     if (response.awaits_score && response.tokens.empty()) {
       return InvalidArgument("resumed[", i, "]: awaits a score, but has no tokens");
     }
+    if (response.prompt_logprobs.size() >= request.prompt_tokens.size()) {
+      return InvalidArgument("resumed[", i, "]: has ", response.prompt_logprobs.size(),
+                             " scores of ", request.prompt_tokens.size(), " prompt tokens");
+    }
     for (size_t t = 0; t < response.tokens.size(); ++t) {
       PACE_RETURN_IF_ERROR(CheckId(response.tokens[t].id, config, Concat("resumed[", i, "]"), t));
     }
@@ -141,6 +145,10 @@ Status CheckRequest(const GroupRequest& request, const ModelConfig& config, bool
   PACE_RETURN_IF_ERROR(CheckStop(
       request.stop, config, static_cast<int64_t>(request.prompt_tokens.size()), has_tokenizer));
   PACE_RETURN_IF_ERROR(CheckMembers(request));
+  if (request.score_prompt && request.num_members() != 1) {
+    return InvalidArgument("score_prompt: ", request.num_members(),
+                           " responses (it is for one response)");
+  }
   PACE_RETURN_IF_ERROR(CheckLengths(request));
   return CheckResumed(request, config);
 }

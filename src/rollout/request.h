@@ -70,6 +70,9 @@ struct PartialResponse {
   int64_t num_interrupts = 0;
   // The rule at which it paused, while it is paused.
   std::optional<FinishReason> paused{};
+  // With GroupRequest::score_prompt: the log-probabilities of the prompt's tokens but the first,
+  // at temperature 1, under the weights that sampled the first token. As many as are computed.
+  std::vector<float> prompt_logprobs{};
 
   int64_t num_policy_tokens() const {
     return std::count_if(tokens.begin(), tokens.end(),
@@ -90,6 +93,8 @@ struct GroupRequest {
   // The one of the n that is decoded greedily whatever `sampling` says, if any.
   std::optional<int64_t> greedy_member{};
   StopRules stop{};
+  // Compute the prompt's log-probabilities. Of one response alone.
+  bool score_prompt = false;
   // Which of the n to generate, in rising order; empty = all.
   std::vector<int64_t> members{};
   // Empty, or one for each of these: the response to resume.
