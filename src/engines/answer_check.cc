@@ -1,0 +1,138 @@
+#include "engines/answer_check.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "core/printable.h"
+#include "core/random.h"
+
+namespace pace {
+namespace {
+
+constexpr uint32_t kSeedStream = 0x656E67;  // "eng"
+
+std::optional<int64_t> NumberIn(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+bool Contains(const std::vector<TokenId>& tokens, TokenId id) {
+  return std::find(tokens.begin(), tokens.end(), id) != tokens.end();
+}
+
+// The version of a label; none where it is not of this run.
+std::optional<PolicyVersion> VersionIn(std::string_view label, std::string_view run) {
+  const size_t colon = label.rfind(':');
+  if (colon == std::string_view::npos || label.substr(0, colon) != run) return std::nullopt;
+  const std::optional<int64_t> step = NumberIn(label.substr(colon + 1));
+  return step.has_value() ? std::optional(PolicyVersion(*step)) : std::nullopt;
+}
+
+}  // namespace
+
+Status CheckAnswer(const GenerateCall& call, const GenerateAnswer& answer, int64_t vocabulary) {
+  const auto count = static_cast<int64_t>(answer.tokens.size());
+  if (count > call.max_tokens) {
+    return InvalidArgument("has ", count, " tokens of at most ", call.max_tokens);
+  }
+  for (size_t i = 0; i < answer.tokens.size(); ++i) {
+    const TokenId id = answer.tokens[i];
+    if (id < 0 || id >= vocabulary) {
+      return InvalidArgument("token ", i, " = ", id, ": must be less than ", vocabulary);
+    }
+    if (i + 1 < answer.tokens.size() && Contains(call.stop_tokens, id)) {
+      return InvalidArgument("token ", i, " = ", id, ": is a stop token, and more follow it");
+    }
+  }
+  const bool stops = count > 0 && Contains(call.stop_tokens, answer.tokens.back());
+  if (answer.end == AnswerEnd::kStop && !stops && call.stop_strings.empty()) {
+    return InvalidArgument("says that it met a stop token, and did not");
+  }
+  if (answer.end == AnswerEnd::kStop && count == 0) {
+    return InvalidArgument("stops without a token");
+  }
+  if (answer.end == AnswerEnd::kLength && count != call.max_tokens) {
+    return InvalidArgument("says that it is full with ", count, " tokens of ", call.max_tokens);
+  }
+  return CheckScores(call, answer);
+}
+
+Status CheckScores(const GenerateCall& call, const GenerateAnswer& answer) {
+  if (!call.first_scored.has_value()) return Status::Ok();
+  // A request that ended before it began has none.
+  if (answer.end == AnswerEnd::kAbort && answer.scores.empty()) return Status::Ok();
+  const size_t num_scored = call.tokens.size() - static_cast<size_t>(*call.first_scored);
+  if (answer.scores.size() == num_scored) return Status::Ok();
+  return InvalidArgument("has ", answer.scores.size(), " scores of ", num_scored);
+}
+
+std::string LabelOf(std::string_view run, PolicyVersion version) {
+  return Concat(run, ":", version.step());
+}
+
+PolicyVersion NewestOf(const PartialResponse& response) {
+  return response.tokens.empty() ? PolicyVersion(0) : response.tokens.back().version;
+}
+
+TokenVersions VersionsOf(const GenerateAnswer& answer, std::string_view run, PolicyVersion oldest,
+                         PolicyVersion newest) {
+  const auto count = static_cast<int64_t>(answer.tokens.size());
+  TokenVersions read{.versions = std::vector<PolicyVersion>(answer.tokens.size(), newest)};
+  PolicyVersion last = oldest;
+  int64_t at = 0;
+  for (const VersionSpan& span : answer.spans) {
+    if (span.end == span.start && span.start == at) continue;  // of no token
+    if (span.start != at || span.end < span.start || span.end > count) {
+      read.status = InvalidArgument("weight_versions: [", span.start, ", ", span.end, ") after ",
+                                    at, " of ", count, " tokens");
+      return read;
+    }
+    const std::optional<PolicyVersion> version = VersionIn(span.label, run);
+    if (!version.has_value()) {
+      read.foreign = true;
+      read.status = InvalidArgument("sampled with weights ", Printable(span.label),
+                                    ", which are not of ", run, ": another run uses the server");
+      return read;
+    }
+    if (*version < last || *version > newest) {
+      read.status = InvalidArgument("weight_versions: version ", *version, " after ", last,
+                                    ", the newest is ", newest);
+      return read;
+    }
+    last = *version;
+    at = span.end;
+    std::fill(read.versions.begin() + span.start, read.versions.begin() + span.end, *version);
+  }
+  if (!answer.spans.empty() && at != count) {
+    read.status = InvalidArgument("weight_versions: end at ", at, " of ", count, " tokens");
+  }
+  return read;
+}
+
+void TakeScore(std::span<const float> scores, int64_t max_scored, PartialResponse& response) {
+  if (scores.empty() || !response.awaits_score) return;
+  double sum = 0;
+  int64_t count = 0;
+  for (size_t i = 0; i < response.tokens.size() && i < scores.size(); ++i) {
+    const TokenRecord& token = response.tokens[i];
+    if (token.is_tool) continue;
+    if (count == max_scored) break;
+    sum += std::abs(static_cast<double>(scores[i]) - static_cast<double>(token.logprob));
+    ++count;
+  }
+  if (count > 0) response.prefix_score = sum / static_cast<double>(count);
+  response.awaits_score = false;
+}
+
+uint64_t SeedOf(const GroupRequest& request, int64_t member, size_t num_tokens) {
+  const CounterRandom random(request.seed, kSeedStream);
+  const uint64_t response =
+      random.Bits(static_cast<uint64_t>(request.prompt.value()), static_cast<uint64_t>(member));
+  return CounterRandom(response, kSeedStream).Bits(num_tokens);
+}
+
+}  // namespace pace

@@ -1,0 +1,156 @@
+#include "engines/dialect.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace pace {
+namespace {
+
+GenerateCall ACall() {
+  GenerateCall call;
+  call.id = "r-1-0-1";
+  call.tokens = {1, 2, 3, 7, 8};
+  call.max_tokens = 4;
+  call.stop_tokens = {9};
+  call.seed = 6;
+  return call;
+}
+
+GenerateAnswer Read(const Dialect& dialect, const GenerateCall& call, const std::string& body) {
+  const Result<GenerateAnswer> answer = dialect.ReadGenerate(call, body);
+  EXPECT_TRUE(answer.ok()) << answer.status().message();
+  return answer.ok() ? *answer : GenerateAnswer();
+}
+
+std::string ErrorOf(const Dialect& dialect, const std::string& body) {
+  const Result<GenerateAnswer> answer = dialect.ReadGenerate(ACall(), body);
+  return answer.ok() ? "accepted" : answer.status().message();
+}
+
+TEST(VllmDialectTest, WritesRequestsAsTheServerReadsThem) {
+  GenerateCall call = ACall();
+  const HttpCall plain = VllmDialect().Generate(call);
+  EXPECT_EQ(plain.target, "/inference/v1/generate");
+  EXPECT_EQ(plain.body,
+            R"({"request_id":"r-1-0-1","token_ids":[1,2,3,7,8],"sampling_params":{)"
+            R"("max_tokens":4,"temperature":1,"top_p":1,"top_k":0,"min_p":0,"seed":3,)"
+            R"("logprobs":0,"ignore_eos":true,"stop_token_ids":[9],"detokenize":false}})");
+  call.first_scored = 3;
+  call.stop_strings = {"\"end\""};
+  const std::string scored = VllmDialect().Generate(call).body;
+  EXPECT_NE(scored.find(R"("prompt_logprobs":0)"), std::string::npos);
+  EXPECT_NE(scored.find(R"("stop":["\"end\""])"), std::string::npos);
+  EXPECT_EQ(scored.find("detokenize"), std::string::npos);
+}
+
+TEST(VllmDialectTest, ReadsTokensVersionsAndScores) {
+  GenerateCall call = ACall();
+  call.first_scored = 3;
+  const GenerateAnswer answer = Read(VllmDialect(), call, R"({
+      "request_id": "generate-tokens-r-1-0-1", "usage": {"total_tokens": 7},
+      "choices": [{"index": 0, "finish_reason": "stop", "stop_reason": 9, "token_ids": [4, 9],
+        "logprobs": {"content": [{"token_id": 4, "logprob": -0.5, "rank": 1, "top_logprobs": []},
+                                 {"token_id": 9, "logprob": -1.25, "rank": 3}]},
+        "weight_versions": [{"version": "r:1", "start": 0, "end": 1},
+                            {"version": "r:2", "start": 1, "end": 2}],
+        "routed_experts": null}],
+      "prompt_logprobs": [null, {"2": {"logprob": -1, "rank": 1, "decoded_token": "x"}},
+                          {"3": {"logprob": -2}}, {"7": {"logprob": -3}, "6": {"logprob": -0.1}},
+                          {"8": {"logprob": -4}}]})");
+  EXPECT_EQ(answer.tokens, (std::vector<TokenId>{4, 9}));
+  EXPECT_EQ(answer.logprobs, (std::vector<float>{-0.5F, -1.25F}));
+  EXPECT_EQ(answer.end, AnswerEnd::kStop);
+  ASSERT_EQ(answer.spans.size(), 2U);
+  EXPECT_EQ(answer.spans[1].label, "r:2");
+  EXPECT_EQ(answer.spans[1].start, 1);
+  EXPECT_EQ(answer.scores, (std::vector<float>{-3, -4}));
+}
+
+TEST(VllmDialectTest, WhatMakesNoSenseIsOneLine) {
+  const Dialect& vllm = VllmDialect();
+  const std::string end = R"("finish_reason":"length","token_ids":[4])";
+  EXPECT_EQ(ErrorOf(vllm, "{}"), "has no choice that has ended");
+  EXPECT_NE(ErrorOf(vllm, "<html>").find("must"), std::string::npos);
+  EXPECT_NE(ErrorOf(vllm, R"({"choices":[{)" + end + "}]}").find("logprobs: are of 0 tokens"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf(vllm, R"({"choices":[{)" + end +
+                              R"(,"logprobs":{"content":[)"
+                              R"({"token_id":5,"logprob":-1}]}}]})")
+                .find("not of the 1 in token_ids"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf(vllm, R"({"choices":[{"finish_reason":"ok"}]})").find("must be stop, length"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf(vllm, R"({"choices":[{"token_ids":[-1]}]})").find(">= 0"), std::string::npos);
+  EXPECT_NE(ErrorOf(vllm, R"({"choices":[{)" + end +
+                              R"(,"logprobs":{"content":[)"
+                              R"({"token_id":4,"logprob":0.5}]}}]})")
+                .find("log-probability"),
+            std::string::npos);
+}
+
+TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
+  const Dialect& vllm = VllmDialect();
+  ServerFacts facts;
+  const std::vector<std::string> bodies = {
+      R"({"version":"0.32.0"})",
+      R"({"object":"list","data":[{"id":"m","max_model_len":2048},{"id":"other"}]})",
+      R"({"count":2,"tokens":[5,6],"token_strs":null})", R"({"weight_version":"default"})"};
+  ASSERT_EQ(vllm.Join().size(), bodies.size());
+  for (size_t i = 0; i < bodies.size(); ++i) {
+    const Status status = vllm.ReadJoin(i, {200, bodies[i]}, facts);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(facts.version, "0.32.0");
+  EXPECT_EQ(facts.model, "m");
+  EXPECT_EQ(facts.max_tokens, 2048);
+  EXPECT_EQ(facts.probe, (std::vector<TokenId>{5, 6}));
+  EXPECT_TRUE(facts.tells_versions);
+  EXPECT_TRUE(vllm.ReadJoin(2, {404, ""}, facts).ok());
+  EXPECT_NE(vllm.ReadJoin(3, {404, ""}, facts).message().find("VLLM_SERVER_DEV_MODE=1"),
+            std::string::npos);
+  EXPECT_EQ(
+      vllm.ReadJoin(0, {503, R"({"error":{"message":"starting","code":503}})"}, facts).message(),
+      "/version answered 503: starting");
+}
+
+TEST(SglangDialectTest, WritesAndReads) {
+  const Dialect& sglang = SglangDialect();
+  GenerateCall call = ACall();
+  call.first_scored = 3;
+  const std::string body = sglang.Generate(call).body;
+  EXPECT_NE(body.find(R"("input_ids":[1,2,3,7,8])"), std::string::npos);
+  EXPECT_NE(body.find(R"("top_k":-1)"), std::string::npos);
+  EXPECT_NE(body.find(R"("logprob_start_len":2)"), std::string::npos);
+  const GenerateAnswer answer = Read(sglang, call, R"({"text": "", "output_ids": [4, 5],
+      "meta_info": {"id": "r", "finish_reason": {"type": "length", "length": 2},
+        "output_token_logprobs": [[-0.5, 4, null], [-0.25, 5, null]],
+        "input_token_logprobs": [[null, 3, null], [-3, 7, null], [-4, 8, null]],
+        "weight_version": "r:2",
+        "weight_versions": [{"version": "r:2", "start": 0, "end": 2}]}})");
+  EXPECT_EQ(answer.tokens, (std::vector<TokenId>{4, 5}));
+  EXPECT_EQ(answer.end, AnswerEnd::kLength);
+  EXPECT_EQ(answer.scores, (std::vector<float>{-3, -4}));
+  ASSERT_EQ(answer.spans.size(), 1U);
+  EXPECT_EQ(sglang.Abort(std::vector<std::string>{"a", "b"}).size(), 2U);
+  EXPECT_EQ(sglang.Pause(InFlightRule::kRecompute).body, R"({"mode":"retract"})");
+  EXPECT_NE(
+      sglang.Load("/w/v1", "r:1", InFlightRule::kKeep).front().body.find(R"("flush_cache":false)"),
+      std::string::npos);
+  EXPECT_NE(ErrorOf(sglang, R"({"output_ids":[4],"meta_info":{}})").find("finish_reason"),
+            std::string::npos);
+}
+
+TEST(DialectTest, ErrorsOfServersFitOnOneLine) {
+  const Dialect& vllm = VllmDialect();
+  EXPECT_EQ(vllm.ReadError(R"({"error":{"message":"too long","type":"BadRequestError"}})"),
+            "too long");
+  EXPECT_EQ(vllm.ReadError(R"({"detail":"Missing 'method'"})"), "Missing 'method'");
+  EXPECT_EQ(vllm.ReadError("Internal Server Error\nTraceback"), "Internal Server Error");
+  EXPECT_EQ(vllm.ReadError(""), "no reason given");
+  EXPECT_LE(vllm.ReadError(std::string(5000, 'x')).size(), 400U);
+}
+
+}  // namespace
+}  // namespace pace

@@ -1,0 +1,215 @@
+#include "engines/fake_server.h"
+
+#include <utility>
+
+#include "core/check.h"
+#include "core/json_writer.h"
+#include "engines/answer_scan.h"
+
+namespace pace {
+namespace {
+
+uint64_t Mix(uint64_t value) {
+  value ^= value >> 31;
+  value *= 0x9E3779B97F4A7C15;
+  return value ^ (value >> 29);
+}
+
+uint64_t HashOf(std::string_view text) {
+  uint64_t hash = 17;
+  for (const char c : text) hash = Mix(hash + static_cast<unsigned char>(c));
+  return hash;
+}
+
+std::string Field(std::string_view body, std::string_view key) {
+  const Result<std::string> text = answer::TextOf(body, key);
+  PACE_CHECK(text.ok(), text.status().message());
+  return *text;
+}
+
+}  // namespace
+
+float FakeServer::LogprobOf(const std::string& label, int64_t count, TokenId token) {
+  const uint64_t hash =
+      Mix(HashOf(label) + Mix(static_cast<uint64_t>(count) * 1000 + static_cast<uint64_t>(token)));
+  return -static_cast<float>(hash % 4096 + 1) / 1024;
+}
+
+void FakeServer::Reply(int64_t call, std::string body, int64_t status) {
+  answers_.push_back({call, {status, std::move(body)}});
+}
+
+std::vector<FakeServer::Answer> FakeServer::TakeAnswers() {
+  return std::exchange(answers_, {});
+}
+
+void FakeServer::Receive(int64_t call, const HttpCall& http) {
+  const std::string& target = http.target;
+  if (target == "/inference/v1/generate") return ReceiveGenerate(call, http);
+  if (control_status.has_value()) return Reply(call, R"({"error":"broken"})", *control_status);
+  if (target == "/version") return Reply(call, R"({"version":"0.32.0"})");
+  if (target == "/v1/models") {
+    return Reply(call, R"({"data":[{"id":"fake","max_model_len":4096}]})");
+  }
+  if (target == "/tokenize") return Reply(call, R"({"tokens":[1,2,3],"count":3})");
+  if (target == "/weight_info") return Reply(call, Concat(R"({"weight_version":")", label, "\"}"));
+  if (target == "/health") return Reply(call, "");
+  if (target == "/abort_requests") {
+    std::vector<std::pair<int64_t, Request>> ended;
+    for (const auto& [at, request] : requests_) {
+      if (http.body.find(Concat("\"", request.id, "\"")) != std::string::npos) {
+        ended.emplace_back(at, request);
+      }
+    }
+    for (const auto& [at, request] : ended) Finish(at, request, "abort");
+    return Reply(call, R"({"status":"aborted"})");
+  }
+  if (target.starts_with("/pause")) {
+    paused_ = true;
+    if (target.find("mode=abort") != std::string::npos) AbortAll();
+    return Reply(call, R"({"status":"paused"})");
+  }
+  if (target == "/collective_rpc") {
+    PACE_CHECK(paused_, "weights are loaded while the server runs");
+    ++num_loads;
+    return Reply(call, R"({"results":[null]})");
+  }
+  if (target == "/update_weight_version") {
+    label = Field(http.body, "new_version");
+    return Reply(call, R"({"success":true})");
+  }
+  if (target == "/resume") {
+    paused_ = false;
+    return Reply(call, R"({"status":"resumed"})");
+  }
+  PACE_CHECK(false, "a call to ", target);
+}
+
+void FakeServer::ReceiveGenerate(int64_t call, const HttpCall& http) {
+  Request request;
+  JsonScanner scan(http.body);
+  answer::ForKeys(scan, [&](const std::string& key) {
+    if (key == "request_id") return scan.Text(request.id);
+    if (key == "token_ids") return answer::Tokens(scan, request.tokens);
+    if (key != "sampling_params") return false;
+    return answer::ForKeys(scan, [&](const std::string& name) {
+      if (name == "max_tokens") return scan.Integer(1, 1 << 20, "", request.max_tokens);
+      if (name == "stop_token_ids") return answer::Tokens(scan, request.stop_tokens);
+      if (name == "seed") {
+        int64_t seed = 0;
+        scan.Integer(0, INT64_MAX, "", seed);
+        request.seed = static_cast<uint64_t>(seed);
+        return true;
+      }
+      if (name == "prompt_logprobs") {
+        request.wants_scores = true;
+        return false;
+      }
+      return false;
+    });
+  });
+  scan.End();
+  PACE_CHECK(scan.ok(), scan.status().message());
+  requests_.emplace(call, std::move(request));
+}
+
+void FakeServer::AbortAll() {
+  for (const auto& [call, request] : std::map(requests_)) Finish(call, request, "abort");
+}
+
+void FakeServer::Step() {
+  if (paused_) return;
+  std::vector<std::pair<int64_t, std::string>> done;
+  for (auto& [call, request] : requests_) {
+    if (!request.scored) {
+      for (size_t i = 1; i < request.tokens.size(); ++i) {
+        request.scores.push_back(LogprobOf(label, static_cast<int64_t>(i), request.tokens[i]));
+      }
+      request.scored = true;
+    }
+    const size_t count = request.tokens.size() + request.sampled.size();
+    const uint64_t hash = Mix(request.seed + Mix(count + HashOf(label)));
+    const auto token = static_cast<TokenId>(hash % kVocabulary);
+    request.sampled.push_back(token);
+    request.labels.push_back(label);
+    request.logprobs.push_back(LogprobOf(label, static_cast<int64_t>(count), token));
+    const bool stops = std::find(request.stop_tokens.begin(), request.stop_tokens.end(), token) !=
+                       request.stop_tokens.end();
+    if (stops) {
+      done.emplace_back(call, "stop");
+    } else if (std::ssize(request.sampled) == request.max_tokens) {
+      done.emplace_back(call, "length");
+    }
+  }
+  for (const auto& [call, reason] : done) {
+    const Request request = requests_.at(call);
+    Finish(call, request, reason);
+  }
+}
+
+void FakeServer::Finish(int64_t call, const Request& request, std::string_view reason) {
+  std::string body;
+  JsonWriter json(body);
+  json.BeginObject();
+  json.Put("request_id", request.id);
+  json.Key("choices");
+  json.BeginArray();
+  json.BeginObject();
+  json.Put("index", 0);
+  json.Put("finish_reason", reason);
+  json.Key("token_ids");
+  json.BeginArray();
+  for (const TokenId id : request.sampled) json.Value(id);
+  json.EndArray();
+  json.Key("logprobs");
+  json.BeginObject();
+  json.Key("content");
+  json.BeginArray();
+  for (size_t i = 0; i < request.sampled.size(); ++i) {
+    json.BeginObject();
+    json.Put("token_id", request.sampled[i]);
+    json.Put("logprob", static_cast<double>(request.logprobs[i]));
+    json.Put("rank", 1);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+  if (tells_versions) {
+    json.Key("weight_versions");
+    json.BeginArray();
+    for (size_t start = 0; start < request.labels.size();) {
+      size_t end = start;
+      while (end < request.labels.size() && request.labels[end] == request.labels[start]) ++end;
+      json.BeginObject();
+      json.Put("version", request.labels[start]);
+      json.Put("start", start);
+      json.Put("end", end);
+      json.EndObject();
+      start = end;
+    }
+    json.EndArray();
+  }
+  json.EndObject();
+  json.EndArray();
+  if (request.wants_scores && request.scored) {
+    json.Key("prompt_logprobs");
+    json.BeginArray();
+    json.Value(nullptr);
+    for (size_t i = 1; i < request.tokens.size(); ++i) {
+      json.BeginObject();
+      json.TextKey(Concat(request.tokens[i]));
+      json.BeginObject();
+      json.Put("logprob", static_cast<double>(request.scores[i - 1]));
+      json.EndObject();
+      json.EndObject();
+    }
+    json.EndArray();
+  }
+  json.EndObject();
+  num_aborted += reason == "abort" ? 1 : 0;
+  requests_.erase(call);
+  Answer& answer = answers_.emplace_back(Answer{call, {200, std::move(body)}});
+  if (lie) lie(answer.answer);
+}
+
+}  // namespace pace

@@ -1,0 +1,77 @@
+// FakeServer: what vLLM does with the calls of its dialect, without a network, for tests.
+//
+// Its policy is a formula: which token comes next and how likely it was follow from the weights'
+// label and the tokens before, so a test can compute what must come out. It can lie.
+//
+// Thread-safety: none.
+#ifndef PACE_ENGINES_FAKE_SERVER_H_
+#define PACE_ENGINES_FAKE_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/token_id.h"
+#include "engines/dialect.h"
+
+namespace pace {
+
+class FakeServer {
+ public:
+  static constexpr TokenId kVocabulary = 50;
+
+  // log-probability of `token` after `count` tokens under these weights, in steps of 1/1024.
+  static float LogprobOf(const std::string& label, int64_t count, TokenId token);
+
+  // A call comes in; its answer may come at once or later, from TakeAnswers.
+  void Receive(int64_t call, const HttpCall& http);
+  // Each request that runs samples a token.
+  void Step();
+
+  struct Answer {
+    int64_t call = 0;
+    ServerAnswer answer = {};
+  };
+  std::vector<Answer> TakeAnswers();
+
+  // Changes an answer to a generate request before it leaves.
+  std::function<void(ServerAnswer&)> lie = {};
+  // Answers to control calls fail with this status.
+  std::optional<int64_t> control_status = {};
+  std::string label = "default";
+  bool tells_versions = true;
+  int64_t num_aborted = 0;
+  int64_t num_loads = 0;
+  size_t num_running() const { return requests_.size(); }
+
+ private:
+  struct Request {
+    std::string id;
+    std::vector<TokenId> tokens;  // the prompt
+    std::vector<TokenId> sampled;
+    std::vector<std::string> labels;  // of `sampled`
+    std::vector<float> logprobs;
+    std::vector<float> scores;  // of the prompt, from its second token on
+    int64_t max_tokens = 0;
+    std::vector<TokenId> stop_tokens;
+    uint64_t seed = 0;
+    bool wants_scores = false;
+    bool scored = false;
+  };
+
+  void ReceiveGenerate(int64_t call, const HttpCall& http);
+  void Finish(int64_t call, const Request& request, std::string_view reason);
+  void AbortAll();
+  void Reply(int64_t call, std::string body, int64_t status = 200);
+
+  bool paused_ = false;
+  std::map<int64_t, Request> requests_;  // by call
+  std::vector<Answer> answers_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_ENGINES_FAKE_SERVER_H_

@@ -1,0 +1,642 @@
+#include "engines/remote_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/check.h"
+#include "core/printable.h"
+#include "engines/answer_check.h"
+
+namespace pace {
+namespace {
+
+// Answers that break a rule, or fail in the server, before the worker is given up.
+constexpr int64_t kMaxFailures = 2;
+// Answers that it has too much to do, in a row.
+constexpr int64_t kMaxOverloads = 10000;
+bool Contains(const std::vector<TokenId>& tokens, TokenId id) {
+  return std::find(tokens.begin(), tokens.end(), id) != tokens.end();
+}
+
+}  // namespace
+
+RemoteCore::RemoteCore(const Dialect& dialect, RemoteOptions options)
+    : dialect_(dialect), options_(std::move(options)) {}
+
+// --- calls and events ---
+
+void RemoteCore::Send(Purpose purpose, HttpCall http, Seconds deadline) {
+  const int64_t call = next_call_++;
+  calls_.emplace(call, purpose);
+  actions_.emplace_back(SendCall{call, std::move(http), deadline});
+}
+
+void RemoteCore::Emit(RolloutEvent event) {
+  actions_.emplace_back(std::move(event));
+}
+
+std::vector<RemoteAction> RemoteCore::TakeActions() {
+  return std::exchange(actions_, {});
+}
+
+void RemoteCore::Go(const Status& error, Loss loss) {
+  if (gone()) return;
+  for (const auto& [call, purpose] : calls_) actions_.emplace_back(DropCall{call});
+  calls_.clear();
+  groups_.clear();
+  deferred_.clear();
+  sync_.reset();
+  next_sync_.reset();
+  phase_ = Phase::kGone;
+  Emit(WorkerGone{error, loss});
+}
+
+void RemoteCore::GoFor(const ServerAnswer& answer) {
+  const bool keeps_us_out = answer.status == 401 || answer.status == 403 || answer.status == 404;
+  Go(Unavailable("answered ", answer.status, ": ", dialect_.ReadError(answer.body)),
+     keeps_us_out ? Loss::kUnfit : Loss::kLost);
+}
+
+void RemoteCore::Failed(int64_t call, const Status& error) {
+  if (calls_.erase(call) > 0) Go(error);
+}
+
+void RemoteCore::Answered(int64_t call, const ServerAnswer& answer) {
+  const auto found = calls_.find(call);
+  if (found == calls_.end()) return;
+  const Purpose purpose = found->second;
+  calls_.erase(found);
+  if (const auto* control = std::get_if<Control>(&purpose)) return OnControl(*control, answer);
+  const MemberId id = std::get<MemberId>(purpose);
+  // The server may have resumed before it says so; the run hears of the sync first.
+  if (phase_ == Phase::kResuming) {
+    deferred_.emplace_back(id, answer);
+  } else {
+    OnGenerate(id, answer);
+  }
+}
+
+void RemoteCore::OnControl(Control control, const ServerAnswer& answer) {
+  if (control == Control::kJoin) return OnJoin(answer);
+  if (control == Control::kHealth) asks_health_ = false;
+  if (control == Control::kLoad) return OnLoad(answer);
+  if (answer.status != 200) return GoFor(answer);
+  switch (control) {
+    case Control::kLabel:
+      return OnLabel(answer);
+    case Control::kPause:
+      paused_ = true;
+      // A request that reached the server after the pause would wait there for the resume.
+      if (Rule() == InFlightRule::kEnd) AbortSent(std::nullopt);
+      return LoadIfQuiet();
+    case Control::kResume:
+      return OnResume();
+    default:
+      return;
+  }
+}
+
+void RemoteCore::LookAfter() {
+  if (gone() || phase_ == Phase::kNew || phase_ == Phase::kJoining) return;
+  // Calls overtake each other: an abort may have come before its request.
+  std::vector<std::string> ids;
+  for (const auto& [id, group] : groups_) {
+    for (const auto& [index, member] : group.members) {
+      if (member.in_server() && member.abort_asked) ids.push_back(member.sent.id);
+    }
+  }
+  Abort(ids);
+  overloaded_ = false;
+  SendWaiting();
+  if (asks_health_) return;
+  asks_health_ = true;
+  Send(Control::kHealth, dialect_.Health(), options_.control_deadline);
+}
+
+// --- joining ---
+
+void RemoteCore::Join() {
+  PACE_CHECK(phase_ == Phase::kNew, "a worker joins once");
+  phase_ = Phase::kJoining;
+  Send(Control::kJoin, dialect_.Join().front(), options_.control_deadline);
+}
+
+void RemoteCore::OnJoin(const ServerAnswer& answer) {
+  const Status status = dialect_.ReadJoin(num_joined_, answer, facts_);
+  // A server that is still starting answers, too.
+  const bool fits = status.code() != StatusCode::kInvalidArgument;
+  if (!status.ok()) return Go(status, fits ? Loss::kLost : Loss::kUnfit);
+  const std::vector<HttpCall> calls = dialect_.Join();
+  if (++num_joined_ < calls.size()) {
+    return Send(Control::kJoin, calls[num_joined_], options_.control_deadline);
+  }
+  if (const Status unfit = CheckFacts(); !unfit.ok()) return Go(unfit, Loss::kUnfit);
+  phase_ = Phase::kServing;
+  Emit(WorkerReady{});
+  BeginSync();
+}
+
+Status RemoteCore::CheckFacts() const {
+  if (facts_.max_tokens.has_value() && *facts_.max_tokens < options_.max_context) {
+    return InvalidArgument("has room for ", *facts_.max_tokens, " tokens: must be at least ",
+                           options_.max_context, " for a prompt with its response");
+  }
+  if (facts_.probe.has_value() && !options_.probe.empty() && *facts_.probe != options_.probe) {
+    return InvalidArgument("serves ", Printable(facts_.model),
+                           ", whose tokenizer is not the policy's");
+  }
+  const bool needs_versions = Rule() != InFlightRule::kEnd;
+  if (needs_versions && !facts_.tells_versions) {
+    return InvalidArgument(
+        "does not say which weights sampled which token, which engine.sync "
+        "needs without prefix scores (use a newer server)");
+  }
+  return Status::Ok();
+}
+
+// --- a sync ---
+
+bool RemoteCore::EndsRequests() const {
+  return options_.rollout.sync_mode == SyncMode::kReprefill && options_.rollout.score_prefixes;
+}
+
+InFlightRule RemoteCore::Rule() const {
+  // A drained server has nothing in flight that could go on.
+  if (EndsRequests() || options_.rollout.sync_mode == SyncMode::kDrain) return InFlightRule::kEnd;
+  return options_.rollout.sync_mode == SyncMode::kKeep ? InFlightRule::kKeep
+                                                       : InFlightRule::kRecompute;
+}
+
+Status RemoteCore::Sync(PolicyVersion version, std::string folder) {
+  if (gone()) return Unavailable("sync to version ", version, ": the worker is gone");
+  const std::optional<PolicyVersion> newest = next_sync_ ? next_sync_->version
+                                              : sync_    ? sync_->version
+                                                         : version_;
+  if (newest.has_value() && version <= *newest) {
+    return InvalidArgument("sync to version ", version, ": ", *newest,
+                           " was asked for before (versions must grow)");
+  }
+  next_sync_ = NextSync{version, std::move(folder)};
+  BeginSync();
+  return Status::Ok();
+}
+
+void RemoteCore::BeginSync() {
+  if (phase_ != Phase::kServing || !next_sync_.has_value()) return;
+  sync_ = std::exchange(next_sync_, std::nullopt);
+  paused_ = false;
+  num_loaded_ = 0;
+  num_load_failures_ = 0;
+  phase_ = Phase::kChecking;
+  if (!version_.has_value()) return PauseServer();
+  Send(Control::kLabel, dialect_.Label(), options_.control_deadline);
+}
+
+void RemoteCore::OnLabel(const ServerAnswer& answer) {
+  const Result<std::string> label = dialect_.ReadLabel(answer.body);
+  if (!label.ok()) return Go(label.status());
+  const std::string ours = LabelOf(options_.run, *version_);
+  if (*label != ours) {
+    return Go(InvalidArgument("serves weights ", Printable(*label), ", not ", ours,
+                              " that this run gave it: another run uses the server"),
+              Loss::kForeign);
+  }
+  PauseServer();
+}
+
+void RemoteCore::PauseServer() {
+  phase_ = Phase::kPausing;
+  // Drained: the pause follows when nothing is in flight.
+  if (options_.rollout.sync_mode == SyncMode::kDrain && num_in_server() > 0) return;
+  if (Rule() == InFlightRule::kEnd) {
+    for (auto& [id, group] : groups_) {
+      for (auto& [index, member] : group.members) member.abort_asked = true;
+    }
+  }
+  Send(Control::kPause, dialect_.Pause(Rule()), options_.load_deadline);
+}
+
+void RemoteCore::LoadIfQuiet() {
+  if (phase_ != Phase::kPausing) return;
+  if (Rule() == InFlightRule::kEnd && num_in_server() > 0) return;
+  if (!paused_) {
+    const bool asked = std::any_of(calls_.begin(), calls_.end(), [](const auto& call) {
+      const auto* control = std::get_if<Control>(&call.second);
+      return control != nullptr && *control == Control::kPause;
+    });
+    if (!asked) Send(Control::kPause, dialect_.Pause(Rule()), options_.load_deadline);
+    return;
+  }
+  phase_ = Phase::kLoading;
+  const std::vector<HttpCall> calls =
+      dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule());
+  Send(Control::kLoad, calls[num_loaded_], options_.load_deadline);
+}
+
+void RemoteCore::OnLoad(const ServerAnswer& answer) {
+  const std::vector<HttpCall> calls =
+      dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule());
+  if (answer.status != 200) {
+    const Status error = Unavailable("loading ", sync_->folder, " was answered ", answer.status,
+                                     ": ", dialect_.ReadError(answer.body));
+    // What half an update leaves is a mixture: the whole once more, and never a resume.
+    if (++num_load_failures_ >= kMaxFailures) return Go(error);
+    num_loaded_ = 0;
+  } else {
+    ++num_loaded_;
+  }
+  if (num_loaded_ < calls.size()) {
+    return Send(Control::kLoad, calls[num_loaded_], options_.load_deadline);
+  }
+  phase_ = Phase::kResuming;
+  Send(Control::kResume, dialect_.Resume(), options_.control_deadline);
+}
+
+void RemoteCore::OnResume() {
+  const bool interrupts = version_.has_value();
+  version_ = sync_->version;
+  sync_.reset();
+  phase_ = Phase::kServing;
+  for (auto& [id, group] : groups_) {
+    for (auto& [index, member] : group.members) {
+      // Requests that stayed in the server tell it with their answer.
+      if (!interrupts || member.in_server() || member.response.tokens.empty()) continue;
+      ++member.response.num_interrupts;
+      if (EndsRequests() && member.response.num_policy_tokens() >= options_.rollout.min_scored) {
+        member.response.awaits_score = true;
+      }
+    }
+  }
+  Emit(WeightsSynced{*version_});
+  for (auto& [id, answer] : std::exchange(deferred_, {})) {
+    // One of them may have ended its group, or the worker.
+    if (Find(id) != nullptr) OnGenerate(id, answer);
+  }
+  if (gone()) return;
+  BeginSync();
+  SendWaiting();
+}
+
+// --- what the run asks for ---
+
+void RemoteCore::Submit(GroupRequest request) {
+  if (gone()) return;
+  const GroupId id = request.group;
+  Group group;
+  for (int64_t i = 0; i < request.num_members(); ++i) {
+    Member& member = group.members[request.member(i)];
+    if (!request.resumed.empty()) member.response = request.resumed[static_cast<size_t>(i)];
+    if (member.response.paused.has_value()) member.state = MemberState::kResting;
+  }
+  request.members.clear();
+  request.resumed.clear();
+  group.request = std::move(request);
+  const bool is_new = groups_.emplace(id, std::move(group)).second;
+  if (!is_new) return Emit(GroupRefused{id, InvalidArgument("group ", id, ": is there already")});
+  SendWaiting();
+}
+
+void RemoteCore::Cancel(GroupId id) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end() || found->second.cancelled) return;
+  found->second.cancelled = true;
+  AbortSent(id);
+  EndCancelledIfQuiet(id);
+}
+
+void RemoteCore::Continue(MemberId id, std::span<const TokenId> tool_tokens) {
+  Member* const member = Find(id);
+  if (member == nullptr || member->state != MemberState::kResting) return;
+  const GroupRequest& request = groups_.at(id.group).request;
+  PartialResponse& response = member->response;
+  const auto length = static_cast<int64_t>(response.tokens.size() + tool_tokens.size());
+  const bool fits =
+      length < request.stop.MaxTokensOf(id.member) &&
+      std::all_of(
+          tool_tokens.begin(), tool_tokens.end(),
+          [this](TokenId token) { return token >= 0 && token < options_.vocabulary; });
+  if (!fits) return FinishPaused(id);
+  const PolicyVersion version = response.tokens.back().version;
+  for (const TokenId token : tool_tokens) {
+    response.tokens.push_back({.id = token, .is_tool = true, .version = version});
+  }
+  response.paused.reset();
+  member->state = MemberState::kWaiting;
+  SendWaiting();
+}
+
+void RemoteCore::FinishPaused(MemberId id) {
+  Member* const member = Find(id);
+  if (member == nullptr || member->state != MemberState::kResting) return;
+  if (!member->response.awaits_score) {
+    return Finish(id.group, id.member, *member->response.paused);
+  }
+  // Nothing is to be sampled any more, but its tokens are to be scored.
+  member->state = MemberState::kWaiting;
+  SendWaiting();
+}
+
+void RemoteCore::Hold() {
+  if (gone() || hold_) return;
+  hold_ = true;
+  AbortSent(std::nullopt);
+}
+
+void RemoteCore::Release() {
+  hold_ = false;
+  SendWaiting();
+}
+
+bool RemoteCore::held() const {
+  return gone() || (hold_ && phase_ == Phase::kServing && num_in_server() == 0);
+}
+
+std::vector<GroupRequest> RemoteCore::Unfinished() const {
+  std::vector<GroupRequest> requests;
+  for (const auto& [id, group] : groups_) {
+    if (!group.cancelled && !group.members.empty()) requests.push_back(RequestOf(group));
+  }
+  return requests;
+}
+
+GroupRequest RemoteCore::RequestOf(const Group& group) const {
+  GroupRequest request = group.request;
+  for (const auto& [index, member] : group.members) {
+    request.members.push_back(index);
+    request.resumed.push_back(member.response);
+  }
+  return request;
+}
+
+// --- responses ---
+
+RemoteCore::Member* RemoteCore::Find(MemberId id) {
+  const auto group = groups_.find(id.group);
+  if (group == groups_.end()) return nullptr;
+  const auto member = group->second.members.find(id.member);
+  return member == group->second.members.end() ? nullptr : &member->second;
+}
+
+int64_t RemoteCore::num_in_server() const {
+  int64_t count = 0;
+  for (const auto& [id, group] : groups_) {
+    count += std::count_if(group.members.begin(), group.members.end(),
+                           [](const auto& entry) { return entry.second.in_server(); });
+  }
+  return count;
+}
+
+bool RemoteCore::CanSend() const {
+  return phase_ == Phase::kServing && version_.has_value() && !hold_ && !overloaded_;
+}
+
+void RemoteCore::SendWaiting() {
+  if (!CanSend()) return;
+  int64_t room = options_.max_requests - num_in_server();
+  for (auto& [id, group] : groups_) {
+    if (group.cancelled) continue;
+    for (auto& [index, member] : group.members) {
+      if (member.state != MemberState::kWaiting) continue;
+      if (room-- <= 0) return;
+      SendMember(group, index, member, /*only_scores=*/member.response.paused.has_value());
+    }
+  }
+}
+
+void RemoteCore::SendMember(Group& group, int64_t index, Member& member, bool only_scores) {
+  const GroupRequest& request = group.request;
+  const std::vector<TokenRecord>& so_far = member.response.tokens;
+  GenerateCall& call = member.sent;
+  call = {};
+  call.id = Concat(options_.run, "-", request.group, "-", index, "-", next_request_++);
+  call.tokens = request.prompt_tokens;
+  for (const TokenRecord& token : so_far) call.tokens.push_back(token.id);
+  call.sampling = request.SamplingOf(index);
+  call.seed = SeedOf(request, index, so_far.size());
+  call.max_tokens =
+      only_scores ? 1 : request.stop.MaxTokensOf(index) - static_cast<int64_t>(so_far.size());
+  const bool fixed_length = !request.stop.lengths.empty();
+  if (!only_scores && !fixed_length) {
+    call.stop_tokens = request.stop.stop_tokens;
+    call.stop_strings = request.stop.stop_strings;
+  }
+  if (member.response.awaits_score) call.first_scored = std::ssize(request.prompt_tokens);
+  member.sent_under = *version_;
+  member.abort_asked = false;
+  member.state = only_scores ? MemberState::kScoring : MemberState::kSent;
+  member.call = next_call_;
+  Send(MemberId{request.group, index}, dialect_.Generate(call), options_.generate_deadline);
+}
+
+void RemoteCore::OnGenerate(MemberId id, const ServerAnswer& answer) {
+  Member* const member = Find(id);
+  PACE_CHECK(member != nullptr, "an answer to a response that is not there");
+  const MemberState state = std::exchange(member->state, MemberState::kWaiting);
+  if (answer.status == 401 || answer.status == 403 || answer.status == 404) return GoFor(answer);
+  if (answer.status == 400 || answer.status == 413 || answer.status == 422) {
+    return Refuse(id.group, InvalidArgument("the server refused a request of group ", id.group,
+                                            ": ", dialect_.ReadError(answer.body)));
+  }
+  if (answer.status == 429 || answer.status == 503) return OnOverload(id, answer);
+  if (answer.status != 200) {
+    return FailMember(id, Unavailable("a request was answered ", answer.status, ": ",
+                                      dialect_.ReadError(answer.body)));
+  }
+  num_overloads_ = 0;
+  const Result<GenerateAnswer> read = dialect_.ReadGenerate(member->sent, answer.body);
+  if (!read.ok()) return FailMember(id, read.status().At("an answer"));
+  if (state == MemberState::kScoring) return OnScores(id, *member, *read);
+  if (const Status taken = TakeAnswer(*member, *read); !taken.ok()) {
+    return FailMember(id, taken.At("an answer"));
+  }
+  if (gone()) return;
+  if (read->end != AnswerEnd::kAbort) member->num_failures = 0;
+  Settle(id.group, id.member, read->end);
+  LoadIfQuiet();
+  SendWaiting();
+}
+
+void RemoteCore::OnOverload(MemberId id, const ServerAnswer& answer) {
+  overloaded_ = true;
+  if (++num_overloads_ >= kMaxOverloads) {
+    return Go(Unavailable("has been answering ", answer.status,
+                          " for a long time: ", dialect_.ReadError(answer.body)));
+  }
+  EndCancelledIfQuiet(id.group);
+  LoadIfQuiet();
+}
+
+void RemoteCore::OnScores(MemberId id, Member& member, const GenerateAnswer& answer) {
+  // It also sampled a token, because servers sample at least one. Nobody reads it.
+  if (const Status status = CheckScores(member.sent, answer); !status.ok()) {
+    return FailMember(id, status.At("an answer"));
+  }
+  TakeScore(answer.scores, options_.rollout.max_scored, member.response);
+  if (groups_.at(id.group).cancelled) {
+    EndCancelledIfQuiet(id.group);
+  } else if (!member.response.awaits_score) {
+    Finish(id.group, id.member, *member.response.paused);
+  }
+  LoadIfQuiet();
+  SendWaiting();
+}
+
+Status RemoteCore::TakeAnswer(Member& member, const GenerateAnswer& answer) {
+  PACE_RETURN_IF_ERROR(CheckAnswer(member.sent, answer, options_.vocabulary));
+  const TokenVersions read = VersionsOf(answer, options_.run, NewestOf(member.response), *version_);
+  if (read.foreign) {
+    Go(read.status, Loss::kForeign);
+    return Status::Ok();
+  }
+  PACE_RETURN_IF_ERROR(read.status);
+  const std::vector<PolicyVersion>& versions = read.versions;
+  // Without a word of the server: one request, one version.
+  if (answer.spans.empty() && !answer.tokens.empty() && Rule() != InFlightRule::kEnd) {
+    return InvalidArgument("weight_versions: are missing");
+  }
+  TakeScore(answer.scores, options_.rollout.max_scored, member.response);
+  PartialResponse& response = member.response;
+  PolicyVersion last = member.sent_under;
+  for (size_t i = 0; i < answer.tokens.size(); ++i) {
+    // It stayed in the server through a sync.
+    if (versions[i] > last && !response.tokens.empty()) ++response.num_interrupts;
+    last = std::max(last, versions[i]);
+    response.tokens.push_back({.id = answer.tokens[i],
+                               .version = versions[i],
+                               .logprob = answer.logprobs[i],
+                               .sampled_logprob = answer.logprobs[i]});
+  }
+  num_sampled_ += std::ssize(answer.tokens);
+  return Status::Ok();
+}
+
+void RemoteCore::Settle(GroupId id, int64_t index, AnswerEnd end) {
+  Group& group = groups_.at(id);
+  if (group.cancelled) return EndCancelledIfQuiet(id);
+  Member& member = group.members.at(index);
+  const StopRules& stop = group.request.stop;
+  const std::vector<TokenRecord>& tokens = member.response.tokens;
+  std::optional<FinishReason> reason;
+  const bool fixed_length = !stop.lengths.empty();
+  if (!fixed_length && !tokens.empty() && !tokens.back().is_tool &&
+      Contains(stop.stop_tokens, tokens.back().id)) {
+    reason = FinishReason::kStopToken;
+  } else if (end == AnswerEnd::kStop) {
+    reason = FinishReason::kStopString;
+  }
+  if (reason.has_value() && stop.pauses) {
+    member.response.paused = reason;
+    member.state = MemberState::kResting;
+    return Emit(ResponsePaused{MemberId{id, index}, member.response});
+  }
+  if (!reason.has_value() && std::ssize(tokens) >= stop.MaxTokensOf(index)) {
+    reason = FinishReason::kMaxTokens;
+  }
+  if (reason.has_value()) return Finish(id, index, *reason);
+  // Ends that nobody asked for could go on forever.
+  if (!member.abort_asked && ++member.num_failures >= kMaxFailures) {
+    return Go(Unavailable("the server ends requests that it was not asked to end"));
+  }
+  SendWaiting();
+}
+
+void RemoteCore::Finish(GroupId id, int64_t index, FinishReason reason) {
+  Group& group = groups_.at(id);
+  FinishedResponse finished{MemberId{id, index}, {}, reason};
+  finished.response = std::move(group.members.at(index).response);
+  finished.response.paused.reset();
+  group.members.erase(index);
+  if (group.members.empty()) groups_.erase(id);
+  Emit(std::move(finished));
+}
+
+void RemoteCore::FailMember(MemberId id, const Status& error) {
+  Member* const member = Find(id);
+  if (++member->num_failures >= kMaxFailures) return Go(error);
+  EndCancelledIfQuiet(id.group);
+  LoadIfQuiet();
+  SendWaiting();
+}
+
+void RemoteCore::Refuse(GroupId id, const Status& error) {
+  const auto found = groups_.find(id);
+  for (const auto& [index, member] : found->second.members) {
+    if (!member.in_server()) continue;
+    calls_.erase(member.call);
+    std::erase_if(deferred_, [&](const auto& entry) { return entry.first.group == id; });
+    actions_.emplace_back(DropCall{member.call});
+  }
+  if (found->second.cancelled) {
+    Emit(GroupCancelled{RequestOf(found->second)});
+  } else {
+    Emit(GroupRefused{id, error});
+  }
+  groups_.erase(found);
+  LoadIfQuiet();
+}
+
+void RemoteCore::AbortSent(std::optional<GroupId> wanted) {
+  std::vector<std::string> ids;
+  for (auto& [id, group] : groups_) {
+    if (wanted.has_value() && id != *wanted) continue;
+    for (auto& [index, member] : group.members) {
+      if (!member.in_server()) continue;
+      member.abort_asked = true;
+      ids.push_back(member.sent.id);
+    }
+  }
+  Abort(ids);
+}
+
+void RemoteCore::Abort(const std::vector<std::string>& ids) {
+  if (ids.empty()) return;
+  for (HttpCall& http : dialect_.Abort(ids)) {
+    Send(Control::kAbort, std::move(http), options_.control_deadline);
+  }
+}
+
+void RemoteCore::EndCancelledIfQuiet(GroupId id) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end() || !found->second.cancelled) return;
+  const auto& members = found->second.members;
+  if (std::any_of(members.begin(), members.end(),
+                  [](const auto& entry) { return entry.second.in_server(); })) {
+    return;
+  }
+  GroupCancelled cancelled{RequestOf(found->second)};
+  groups_.erase(found);
+  if (!cancelled.request.members.empty()) Emit(std::move(cancelled));
+}
+
+void RemoteCore::CheckInvariants() const {
+  std::map<int64_t, MemberId> sent;
+  for (const auto& [id, group] : groups_) {
+    PACE_CHECK(!group.members.empty() && group.request.group == id, "group ", id);
+    for (const auto& [index, member] : group.members) {
+      if (member.in_server()) sent.emplace(member.call, MemberId{id, index});
+      PACE_CHECK(member.state != MemberState::kResting || member.response.paused.has_value(),
+                 "a response rests without a reason");
+      PolicyVersion last(0);
+      for (const TokenRecord& token : member.response.tokens) {
+        PACE_CHECK(token.version >= last, "version ", token.version, " after ", last);
+        last = token.version;
+      }
+    }
+  }
+  size_t num_generate = 0;
+  for (const auto& [call, purpose] : calls_) {
+    const auto* id = std::get_if<MemberId>(&purpose);
+    if (id == nullptr) continue;
+    ++num_generate;
+    const auto found = sent.find(call);
+    PACE_CHECK(found != sent.end() && found->second == *id, "call ", call, " is of no response");
+  }
+  PACE_CHECK(num_generate + deferred_.size() == sent.size(), "calls and responses disagree");
+  PACE_CHECK(deferred_.empty() || phase_ == Phase::kResuming, "deferred while not resuming");
+  PACE_CHECK(phase_ != Phase::kGone || (groups_.empty() && calls_.empty()), "gone and busy");
+  const bool syncing = phase_ == Phase::kChecking || phase_ == Phase::kPausing ||
+                       phase_ == Phase::kLoading || phase_ == Phase::kResuming;
+  PACE_CHECK(syncing == sync_.has_value(), "a sync without a phase");
+}
+
+}  // namespace pace

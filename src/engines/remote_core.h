@@ -1,0 +1,162 @@
+// RemoteCore: one inference server as a worker of a run, without sockets or a clock.
+//
+// What the run asks for (Submit, Sync, ...) and what became of earlier calls (Answered, Failed) go
+// in; TakeActions gives the calls to make and the events for the run. A driver of it
+// (remote_worker.h) owns sockets, time and threads:
+//
+//   core.Join();
+//   for (RemoteAction& action : core.TakeActions()) ...  // Send: make the call
+//   core.Answered(call, answer);                         // as answers come
+//
+// A sync interrupts what is in flight. Where prefixes are scored, requests end at the pause and are
+// sent again, prompt and tokens, under the new weights; the server scores the tokens while it reads
+// them. Otherwise requests wait in the server, and their answers say which weights sampled which
+// token. Weights carry the label RUN:STEP. A label of somebody else means that two runs share the
+// server: the worker is gone for good, and this run stops rather than train on foreign tokens.
+//
+// Nothing that a server says is believed unchecked: token ids, counts, versions, the reason for an
+// end. An answer that breaks a rule counts as a failure of its call; two in a row, a connection
+// that breaks or a deadline that passes, and the worker is gone.
+//
+// Thread-safety: none.
+#ifndef PACE_ENGINES_REMOTE_CORE_H_
+#define PACE_ENGINES_REMOTE_CORE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/status.h"
+#include "core/version.h"
+#include "engines/dialect.h"
+#include "engines/remote_group.h"
+#include "engines/remote_options.h"
+#include "rollout/engine_core.h"
+#include "rollout/request.h"
+#include "rollout/worker.h"
+
+namespace pace {
+
+class RemoteCore {
+ public:
+  // The dialect outlives the core.
+  RemoteCore(const Dialect& dialect, RemoteOptions options);
+
+  // Begins to check the server: WorkerReady or WorkerGone follows.
+  void Join();
+
+  // As of RolloutWorker. Hold ends what is in flight and keeps it, for a checkpoint; held() says
+  // when that is done, Unfinished() what there is.
+  void Submit(GroupRequest request);
+  void Cancel(GroupId group);
+  void Continue(MemberId id, std::span<const TokenId> tool_tokens);
+  void FinishPaused(MemberId id);
+  Status Sync(PolicyVersion version, std::string folder);
+  void Hold();
+  void Release();
+  // Time has passed: asks whether the server is well, unless a call asks already.
+  void LookAfter();
+  // Gives the worker up.
+  void Lose(const Status& error) { Go(error); }
+
+  // What became of a call. Calls that are not known, or not any more, are ignored.
+  void Answered(int64_t call, const ServerAnswer& answer);
+  void Failed(int64_t call, const Status& error);
+
+  std::vector<RemoteAction> TakeActions();
+
+  bool held() const;
+  std::vector<GroupRequest> Unfinished() const;
+  bool gone() const { return phase_ == Phase::kGone; }
+  bool Has(GroupId group) const { return groups_.contains(group); }
+  int64_t num_in_server() const;  // requests
+  const ServerFacts& facts() const { return facts_; }
+  int64_t num_sampled_tokens() const { return num_sampled_; }
+  // Aborts if states disagree.
+  void CheckInvariants() const;
+
+ private:
+  // kChecking ... kResuming are the parts of a sync, in order.
+  enum class Phase { kNew, kJoining, kServing, kChecking, kPausing, kLoading, kResuming, kGone };
+  using Member = RemoteMember;
+  using MemberState = RemoteMember::State;
+  using Group = RemoteGroup;
+  struct NextSync {
+    PolicyVersion version{};
+    std::string folder = {};
+  };
+  enum class Control { kJoin, kLabel, kPause, kLoad, kResume, kAbort, kHealth };
+  using Purpose = std::variant<MemberId, Control>;
+
+  void Send(Purpose purpose, HttpCall http, Seconds deadline);
+  void Emit(RolloutEvent event);
+  void Go(const Status& error, Loss loss = Loss::kLost);
+  // The server answered a call of ours with an error of this status.
+  void GoFor(const ServerAnswer& answer);
+
+  void OnControl(Control control, const ServerAnswer& answer);
+  void OnJoin(const ServerAnswer& answer);
+  Status CheckFacts() const;
+
+  // A sync, step by step.
+  bool EndsRequests() const;
+  InFlightRule Rule() const;
+  void BeginSync();
+  void OnLabel(const ServerAnswer& answer);
+  void PauseServer();
+  void LoadIfQuiet();
+  void OnLoad(const ServerAnswer& answer);
+  void OnResume();
+
+  // Responses.
+  bool CanSend() const;
+  void SendWaiting();
+  void SendMember(Group& group, int64_t index, Member& member, bool only_scores);
+  void OnGenerate(MemberId id, const ServerAnswer& answer);
+  // The server has too much to do: nothing is sent until time has passed.
+  void OnOverload(MemberId id, const ServerAnswer& answer);
+  void OnScores(MemberId id, Member& member, const GenerateAnswer& answer);
+  Status TakeAnswer(Member& member, const GenerateAnswer& answer);
+  // What the rules make of a response that has just grown.
+  void Settle(GroupId id, int64_t index, AnswerEnd end);
+  void Finish(GroupId id, int64_t index, FinishReason reason);
+  void FailMember(MemberId id, const Status& error);
+  void Refuse(GroupId id, const Status& error);
+  void EndCancelledIfQuiet(GroupId id);
+  // Requests of one group, or all.
+  void AbortSent(std::optional<GroupId> group);
+  void Abort(const std::vector<std::string>& ids);
+  Member* Find(MemberId id);
+  GroupRequest RequestOf(const Group& group) const;
+
+  const Dialect& dialect_;
+  const RemoteOptions options_;
+  Phase phase_ = Phase::kNew;
+  bool hold_ = false;
+  ServerFacts facts_;
+  size_t num_joined_ = 0;                 // calls of Join that were answered
+  std::optional<PolicyVersion> version_;  // that the server has
+  std::optional<NextSync> sync_;          // under way
+  std::optional<NextSync> next_sync_;     // to begin after it
+  size_t num_loaded_ = 0;                 // calls of Load that were answered
+  int64_t num_load_failures_ = 0;
+  bool paused_ = false;  // the server has, for the sync under way
+  bool asks_health_ = false;
+  bool overloaded_ = false;
+  int64_t num_overloads_ = 0;                                // in a row
+  std::vector<std::pair<MemberId, ServerAnswer>> deferred_;  // until the server has resumed
+  std::map<GroupId, Group> groups_;
+  std::map<int64_t, Purpose> calls_;  // in flight
+  int64_t next_call_ = 1;
+  int64_t next_request_ = 1;
+  int64_t num_sampled_ = 0;
+  std::vector<RemoteAction> actions_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_ENGINES_REMOTE_CORE_H_

@@ -1,0 +1,283 @@
+#include "engines/remote_worker.h"
+
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "core/mutex.h"
+
+namespace pace {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// How often the server is looked after, and how long the thread sleeps at most.
+constexpr Seconds kLookAfter{1};
+constexpr std::chrono::seconds kPatience{1};
+
+}  // namespace
+
+struct RemoteWorker::State {
+  State(RemoteWorkerOptions given, std::function<void()> listener)
+      : options(std::move(given)),
+        on_events(std::move(listener)),
+        http(options.server),
+        core(*options.dialect, options.core) {
+    thread = std::thread([this] { Run(); });
+  }
+
+  using Command = std::function<void()>;  // on the worker's thread
+
+  // Callers' side.
+  void Post(Command command) PACE_EXCLUDES(mutex);
+  std::vector<GroupRequest> Ask(const std::function<void(int64_t ticket)>& ask)
+      PACE_EXCLUDES(mutex);
+
+  // The worker's thread.
+  void Run() PACE_EXCLUDES(mutex);
+  void Act();
+  void AnswerTickets();
+  void HandOver() PACE_EXCLUDES(mutex);
+
+  struct Ticket {
+    std::optional<GroupId> group = {};  // of Take; none: Pause
+    SteadyClock::time_point deadline = {};
+    std::optional<GroupRequest> taken = {};
+  };
+
+  const RemoteWorkerOptions options;
+  const std::function<void()> on_events;
+  HttpCalls http;
+
+  // Of the worker's thread alone.
+  RemoteCore core;
+  std::map<int64_t, Ticket> tickets;
+  std::vector<RolloutEvent> new_events;
+  std::map<int64_t, std::vector<GroupRequest>> new_replies;
+  std::chrono::duration<double> busy_time{0};
+
+  mutable Mutex mutex;
+  CondVar happened;  // events or replies came, or the thread ended
+  std::vector<Command> commands PACE_GUARDED_BY(mutex);
+  std::vector<RolloutEvent> events PACE_GUARDED_BY(mutex);
+  std::map<int64_t, std::vector<GroupRequest>> replies PACE_GUARDED_BY(mutex);
+  int64_t next_ticket PACE_GUARDED_BY(mutex) = 0;
+  std::optional<PolicyVersion> newest PACE_GUARDED_BY(mutex);  // asked for
+  RolloutStats stats PACE_GUARDED_BY(mutex);
+  bool gone PACE_GUARDED_BY(mutex) = false;
+  bool stopping PACE_GUARDED_BY(mutex) = false;
+
+  std::thread thread;
+};
+
+void RemoteWorker::State::Post(Command command) {
+  {
+    const MutexLock lock(mutex);
+    commands.push_back(std::move(command));
+  }
+  http.Wake();
+}
+
+std::vector<GroupRequest> RemoteWorker::State::Ask(const std::function<void(int64_t)>& ask) {
+  int64_t ticket = 0;
+  {
+    const MutexLock lock(mutex);
+    if (gone) return {};
+    ticket = next_ticket++;
+  }
+  Post([ask, ticket] { ask(ticket); });
+  const MutexLock lock(mutex);
+  while (!replies.contains(ticket) && !gone) {
+    happened.WaitUntil(mutex, SteadyClock::now() + kPatience);
+  }
+  const auto reply = replies.extract(ticket);
+  return reply.empty() ? std::vector<GroupRequest>() : std::move(reply.mapped());
+}
+
+void RemoteWorker::State::Run() {
+  core.Join();
+  auto looked = SteadyClock::now();
+  while (true) {
+    Act();
+    AnswerTickets();
+    Act();
+    HandOver();
+    std::vector<Command> todo;
+    {
+      const MutexLock lock(mutex);
+      if (stopping) return;
+      todo = std::exchange(commands, {});
+    }
+    for (const Command& command : todo) command();
+    if (!todo.empty()) continue;
+    const auto before = SteadyClock::now();
+    const bool busy = core.num_in_server() > 0;
+    for (HttpCalls::Done& done : http.Poll(kLookAfter)) {
+      if (done.answer.ok()) {
+        core.Answered(done.call, *done.answer);
+      } else {
+        core.Failed(done.call, done.answer.status());
+      }
+    }
+    const auto now = SteadyClock::now();
+    if (busy) busy_time += now - before;
+    if (now - looked >= kLookAfter) {
+      looked = now;
+      core.LookAfter();
+    }
+  }
+}
+
+void RemoteWorker::State::Act() {
+  for (RemoteAction& action : core.TakeActions()) {
+    if (auto* send = std::get_if<SendCall>(&action)) {
+      http.Add(send->call, send->http, send->deadline);
+    } else if (const auto* drop = std::get_if<DropCall>(&action)) {
+      http.Remove(drop->call);
+    } else {
+      RolloutEvent event = std::get<RolloutEvent>(std::move(action));
+      if (auto* cancelled = std::get_if<GroupCancelled>(&event)) {
+        const auto taker = std::find_if(tickets.begin(), tickets.end(), [&](const auto& entry) {
+          return entry.second.group == cancelled->request.group;
+        });
+        if (taker != tickets.end()) {
+          taker->second.taken = std::move(cancelled->request);
+          continue;
+        }
+      }
+      if (auto* gone_event = std::get_if<WorkerGone>(&event)) {
+        gone_event->error = gone_event->error.At(options.server.url);
+      }
+      new_events.push_back(std::move(event));
+    }
+  }
+}
+
+void RemoteWorker::State::AnswerTickets() {
+  for (auto at = tickets.begin(); at != tickets.end();) {
+    const auto& [number, ticket] = *at;
+    const bool is_take = ticket.group.has_value();
+    const bool done = is_take ? !core.Has(*ticket.group) : core.held();
+    if (!done && SteadyClock::now() >= ticket.deadline) {
+      core.Lose(Unavailable("did not end the requests in flight within ",
+                            options.core.control_deadline.count(), " s"));
+      Act();
+    } else if (!done) {
+      ++at;
+      continue;
+    }
+    std::vector<GroupRequest>& reply = new_replies[number];
+    if (!is_take) {
+      reply = core.Unfinished();
+    } else if (ticket.taken.has_value()) {
+      reply.push_back(*ticket.taken);
+    }
+    at = tickets.erase(at);
+  }
+}
+
+void RemoteWorker::State::HandOver() {
+  const bool tells = on_events && !new_events.empty();
+  {
+    const MutexLock lock(mutex);
+    const bool is_gone = core.gone();
+    if (!new_events.empty() || !new_replies.empty() || is_gone != gone) happened.NotifyAll();
+    for (RolloutEvent& event : new_events) events.push_back(std::move(event));
+    new_events.clear();
+    replies.merge(new_replies);
+    new_replies.clear();
+    gone = is_gone;
+    stats.num_sampled_tokens = core.num_sampled_tokens();
+    stats.busy_time = busy_time;
+  }
+  if (tells) on_events();
+}
+
+RemoteWorker::RemoteWorker(RemoteWorkerOptions options, std::function<void()> on_events)
+    : state_(std::make_unique<State>(std::move(options), std::move(on_events))) {}
+
+RemoteWorker::~RemoteWorker() {
+  {
+    const MutexLock lock(state_->mutex);
+    state_->stopping = true;
+  }
+  state_->http.Wake();
+  state_->thread.join();
+}
+
+void RemoteWorker::Submit(GroupRequest request) {
+  state_->Post(
+      [state = state_.get(), request = std::move(request)] { state->core.Submit(request); });
+}
+
+void RemoteWorker::Cancel(GroupId group) {
+  state_->Post([state = state_.get(), group] { state->core.Cancel(group); });
+}
+
+std::optional<GroupRequest> RemoteWorker::Take(GroupId group) {
+  std::vector<GroupRequest> taken = state_->Ask([state = state_.get(), group](int64_t ticket) {
+    const auto deadline = SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
+                                                   state->options.core.control_deadline);
+    state->tickets.emplace(ticket, State::Ticket{.group = group, .deadline = deadline});
+    state->core.Cancel(group);
+  });
+  return taken.empty() ? std::nullopt : std::optional(std::move(taken.front()));
+}
+
+void RemoteWorker::Continue(MemberId id, std::vector<TokenId> tool_tokens) {
+  state_->Post([state = state_.get(), id, tokens = std::move(tool_tokens)] {
+    state->core.Continue(id, tokens);
+  });
+}
+
+void RemoteWorker::FinishPaused(MemberId id) {
+  state_->Post([state = state_.get(), id] { state->core.FinishPaused(id); });
+}
+
+Status RemoteWorker::Sync(const PublishedWeights& weights) {
+  {
+    const MutexLock lock(state_->mutex);
+    if (state_->gone) {
+      return Unavailable("sync to version ", weights.version, ": the worker is gone");
+    }
+    if (state_->newest && weights.version <= *state_->newest) {
+      return InvalidArgument("sync to version ", weights.version, ": ", *state_->newest,
+                             " was asked for before (versions must grow)");
+    }
+    state_->newest = weights.version;
+  }
+  state_->Post([state = state_.get(), version = weights.version, folder = weights.folder] {
+    // It may have gone meanwhile; WorkerGone says so.
+    const Status status = state->core.Sync(version, folder);
+    PACE_CHECK(status.ok() || state->core.gone(), status.message());
+  });
+  return Status::Ok();
+}
+
+std::vector<RolloutEvent> RemoteWorker::Wait(SteadyClock::time_point deadline) {
+  const MutexLock lock(state_->mutex);
+  while (state_->events.empty() && !state_->gone) {
+    if (!state_->happened.WaitUntil(state_->mutex, deadline)) break;
+  }
+  return std::exchange(state_->events, {});
+}
+
+std::vector<GroupRequest> RemoteWorker::Pause() {
+  return state_->Ask([state = state_.get()](int64_t ticket) {
+    const auto deadline = SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(
+                                                   state->options.core.control_deadline);
+    state->tickets.emplace(ticket, State::Ticket{.group = {}, .deadline = deadline});
+    state->core.Hold();
+  });
+}
+
+void RemoteWorker::Resume() {
+  state_->Post([state = state_.get()] { state->core.Release(); });
+}
+
+RolloutStats RemoteWorker::stats() const {
+  const MutexLock lock(state_->mutex);
+  return state_->stats;
+}
+
+}  // namespace pace

@@ -1,0 +1,292 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "core/json_writer.h"
+#include "core/printable.h"
+#include "engines/answer_scan.h"
+#include "engines/dialect.h"
+
+namespace pace {
+namespace {
+
+// The server puts this in front of the ids that its clients choose.
+constexpr std::string_view kIdPrefix = "generate-tokens-";
+
+enum JoinCall : size_t { kVersion, kModels, kTokenize, kWeightInfo, kNumJoinCalls };
+
+void PutTokens(JsonWriter& json, std::string_view key, std::span<const TokenId> tokens) {
+  json.Key(key);
+  json.BeginArray();
+  for (const TokenId id : tokens) json.Value(id);
+  json.EndArray();
+}
+
+void PutTexts(JsonWriter& json, std::string_view key, std::span<const std::string> texts) {
+  json.Key(key);
+  json.BeginArray();
+  for (const std::string& text : texts) json.Value(text);
+  json.EndArray();
+}
+
+void PutSampling(JsonWriter& json, const GenerateCall& call) {
+  json.Key("sampling_params");
+  json.BeginObject();
+  json.Put("max_tokens", call.max_tokens);
+  json.Put("temperature", call.sampling.temperature);
+  json.Put("top_p", call.sampling.top_p);
+  json.Put("top_k", call.sampling.top_k);
+  json.Put("min_p", call.sampling.min_p);
+  // Servers take signed seeds.
+  json.Put("seed", static_cast<int64_t>(call.seed >> 1));
+  json.Put("logprobs", 0);
+  if (call.first_scored.has_value()) json.Put("prompt_logprobs", 0);
+  // Our stop tokens are the only ones: the model's own would end responses otherwise.
+  json.Put("ignore_eos", true);
+  PutTokens(json, "stop_token_ids", call.stop_tokens);
+  if (call.stop_strings.empty()) {
+    json.Put("detokenize", false);
+  } else {
+    PutTexts(json, "stop", call.stop_strings);
+  }
+  json.EndObject();
+}
+
+// {"content": [{"token_id": 5, "logprob": -0.1}, ...]}, or null.
+bool ReadLogprobs(JsonScanner& scan, std::vector<TokenId>& ids, std::vector<float>& logprobs) {
+  if (scan.TakeNull()) return true;
+  return answer::ForKeys(scan, [&](const std::string& key) {
+    if (key != "content" || scan.TakeNull()) return key == "content";
+    return answer::ForItems(scan, [&] {
+      TokenId id = 0;
+      float logprob = 1;  // of none
+      answer::ForKeys(scan, [&](const std::string& name) {
+        if (name == "token_id") return answer::Token(scan, id);
+        if (name == "logprob") return answer::Logprob(scan, logprob);
+        return false;
+      });
+      if (logprob > 0.5F) scan.Fail("has no logprob");
+      ids.push_back(id);
+      logprobs.push_back(logprob);
+    });
+  });
+}
+
+bool ReadEnd(JsonScanner& scan, AnswerEnd& end) {
+  std::string text;
+  if (!scan.Text(text)) return false;
+  if (text == "stop") {
+    end = AnswerEnd::kStop;
+  } else if (text == "length") {
+    end = AnswerEnd::kLength;
+  } else if (text == "abort") {
+    end = AnswerEnd::kAbort;
+  } else {
+    return scan.FailValue(Printable(text), "must be stop, length or abort", "");
+  }
+  return true;
+}
+
+// [null, {"5": {"logprob": -0.1}}, ...]: entry i is of token i. Only those from `first` on count.
+bool ReadScores(JsonScanner& scan, const GenerateCall& call, std::vector<float>& scores) {
+  if (scan.TakeNull()) return true;
+  size_t at = 0;
+  return answer::ForItems(scan, [&] {
+    const size_t index = at++;
+    if (scan.TakeNull()) return;
+    const bool wanted = call.first_scored.has_value() &&
+                        index >= static_cast<size_t>(*call.first_scored) &&
+                        index < call.tokens.size();
+    if (!wanted) {
+      scan.Skip();
+      return;
+    }
+    const std::string id = Concat(call.tokens[index]);
+    bool found = false;
+    answer::ForKeys(scan, [&](const std::string& key) {
+      if (key != id) return false;
+      return answer::ForKeys(scan, [&](const std::string& name) {
+        if (name != "logprob") return false;
+        found = answer::Logprob(scan, scores.emplace_back());
+        return true;
+      });
+    });
+    if (!found) scan.Fail("has no log-probability of the token there");
+  });
+}
+
+bool ReadChoice(JsonScanner& scan, GenerateAnswer& answer, std::vector<TokenId>& logprob_ids,
+                bool& has_end) {
+  return answer::ForKeys(scan, [&](const std::string& key) {
+    if (key == "token_ids") return scan.TakeNull() || answer::Tokens(scan, answer.tokens);
+    if (key == "logprobs") return ReadLogprobs(scan, logprob_ids, answer.logprobs);
+    if (key == "finish_reason") {
+      has_end = true;
+      return ReadEnd(scan, answer.end);
+    }
+    if (key == "weight_versions") return answer::Spans(scan, answer.spans);
+    return false;
+  });
+}
+
+class Vllm final : public Dialect {
+ public:
+  std::string_view name() const override { return "vllm"; }
+
+  std::vector<HttpCall> Join() const override {
+    std::vector<HttpCall> calls(kNumJoinCalls);
+    calls[kVersion] = {.method = "GET", .target = "/version"};
+    calls[kModels] = {.method = "GET", .target = "/v1/models"};
+    calls[kTokenize] = {.method = "POST", .target = "/tokenize"};
+    JsonWriter json(calls[kTokenize].body);
+    json.BeginObject();
+    json.Put("prompt", kProbeText);
+    json.Put("add_special_tokens", false);
+    json.EndObject();
+    calls[kWeightInfo] = Label();
+    return calls;
+  }
+
+  Status ReadJoin(size_t index, const ServerAnswer& answer, ServerFacts& facts) const override {
+    // It has no tokenizer, or one that cannot read the text.
+    if (index == kTokenize && answer.status >= 400 && answer.status < 500) return Status::Ok();
+    if (index == kWeightInfo && answer.status == 404) {
+      return InvalidArgument(
+          "has no /weight_info: must be vLLM 0.32 or newer, started with VLLM_SERVER_DEV_MODE=1");
+    }
+    if (answer.status != 200) {
+      return Unavailable(Join()[index].target, " answered ", answer.status, ": ",
+                         ReadError(answer.body));
+    }
+    if (index == kVersion) {
+      PACE_ASSIGN_OR_RETURN(facts.version, answer::TextOf(answer.body, "version"));
+    } else if (index == kModels) {
+      return ReadModels(answer.body, facts);
+    } else if (index == kTokenize) {
+      return ReadProbe(answer.body, facts);
+    } else {
+      PACE_RETURN_IF_ERROR(ReadLabel(answer.body).status());
+      facts.tells_versions = true;
+    }
+    return Status::Ok();
+  }
+
+  HttpCall Generate(const GenerateCall& call) const override {
+    HttpCall http{.target = "/inference/v1/generate"};
+    JsonWriter json(http.body);
+    json.BeginObject();
+    json.Put("request_id", call.id);
+    PutTokens(json, "token_ids", call.tokens);
+    PutSampling(json, call);
+    json.EndObject();
+    return http;
+  }
+
+  Result<GenerateAnswer> ReadGenerate(const GenerateCall& call,
+                                      std::string_view body) const override {
+    GenerateAnswer answer;
+    std::vector<TokenId> logprob_ids;
+    bool has_end = false;
+    int64_t num_choices = 0;
+    JsonScanner scan(body);
+    answer::ForKeys(scan, [&](const std::string& key) {
+      if (key == "prompt_logprobs") return ReadScores(scan, call, answer.scores);
+      if (key != "choices") return false;
+      return answer::ForItems(scan, [&] {
+        if (++num_choices > 1) scan.Fail("is a second choice: must be one");
+        ReadChoice(scan, answer, logprob_ids, has_end);
+      });
+    });
+    scan.End();
+    if (!scan.ok()) return scan.status();
+    if (num_choices != 1 || !has_end) return InvalidArgument("has no choice that has ended");
+    if (logprob_ids != answer.tokens) {
+      return InvalidArgument("logprobs: are of ", logprob_ids.size(), " tokens, not of the ",
+                             answer.tokens.size(), " in token_ids");
+    }
+    return answer;
+  }
+
+  std::vector<HttpCall> Abort(std::span<const std::string> ids) const override {
+    std::vector<std::string> all(ids.begin(), ids.end());
+    for (const std::string& id : ids) all.push_back(Concat(kIdPrefix, id));
+    HttpCall http{.target = "/abort_requests"};
+    JsonWriter json(http.body);
+    json.BeginObject();
+    PutTexts(json, "request_ids", all);
+    json.EndObject();
+    return {http};
+  }
+
+  HttpCall Pause(InFlightRule mode) const override {
+    if (mode == InFlightRule::kEnd) return {.target = "/pause?mode=abort&clear_cache=true"};
+    return {.target = Concat("/pause?mode=keep&clear_cache=", mode == InFlightRule::kRecompute)};
+  }
+
+  std::vector<HttpCall> Load(const std::string& folder, const std::string& label,
+                             InFlightRule) const override {
+    HttpCall load{.target = "/collective_rpc"};
+    JsonWriter json(load.body);
+    json.BeginObject();
+    json.Put("method", "reload_weights");
+    json.Key("kwargs");
+    json.BeginObject();
+    json.Put("weights_path", folder);
+    json.EndObject();
+    json.EndObject();
+    HttpCall name{.target = "/update_weight_version"};
+    JsonWriter named(name.body);
+    named.BeginObject();
+    named.Put("new_version", label);
+    named.EndObject();
+    return {load, name};
+  }
+
+  HttpCall Resume() const override { return {.target = "/resume"}; }
+  HttpCall Label() const override { return {.method = "GET", .target = "/weight_info"}; }
+  Result<std::string> ReadLabel(std::string_view body) const override {
+    return answer::TextOf(body, "weight_version");
+  }
+  HttpCall Health() const override { return {.method = "GET", .target = "/health"}; }
+  std::string ReadError(std::string_view body) const override { return answer::ErrorOf(body); }
+
+ private:
+  static Status ReadModels(std::string_view body, ServerFacts& facts) {
+    JsonScanner scan(body);
+    answer::ForKeys(scan, [&](const std::string& key) {
+      if (key != "data") return false;
+      return answer::ForItems(scan, [&] {
+        const bool first = facts.model.empty();
+        answer::ForKeys(scan, [&](const std::string& name) {
+          if (!first) return false;
+          if (name == "id") return scan.Text(facts.model);
+          if (name != "max_model_len" || scan.NextKind() != JsonScanner::Kind::kNumber) {
+            return false;
+          }
+          return scan.Integer(1, answer::kMaxCount, "", facts.max_tokens.emplace());
+        });
+      });
+    });
+    scan.End();
+    return scan.status();
+  }
+
+  static Status ReadProbe(std::string_view body, ServerFacts& facts) {
+    JsonScanner scan(body);
+    answer::ForKeys(scan, [&](const std::string& key) {
+      if (key == "tokens") return answer::Tokens(scan, facts.probe.emplace());
+      return false;
+    });
+    scan.End();
+    return scan.status();
+  }
+};
+
+}  // namespace
+
+const Dialect& VllmDialect() {
+  static const Vllm dialect;
+  return dialect;
+}
+
+}  // namespace pace
