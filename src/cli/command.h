@@ -85,6 +85,7 @@ void AddImport(const CommandLine& line);
 void AddExport(const CommandLine& line);
 void AddScore(const CommandLine& line);
 void AddGenerate(const CommandLine& line);
+void AddServe(const CommandLine& line);
 
 }  // namespace pace
 

@@ -30,6 +30,9 @@ void AddEval(const CommandLine& line) {
 void AddData(const CommandLine& line) {
   AddAbsent(line, "data", "Look at the problems that a run trains on");
 }
+void AddServe(const CommandLine& line) {
+  AddAbsent(line, "serve", "Serve a model over HTTP, with the interfaces of vLLM and OpenAI");
+}
 void AddSft(const CommandLine& line) {
   AddAbsent(line, "sft", "Train a model on examples");
 }

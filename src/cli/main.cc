@@ -15,9 +15,10 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", Concat(PaceVersion(), " (", PaceCommit(), ")"));
   app.footer("Every command has --help with an example.");
   std::function<int()> chosen;
-  for (const auto add : {AddSim, AddAdvise, AddReplay, AddReport, AddConfig, AddBench, AddDoctor,
-                         AddSandbox, AddTokenize, AddVerify, AddTrain, AddCompare, AddEval, AddData,
-                         AddSft, AddImport, AddExport, AddScore, AddGenerate}) {
+  for (const auto add :
+       {AddSim,     AddAdvise,   AddReplay, AddReport, AddConfig,   AddBench, AddDoctor,
+        AddSandbox, AddTokenize, AddVerify, AddTrain,  AddCompare,  AddEval,  AddData,
+        AddSft,     AddImport,   AddExport, AddScore,  AddGenerate, AddServe}) {
     add({app, chosen});
   }
   try {

@@ -36,6 +36,7 @@
 #include "report/report.h"
 #include "report/summary.h"
 #include "runtime/runtime.h"
+#include "runtime/server_fleet.h"
 #include "terminal/interrupt.h"
 #include "terminal/live_view.h"
 #include "train/trainer.h"
@@ -51,6 +52,14 @@ struct TrainArguments {
   std::string out;                 // empty = runs/NAME, numbered
   std::string resume;              // a run directory to go on with
   int64_t num_threads = 2;         // lab: 2 = training beside generation
+  int64_t fleet = 0;               // engine.fleet, where it is given
+
+  // The overrides, with what flags stand for.
+  std::vector<std::string> AllOverrides() const {
+    std::vector<std::string> all = overrides;
+    if (fleet > 0) all.push_back(Concat("engine.fleet=", fleet));
+    return all;
+  }
 };
 
 constexpr size_t kMostNameCharacters = 60;
@@ -133,12 +142,18 @@ struct ResumePlan {
 };
 
 // A name that ends in a dot stands for its whole section. docs/training.md lists them.
-constexpr std::array<std::string_view, 9> kMayChange = {
-    "run.num_steps",      "run.checkpoint_every",
-    "run.evaluate_every", "checkpoint.",
-    "evaluation.",        "record.",
-    "runtime.",           "tools.url",
-    "tools.python"};
+constexpr auto kMayChange =
+    std::to_array<std::string_view>({"run.num_steps",      "run.checkpoint_every",
+                                     "run.evaluate_every", "checkpoint.",
+                                     "evaluation.",        "record.",
+                                     "runtime.",           "tools.url",
+                                     "tools.python",       "engine.count",
+                                     "engine.threads",     "engine.urls",
+                                     "engine.fleet",       "engine.requests",
+                                     "engine.server",      "engine.token_file",
+                                     "engine.ca_file",     "engine.weights",
+                                     "engine.join_s",      "engine.generate_s",
+                                     "engine.load_s",      "engine.control_s"});
 
 std::map<std::string, std::string> ValuesOf(Settings& settings) {
   std::map<std::string, std::string> values;
@@ -268,7 +283,7 @@ Result<Plan> PlanNewRun(const TrainArguments& arguments) {
   if (arguments.settings.empty()) {
     return InvalidArgument("train: name a preset or a YAML file, or --resume a run");
   }
-  Result<Settings> settings = LoadSettings(arguments.settings, arguments.overrides);
+  Result<Settings> settings = LoadSettings(arguments.settings, arguments.AllOverrides());
   if (settings.ok() && !arguments.method.empty()) {
     settings = ApplyMethod(*settings, arguments.method, "--method");
   }
@@ -282,7 +297,7 @@ Result<Plan> PlanNewRun(const TrainArguments& arguments) {
 }
 
 Result<Plan> PlanResumedRun(const TrainArguments& arguments) {
-  std::vector<std::string> overrides = arguments.overrides;
+  std::vector<std::string> overrides = arguments.AllOverrides();
   if (!arguments.settings.empty()) {
     if (arguments.settings.find('=') == std::string::npos) {
       return InvalidArgument("--resume ", arguments.resume,
@@ -419,7 +434,11 @@ void PrintSummary(const Plan& plan, const std::string& title, const RunResult& o
 Result<RunResources> CheckBeforehand(const Plan& plan, const Policy& policy) {
   PACE_RETURN_IF_ERROR(CheckRun(plan.settings, policy));
   PACE_RETURN_IF_ERROR(CheckPrefixScores(plan.settings, /*lab=*/plan.driver == "lab"));
-  if (plan.driver == "lab") PACE_RETURN_IF_ERROR(CheckLabSettings(plan.settings));
+  if (plan.driver == "lab") {
+    PACE_RETURN_IF_ERROR(CheckLabSettings(plan.settings));
+  } else {
+    PACE_RETURN_IF_ERROR(CheckServers(plan.settings));
+  }
   return RunResources::Acquire(plan.settings, policy);
 }
 
@@ -427,8 +446,8 @@ Result<RunResources> CheckBeforehand(const Plan& plan, const Policy& policy) {
 Status WarnOfIgnored(const TrainArguments& arguments, const std::string& driver, RunWriter& writer,
                      TrainView& view) {
   if (!arguments.resume.empty()) return Status::Ok();
-  const std::string line =
-      IgnoredSettingsLine(driver, IgnoredSettings(driver, arguments.settings, arguments.overrides));
+  const std::string line = IgnoredSettingsLine(
+      driver, IgnoredSettings(driver, arguments.settings, arguments.AllOverrides()));
   if (line.empty()) return Status::Ok();
   view.OnWarning(line);
   return writer.WriteWarning({.kind = WarningKind::kIgnoredSettings, .text = line});
@@ -483,6 +502,7 @@ void AddTrain(const CommandLine& line) {
       "pace train tiny\n"
       "  pace train tiny --method async run.num_steps=40\n"
       "  pace train tiny --driver lab\n"
+      "  pace train tiny --fleet 2\n"
       "  pace train --resume runs/tiny run.num_steps=160",
       [](CLI::App& app, TrainArguments& arguments) {
         app.add_option("settings", arguments.settings, kSettingsHelp);
@@ -493,6 +513,10 @@ void AddTrain(const CommandLine& line) {
                        "runtime = this machine's clock; lab = the cluster model's, to the bit")
             ->check(CLI::IsMember({"runtime", "lab"}))
             ->capture_default_str();
+        app.add_option(
+               "--fleet", arguments.fleet,
+               "Generate on this many `pace serve` processes, which the run starts and ends")
+            ->check(CLI::Range(1, 64));
         app.add_option("--out", arguments.out, "The run directory (default: runs/NAME)");
         app.add_option("--resume", arguments.resume,
                        "A run directory to go on with; then key=value, as run.num_steps=60");

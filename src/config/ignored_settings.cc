@@ -20,7 +20,9 @@ constexpr size_t kMostKeysShown = 8;
 constexpr auto kRuntimeIgnores =
     std::to_array<std::string_view>({"cluster.", "gpu.", "model.", "workload.", "change.", "sft."});
 constexpr auto kLabIgnores = std::to_array<std::string_view>(
-    {"runtime.", "workload.", "change.", "sft.", "engine.count", "engine.slots"});
+    {"runtime.", "workload.", "change.", "sft.", "engine.count", "engine.slots", "engine.urls",
+     "engine.fleet", "engine.requests", "engine.server", "engine.token_file", "engine.ca_file",
+     "engine.weights"});
 constexpr auto kLabReads = std::to_array<std::string_view>({"workload.tool_concurrency"});
 
 bool Ignores(std::string_view driver, std::string_view key) {

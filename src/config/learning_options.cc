@@ -9,6 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kComputeNames = {"float32", "bf16"};
 constexpr std::array<std::string_view, 2> kDeviceNames = {"cpu", "cuda"};
 constexpr std::array<std::string_view, 3> kSyncNames = {"rebuild", "keep", "drain"};
+constexpr std::string_view kServerNames[] = {"vllm", "sglang"};
 
 }  // namespace
 
@@ -58,6 +59,37 @@ std::vector<Field> EngineSettings::Fields() {
       Field::Int("kv_mib", kv_mib, "Hard bound of each engine's KV cache.").AtLeast(1).AtMost(1e7),
       Field::Enum("sync", sync, kSyncNames,
                   "Interrupted responses at a sync: rebuild or keep their KV, or finish first."),
+      Field::TextList("urls", urls,
+                      "Servers that generate instead of engines in this process: http://HOST:PORT, "
+                      "... (docs/engines.md)."),
+      Field::Int("fleet", fleet,
+                 "Start this many `pace serve` processes on this machine and generate there; 0 = "
+                 "engines in this process, or urls.")
+          .AtLeast(0)
+          .AtMost(64),
+      Field::Int("requests", requests, "Requests in flight at each server.")
+          .AtLeast(1)
+          .AtMost(100000),
+      Field::Enum("server", server, kServerNames,
+                  "What they are: vllm (also `pace serve`) or sglang."),
+      Field::Text("token_file", token_file,
+                  "File with the bearer token of the servers; empty = PACE_ENGINE_TOKEN, if set."),
+      Field::Text("ca_file", ca_file, "Certificates to trust for https; empty = the system's."),
+      Field::Text("weights", weights,
+                  "Folder on a disk that the servers share, for the weights of each sync; empty = "
+                  "`weights` in the run's folder."),
+      Field::Real("join_s", join_s, "Seconds that servers have to be ready when a run starts.")
+          .Above(0)
+          .AtMost(1e5),
+      Field::Real("generate_s", generate_s, "Longest time of one response on a server.")
+          .Above(0)
+          .AtMost(1e6),
+      Field::Real("load_s", load_s, "Longest time of loading weights on a server.")
+          .Above(0)
+          .AtMost(1e6),
+      Field::Real("control_s", control_s, "Longest time of every other call to a server.")
+          .Above(0)
+          .AtMost(1e5),
   };
 }
 

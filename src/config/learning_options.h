@@ -39,6 +39,8 @@ struct ResponseOptions {
 enum class SyncRule { kRebuild, kKeep, kDrain };
 // Rollout engines of a run on real hardware. In the lab, their number and their
 // slots are the cluster's.
+enum class ServerKind { kVllm, kSglang };
+
 struct EngineSettings {
   int64_t count = 1;
   int64_t threads = 1;
@@ -46,6 +48,21 @@ struct EngineSettings {
   int64_t pass_tokens = 512;
   int64_t kv_mib = 512;
   SyncRule sync = SyncRule::kRebuild;
+  // Servers elsewhere instead of engines in this process.
+  std::vector<std::string> urls = {};
+  int64_t fleet = 0;
+  int64_t requests = 256;
+  ServerKind server = ServerKind::kVllm;
+  std::string token_file = {};
+  std::string ca_file = {};
+  std::string weights = {};
+  double join_s = 120;
+  double generate_s = 600;
+  double load_s = 120;
+  double control_s = 10;
+
+  // Whether servers generate, not engines in this process.
+  bool IsElsewhere() const { return fleet > 0 || !urls.empty(); }
 
   [[nodiscard]] std::vector<Field> Fields();
 };

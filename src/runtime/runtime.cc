@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,14 +20,11 @@
 #include "rollout/engine.h"
 #include "runtime/affinity.h"
 #include "runtime/mailbox.h"
+#include "runtime/server_fleet.h"
 
 namespace pace {
 namespace {
 
-// RuntimeDriver: carries out the coordinator's commands on real threads.
-//
-// Everything that happens arrives in one mailbox and is handled by one thread, so
-// nothing but the mailbox is shared. Thread-safety: none.
 // The wall clock, from where a resumed run left off.
 class RunClock final : public Clock {
  public:
@@ -38,6 +36,10 @@ class RunClock final : public Clock {
   Seconds base_{0};
 };
 
+// RuntimeDriver: carries out the coordinator's commands on real threads.
+//
+// Everything that happens arrives in one mailbox and is handled by one thread, so
+// nothing but the mailbox is shared. Thread-safety: none.
 class RuntimeDriver final : public RunDriver {
  public:
   // All references outlive the driver.
@@ -47,8 +49,8 @@ class RuntimeDriver final : public RunDriver {
   Result<RunResult> Run();
 
  private:
-  // An engine has events.
-  struct EngineSpoke {
+  // A worker has events.
+  struct WorkerSpoke {
     size_t worker = 0;
   };
   struct Trained {
@@ -69,21 +71,27 @@ class RuntimeDriver final : public RunDriver {
     Seconds made{0};
     Result<ToolReply> reply;
   };
-  using Message = std::variant<EngineSpoke, Trained, Evaluated, Saved, ToolReplied>;
+  using Message = std::variant<WorkerSpoke, Trained, Evaluated, Saved, ToolReplied>;
 
   Status Begin();
   Status Resume();
-  Status MakeEngines();
+  // Engines in this process, or a fleet of servers that begin to join.
+  Status MakeWorkers();
+  Status JoinEngines();
+  // Servers that joined, or are gone.
+  Status OnReady(size_t worker);
+  Status OnGone(size_t worker, const WorkerGone& gone);
+  Status AskAbsent();
   Status Loop();
 
-  Status On(EngineSpoke& message);
+  Status On(WorkerSpoke& message);
   Status On(Trained& message);
   Status On(Evaluated& message);
   Status On(Saved& message);
   Status On(ToolReplied& message);
-  // Handles the events of engine `worker` so far.
-  Status HearEngine(size_t worker);
-  Status OnEngine(size_t worker, RolloutEvent& event);
+  // Handles the events of the worker so far.
+  Status HearWorker(size_t worker);
+  Status OnWorker(size_t worker, RolloutEvent& event);
   void OnRested(size_t worker, MemberId id, PartialResponse response);
 
   void Submit(size_t worker, GroupRequest request) override;
@@ -92,7 +100,13 @@ class RuntimeDriver final : public RunDriver {
   void StartTraining() override;
   Status StartEvaluation(PolicyVersion version) override;
   void StartCheckpoint() override;
-  Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override;
+  Status Prepare(PublishedWeights& published) override;
+
+  // A run of a checkpoint continues: with the engines that it had, or with others, which take over
+  // what is unfinished.
+  Status ContinueOnEngines(RunCheckpoint& run);
+  Status MoveToOthers(RunCheckpoint& run);
+  size_t FirstFreeId(const RunCheckpoint& run) const;
 
   Status SaveIfReady();
   Status Save();
@@ -105,9 +119,25 @@ class RuntimeDriver final : public RunDriver {
   int64_t SampledTokens() const;
   int64_t MaxGroups() const;
 
-  RunClock& run_clock_;                                      // clock_, to be set
-  std::vector<std::optional<PolicyVersion>> awaited_syncs_;  // by worker
-  int64_t num_saves_ = 0;                                    // under way
+  // By worker: its id is its index. A worker that is lost stays, and does nothing.
+  struct Slot {
+    std::unique_ptr<RolloutWorker> worker = {};  // null: lost
+    std::optional<PolicyVersion> awaited_sync = {};
+    size_t server = 0;    // of the fleet
+    bool joined = false;  // the coordinator knows it
+  };
+  // Calls `act` with every worker that is there.
+  template <typename Act>
+  void ForWorkers(Act act) const {
+    for (const Slot& slot : slots_) {
+      if (slot.worker != nullptr) act(*slot.worker);
+    }
+  }
+  double NumWorkers() const;
+
+  RunClock& run_clock_;    // clock_, to be set
+  int64_t num_saves_ = 0;  // under way
+  RolloutStats lost_;      // of workers that are gone
   Seconds rescored_before_{0};
   Seconds busy_before_{0};
   int64_t sampled_before_ = 0;
@@ -118,7 +148,9 @@ class RuntimeDriver final : public RunDriver {
 
   Mailbox<Message> mailbox_;
   // The last members: their threads write into the mailbox.
-  std::vector<std::unique_ptr<RolloutEngine>> engines_;
+  std::vector<Slot> slots_;
+  const RolloutEngine* first_engine_ = nullptr;  // in this process, if any
+  std::unique_ptr<ServerFleet> fleet_;           // null with engines in this process
   const std::unique_ptr<TaskThread> training_thread_;
   TaskThread evaluation_thread_;
   TaskThread saving_thread_;
@@ -141,9 +173,8 @@ std::unique_ptr<TaskThread> StartTrainingThread(const Settings& settings) {
 
 RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy, const RunSetup& setup,
                              RunClock& clock, std::unique_ptr<TrainingRun> run)
-    : RunDriver(settings, policy, setup, clock, std::move(run), settings.engine.count),
+    : RunDriver(settings, policy, setup, clock, std::move(run)),
       run_clock_(clock),
-      awaited_syncs_(static_cast<size_t>(settings.engine.count)),
       training_thread_(StartTrainingThread(settings)) {
   run_->journal().SetNumGpus(settings.policy.device == PolicyDevice::kCuda ? 1 : 0);
   if (run_->executor() != nullptr) {
@@ -151,22 +182,78 @@ RuntimeDriver::RuntimeDriver(const Settings& settings, const Policy& policy, con
   }
 }
 
-Status RuntimeDriver::MakeEngines() {
+Status RuntimeDriver::MakeWorkers() {
+  if (settings_.engine.IsElsewhere()) {
+    PACE_ASSIGN_OR_RETURN(fleet_, ServerFleet::Create(settings_, policy_, setup_));
+    return Status::Ok();
+  }
   for (int64_t i = 0; i < settings_.engine.count; ++i) {
     const int64_t threads = settings_.engine.threads;
     const ScopedAffinity cores(settings_.runtime.pin_threads, i * threads, threads);
     PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> core,
                           MakeEngine(settings_, policy_, {.score_moment = ScoreMoment::kEnd}));
-    const auto index = static_cast<size_t>(i);
-    engines_.push_back(std::make_unique<RolloutEngine>(
-        std::move(core), [this, index] { mailbox_.Put(EngineSpoke{index}); }));
+    const size_t index = slots_.size();
+    auto engine = std::make_unique<RolloutEngine>(
+        std::move(core), [this, index] { mailbox_.Put(WorkerSpoke{index}); });
+    if (first_engine_ == nullptr) first_engine_ = engine.get();
+    slots_.push_back({.worker = std::move(engine)});
   }
   return Status::Ok();
 }
 
-Result<std::shared_ptr<const DecoderWeights>> RuntimeDriver::Prepare(
-    const WeightSet& weights) const {
-  return engines_[0]->Prepare(weights);
+Status RuntimeDriver::Prepare(PublishedWeights& published) {
+  if (fleet_ != nullptr) return fleet_->Publish(published);
+  PACE_ASSIGN_OR_RETURN(published.prepared, first_engine_->Prepare(published.weights));
+  return Status::Ok();
+}
+
+double RuntimeDriver::NumWorkers() const {
+  int64_t count = 0;
+  ForWorkers([&](const RolloutWorker&) { ++count; });
+  return static_cast<double>(std::max<int64_t>(1, count));
+}
+
+Status RuntimeDriver::JoinEngines() {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].worker == nullptr) continue;
+    slots_[i].joined = true;
+    PACE_RETURN_IF_ERROR(Handle(WorkerJoined{WorkerId(static_cast<int64_t>(i)), MaxGroups()}));
+  }
+  return Status::Ok();
+}
+
+// Servers come and go.
+
+Status RuntimeDriver::AskAbsent() {
+  if (fleet_ == nullptr) return Status::Ok();
+  PACE_ASSIGN_OR_RETURN(const std::vector<size_t> absent, fleet_->Due(SteadyClock::now()));
+  for (const size_t server : absent) {
+    const size_t index = slots_.size();
+    slots_.push_back(
+        {.worker = fleet_->Call(server, [this, index] { mailbox_.Put(WorkerSpoke{index}); }),
+         .server = server});
+  }
+  return Status::Ok();
+}
+
+Status RuntimeDriver::OnReady(size_t worker) {
+  Slot& slot = slots_[worker];
+  slot.joined = true;
+  fleet_->OnReady(slot.server);
+  return Handle(WorkerJoined{WorkerId(static_cast<int64_t>(worker)), MaxGroups()});
+}
+
+Status RuntimeDriver::OnGone(size_t worker, const WorkerGone& gone) {
+  Slot& slot = slots_[worker];
+  const RolloutStats stats = slot.worker->stats();
+  lost_.num_sampled_tokens += stats.num_sampled_tokens;
+  lost_.busy_time += stats.busy_time;
+  slot.worker.reset();
+  slot.awaited_sync.reset();
+  const bool joined = std::exchange(slot.joined, false);
+  PACE_RETURN_IF_ERROR(fleet_->OnGone(slot.server, gone));
+  if (!joined) return Status::Ok();
+  return LoseWorker(WorkerId(static_cast<int64_t>(worker)), {});
 }
 
 int64_t RuntimeDriver::MaxGroups() const {
@@ -187,12 +274,9 @@ Result<RunResult> RuntimeDriver::Run() {
 }
 
 Status RuntimeDriver::Begin() {
-  PACE_RETURN_IF_ERROR(MakeEngines());
+  PACE_RETURN_IF_ERROR(MakeWorkers());
   PACE_RETURN_IF_ERROR(ServeFirst());
-  for (int64_t i = 0; i < settings_.engine.count; ++i) {
-    PACE_RETURN_IF_ERROR(Handle(WorkerJoined{WorkerId(i), MaxGroups()}));
-  }
-  return Status::Ok();
+  return JoinEngines();
 }
 
 Status RuntimeDriver::Loop() {
@@ -203,6 +287,7 @@ Status RuntimeDriver::Loop() {
       PACE_RETURN_IF_ERROR(std::visit([this](auto& typed) { return On(typed); }, message));
     }
     PACE_RETURN_IF_ERROR(run_->journal().status());
+    PACE_RETURN_IF_ERROR(AskAbsent());
     PACE_RETURN_IF_ERROR(StopIfAsked(checkpoint_.has_value() && !setup_.checkpoints.empty()));
     PACE_RETURN_IF_ERROR(SaveIfReady());
     WatchForStall(!messages.empty());
@@ -211,32 +296,42 @@ Status RuntimeDriver::Loop() {
   return Status::Ok();
 }
 
-Status RuntimeDriver::On(EngineSpoke& message) {
-  return HearEngine(message.worker);
+Status RuntimeDriver::On(WorkerSpoke& message) {
+  return HearWorker(message.worker);
 }
 
-Status RuntimeDriver::HearEngine(size_t worker) {
-  for (RolloutEvent& event : engines_[worker]->Wait(SteadyClock::now())) {
-    PACE_RETURN_IF_ERROR(OnEngine(worker, event));
+Status RuntimeDriver::HearWorker(size_t worker) {
+  if (slots_[worker].worker == nullptr) return Status::Ok();
+  for (RolloutEvent& event : slots_[worker].worker->Wait(SteadyClock::now())) {
+    PACE_RETURN_IF_ERROR(OnWorker(worker, event));
   }
   return Status::Ok();
 }
 
-Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
-  if (auto* finished = std::get_if<FinishedResponse>(&event)) return Finish(std::move(*finished));
+Status RuntimeDriver::OnWorker(size_t worker, RolloutEvent& event) {
+  if (auto* finished = std::get_if<FinishedResponse>(&event)) {
+    if (fleet_ != nullptr) fleet_->OnResponse();
+    return Finish(std::move(*finished));
+  }
   if (auto* rested = std::get_if<ResponsePaused>(&event)) {
     OnRested(worker, rested->id, std::move(rested->response));
     return Status::Ok();
   }
   if (const auto* synced = std::get_if<WeightsSynced>(&event)) {
     // The coordinator knows of the first weights of a resumed engine.
-    if (awaited_syncs_[worker] != synced->version) return Status::Ok();
-    awaited_syncs_[worker].reset();
+    std::optional<PolicyVersion>& awaited = slots_[worker].awaited_sync;
+    if (awaited != synced->version) return Status::Ok();
+    awaited.reset();
     return Handle(WorkerSynced{WorkerId(static_cast<int64_t>(worker)), synced->version});
   }
   if (const auto* refused = std::get_if<GroupRefused>(&event)) {
-    return refused->error.At(Concat("group ", refused->group.value()));
+    if (fleet_ == nullptr) return refused->error.At(Concat("group ", refused->group.value()));
+    PACE_RETURN_IF_ERROR(fleet_->OnRefused(refused->error));
+    run_->Abandon({refused->group, /*keep_prefix=*/false}, {});
+    return Handle(GroupFailed{.group = refused->group, .retry = false});
   }
+  if (std::get_if<WorkerReady>(&event) != nullptr) return OnReady(worker);
+  if (const auto* gone = std::get_if<WorkerGone>(&event)) return OnGone(worker, *gone);
   if (const auto* failed = std::get_if<DeviceFailed>(&event)) return failed->error;
   if (const auto* cancelled = std::get_if<GroupCancelled>(&event)) {
     run_->CountCancelled(cancelled->request.resumed);
@@ -247,7 +342,7 @@ Status RuntimeDriver::OnEngine(size_t worker, RolloutEvent& event) {
 void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse response) {
   if (run_->store().Find(id.group) == nullptr) return;  // abandoned meanwhile
   const std::optional<ToolCall> call = run_->CallOf(response);
-  if (!call.has_value()) return engines_[worker]->FinishPaused(id);
+  if (!call.has_value()) return slots_[worker].worker->FinishPaused(id);
   tool_threads_->Ask(*call, [this, worker, id, response = std::move(response),
                              made = clock_.Now()](Result<ToolReply> reply) {
     mailbox_.Put(ToolReplied{worker, id, response, made, std::move(reply)});
@@ -261,11 +356,12 @@ Status RuntimeDriver::On(ToolReplied& message) {
   auto tokens =
       run_->Reply(message.id, message.response, *message.reply, clock_.Now() - message.made);
   PACE_RETURN_IF_ERROR(tokens.status());
-  RolloutEngine& engine = *engines_[message.worker];
+  RolloutWorker* const worker = slots_[message.worker].worker.get();
+  if (worker == nullptr) return Status::Ok();
   if (tokens->has_value()) {
-    engine.Continue(message.id, **std::move(tokens));
+    worker->Continue(message.id, **std::move(tokens));
   } else {
-    engine.FinishPaused(message.id);
+    worker->FinishPaused(message.id);
   }
   return Status::Ok();
 }
@@ -274,7 +370,7 @@ Status RuntimeDriver::On(Trained& message) {
   if (!message.step.ok()) return message.step.status();
   step_clock_.Set(StepPart::kSync, clock_.Now());
   const Seconds rescored = RescoreTime();
-  const auto num_engines = static_cast<double>(engines_.size());
+  const double num_engines = NumWorkers();
   StepTimes times = step_clock_.EndStep(clock_.Now(), (rescored - rescored_before_) / num_engines);
   rescored_before_ = rescored;
   const Seconds busy = BusyTime();
@@ -302,7 +398,7 @@ void RuntimeDriver::Submit(size_t worker, GroupRequest request) {
     const int64_t member = request.member(static_cast<int64_t>(i));
     paused.emplace_back(MemberId{request.group, member}, request.resumed[i]);
   }
-  engines_[worker]->Submit(std::move(request));
+  slots_[worker].worker->Submit(std::move(request));
   // A call that was under way is made again.
   for (auto& [id, response] : paused) OnRested(worker, id, std::move(response));
 }
@@ -310,23 +406,24 @@ void RuntimeDriver::Submit(size_t worker, GroupRequest request) {
 GroupInFlight RuntimeDriver::Cancel(size_t worker, GroupId group, bool keep) {
   if (keep) {
     // The next group of the prompt may start at once, so the engine is waited for.
-    std::optional<GroupRequest> taken = engines_[worker]->Take(group);
+    std::optional<GroupRequest> taken = slots_[worker].worker->Take(group);
     return taken.has_value() ? InFlightOf(*std::move(taken)) : GroupInFlight{};
   }
-  engines_[worker]->Cancel(group);
+  slots_[worker].worker->Cancel(group);
   return {};
 }
 
 Status RuntimeDriver::Sync(size_t worker, const PublishedWeights& weights) {
-  awaited_syncs_[worker] = weights.version;
-  return engines_[worker]->Sync(weights.version, weights.prepared);
+  slots_[worker].awaited_sync = weights.version;
+  const Status status = slots_[worker].worker->Sync(weights);
+  // A server that is gone says so itself.
+  return fleet_ != nullptr && status.code() == StatusCode::kUnavailable ? Status::Ok() : status;
 }
 
 void RuntimeDriver::StartTraining() {
   step_clock_.Set(StepPart::kTrain, clock_.Now());
   // Rescoring during this wait counts as visible: the trainer was blocked on it.
-  step_clock_.BlameRescoring((RescoreTime() - rescored_before_) /
-                             static_cast<double>(engines_.size()));
+  step_clock_.BlameRescoring((RescoreTime() - rescored_before_) / NumWorkers());
   training_thread_->Post([this, step = batch_->step, data = run_->BatchOf(*batch_)] {
     mailbox_.Put(Trained{Train(step, data)});
   });
@@ -345,19 +442,19 @@ void RuntimeDriver::StartCheckpoint() {
 
 Seconds RuntimeDriver::RescoreTime() const {
   Seconds total{0};
-  for (const auto& engine : engines_) total += engine->stats().score_time;
+  ForWorkers([&](const RolloutWorker& worker) { total += worker.stats().score_time; });
   return total;
 }
 
 Seconds RuntimeDriver::BusyTime() const {
-  Seconds total{0};
-  for (const auto& engine : engines_) total += engine->stats().busy_time;
+  Seconds total = lost_.busy_time;
+  ForWorkers([&](const RolloutWorker& worker) { total += worker.stats().busy_time; });
   return total;
 }
 
 int64_t RuntimeDriver::SampledTokens() const {
-  int64_t total = 0;
-  for (const auto& engine : engines_) total += engine->stats().num_sampled_tokens;
+  int64_t total = lost_.num_sampled_tokens;
+  ForWorkers([&](const RolloutWorker& worker) { total += worker.stats().num_sampled_tokens; });
   return total;
 }
 
@@ -389,11 +486,14 @@ void RuntimeDriver::WatchForStall(bool something_happened) {
   std::string note = Concat("nothing happened for ", settings_.runtime.stall_s, " s: ");
   note += batch_.has_value() ? "training is under way"
                              : "the trainer waits: " + run_->coordinator().WhyWaiting();
-  for (size_t i = 0; i < engines_.size(); ++i) {
-    const RolloutStats stats = engines_[i]->stats();
-    note += Concat("; engine ", i, " made ", stats.num_passes, " passes");
-    if (awaited_syncs_[i].has_value()) note += " and owes a sync";
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].worker == nullptr) continue;
+    const RolloutStats stats = slots_[i].worker->stats();
+    note += Concat("; engine ", i, " sampled ", stats.num_sampled_tokens, " tokens");
+    if (!slots_[i].joined) note += " and has not joined";
+    if (slots_[i].awaited_sync.has_value()) note += " and owes a sync";
   }
+  if (fleet_ != nullptr) note += fleet_->WhoIsAbsent();
   setup_.observer->OnNote(note);
 }
 
@@ -401,8 +501,8 @@ void RuntimeDriver::WatchForStall(bool something_happened) {
 
 Status RuntimeDriver::SaveIfReady() {
   if (!checkpoint_.has_value() || batch_.has_value()) return Status::Ok();
-  for (const std::optional<PolicyVersion>& sync : awaited_syncs_) {
-    if (sync.has_value()) return Status::Ok();
+  for (const Slot& slot : slots_) {
+    if (slot.awaited_sync.has_value()) return Status::Ok();
   }
   PACE_RETURN_IF_ERROR(Save());
   const PolicyVersion step = *checkpoint_;
@@ -418,12 +518,13 @@ Status RuntimeDriver::SaveIfReady() {
 
 Status RuntimeDriver::Save() {
   std::vector<GroupInFlight> in_flight;
-  for (size_t worker = 0; worker < engines_.size(); ++worker) {
-    for (GroupRequest& request : engines_[worker]->Pause()) {
+  for (size_t worker = 0; worker < slots_.size(); ++worker) {
+    if (!slots_[worker].joined) continue;
+    for (GroupRequest& request : slots_[worker].worker->Pause()) {
       in_flight.push_back(InFlightOf(std::move(request)));
     }
     // What finished before the pause comes in first.
-    PACE_RETURN_IF_ERROR(HearEngine(worker));
+    PACE_RETURN_IF_ERROR(HearWorker(worker));
   }
   if (!setup_.checkpoints.empty()) {
     PACE_ASSIGN_OR_RETURN(RunCheckpoint run, Describe());
@@ -435,7 +536,9 @@ Status RuntimeDriver::Save() {
           mailbox_.Put(Saved{Write(run, trainer, served, settings_.checkpoint.keep)});
         });
   }
-  for (const auto& engine : engines_) engine->Resume();
+  for (const Slot& slot : slots_) {
+    if (slot.joined) slot.worker->Resume();
+  }
   return Status::Ok();
 }
 
@@ -460,17 +563,16 @@ Status RuntimeDriver::Resume() {
   RunCheckpoint& run = resumed.checkpoint;
   run_clock_.SetBase(run.time);
   step_clock_.Set(StepPart::kOther, clock_.Now());
-  PACE_RETURN_IF_ERROR(MakeEngines());
+  const bool same_engines =
+      !settings_.engine.IsElsewhere() && CheckWorkers(run, settings_.engine.count).ok();
+  if (!same_engines) slots_.resize(FirstFreeId(run));
+  PACE_RETURN_IF_ERROR(MakeWorkers());
   PACE_ASSIGN_OR_RETURN(PublishedWeights published, Publish(run.served, resumed.served));
   Serve(std::move(published));
-  for (const auto& engine : engines_) {
-    PACE_RETURN_IF_ERROR(engine->Sync(published_.version, published_.prepared));
-  }
-  for (GroupInFlight& group : run.in_flight) {
-    Result<ResumedGroup> continued = ResumeInFlight(std::move(group));
-    if (!continued.ok()) return continued.status().At(resumed.folder);
-    const auto worker = static_cast<size_t>(continued->worker.value());
-    Submit(worker, std::move(continued->request));
+  if (same_engines) {
+    PACE_RETURN_IF_ERROR(ContinueOnEngines(run).At(resumed.folder));
+  } else {
+    PACE_RETURN_IF_ERROR(MoveToOthers(run));
   }
   run.in_flight.clear();
   for (const Command& command : run_->coordinator().Owed()) {
@@ -480,6 +582,40 @@ Status RuntimeDriver::Resume() {
   }
   if (run.coordinator.stop_requested) PACE_RETURN_IF_ERROR(Handle(RunResumed{}));
   return Handle(CheckpointFinished{run.step});
+}
+
+Status RuntimeDriver::ContinueOnEngines(RunCheckpoint& run) {
+  for (Slot& slot : slots_) {
+    slot.joined = true;
+    PACE_RETURN_IF_ERROR(slot.worker->Sync(published_));
+  }
+  for (GroupInFlight& group : run.in_flight) {
+    PACE_ASSIGN_OR_RETURN(ResumedGroup continued, ResumeInFlight(std::move(group)));
+    const auto worker = static_cast<size_t>(continued.worker.value());
+    Submit(worker, std::move(continued.request));
+  }
+  return Status::Ok();
+}
+
+// The ids of workers that are gone are not used again.
+size_t RuntimeDriver::FirstFreeId(const RunCheckpoint& run) const {
+  int64_t newest = -1;
+  for (const auto& [id, worker] : run.coordinator.workers) newest = std::max(newest, id.value());
+  for (const auto& [id, group] : run_->store().groups()) {
+    newest = std::max(newest, group.worker.value());
+  }
+  return static_cast<size_t>(newest + 1);
+}
+
+Status RuntimeDriver::MoveToOthers(RunCheckpoint& run) {
+  std::map<WorkerId, std::vector<GroupInFlight>> unfinished;
+  for (GroupInFlight& group : run.in_flight) {
+    unfinished[run_->store().At(group.group).worker].push_back(std::move(group));
+  }
+  for (const auto& [worker, record] : run.coordinator.workers) {
+    PACE_RETURN_IF_ERROR(LoseWorker(worker, std::move(unfinished[worker])));
+  }
+  return JoinEngines();
 }
 
 }  // namespace

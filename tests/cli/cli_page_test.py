@@ -15,7 +15,7 @@ import names_in_docs_test
 
 _FLAG = re.compile(r"(?<![\w-])--?[a-z][a-z0-9-]*")
 # Commands whose positionals are settings and overrides.
-_WITH_SETTINGS = {"train", "eval", "sft", "data show", "sim", "advise", "config"}
+_WITH_SETTINGS = {"train", "eval", "sft", "data show", "serve", "sim", "advise", "config"}
 
 
 class Command:

@@ -1,0 +1,142 @@
+"""Rollout on servers: pace train on fleets of pace serve, killed, shared, refused, resumed."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import pace_process
+from small_run import SHAPE, SMALL
+
+PATIENCE = 300
+
+
+class Server:
+    """One `pace serve` of a test's own."""
+
+    def __init__(self, model, folder, name):
+        self.ready = pathlib.Path(folder) / f"{name}.url"
+        self.process = subprocess.Popen(
+            [str(pace_process.BINARY), "serve", str(model), "--port", "0",
+             "--ready-file", str(self.ready)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + PATIENCE
+        while not self.ready.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError("pace serve did not start")
+            time.sleep(0.05)
+        self.url = self.ready.read_text().strip()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def children(pid):
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+class EnginesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.model = cls.folder / "model"
+        made = pace_process.run("sft", "tiny", *SMALL, *SHAPE, "sft.num_steps=3", "--fresh",
+                                "--out", cls.model, cwd=cls.folder)
+        assert made.returncode == 0, made.stderr
+
+    def command(self, *arguments):
+        return [str(pace_process.BINARY), "train", "tiny", *SMALL, f"policy.model={self.model}",
+                *map(str, arguments)]
+
+    def train(self, *arguments, code=0):
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
+                              cwd=self.folder, timeout=pace_process.PATIENCE, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def check_run(self, run, num_steps):
+        """Every step is there, lags add up, and the decisions replay."""
+        rows = pace_process.json_lines((run / "metrics.jsonl").read_text())
+        self.assertEqual([row["step"] for row in rows], list(range(num_steps)))
+        replayed = pace_process.run("replay", run / "trace.jsonl")
+        self.assertEqual(replayed.returncode, 0, replayed.stdout + replayed.stderr)
+        return rows
+
+    def test_a_fleet_of_its_own_trains_and_replays(self):
+        run = self.folder / "fleet"
+        self.train("run.num_steps=6", "--fleet", 2, "--method", "pace", "--out", run)
+        rows = self.check_run(run, 6)
+        self.assertGreater(max(row["staleness/lag/max"] for row in rows), 0)
+        for row in rows:
+            self.assertAlmostEqual(row["staleness/waiting/mean"] + row["staleness/generation/mean"],
+                                   row["staleness/lag/mean"], places=9)
+        self.assertFalse(list((run / "weights").glob("v*")), "weights are removed at the end")
+        self.assertEqual(len(list((run / "servers").glob("*.log"))), 2)
+
+    def test_servers_that_are_killed_are_replaced(self):
+        run = self.folder / "killed"
+        process = subprocess.Popen(
+            self.command("run.num_steps=12", "--fleet", 2, "--out", run), cwd=self.folder,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        killed = 0
+        seen = -1
+        metrics = run / "metrics.jsonl"
+        deadline = time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < deadline:
+            steps = len(metrics.read_text().splitlines()) if metrics.exists() else 0
+            if steps > seen and steps < 8:
+                seen = steps
+                servers = children(process.pid)
+                if servers:
+                    os.kill(servers[steps % len(servers)], signal.SIGKILL)
+                    killed += 1
+            time.sleep(0.02)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertGreater(killed, 1)
+        self.check_run(run, 12)
+
+    def test_resumes_with_other_engines(self):
+        run = self.folder / "moved"
+        self.train("run.num_steps=3", "run.checkpoint_every=1", "--fleet", 2, "--out", run)
+        for number, change in enumerate((["engine.fleet=0"], ["engine.count=2"],
+                                         ["engine.fleet=1", "engine.count=1"])):
+            steps = 5 + 2 * number
+            done = subprocess.run(
+                [str(pace_process.BINARY), "train", "--resume", str(run),
+                 f"run.num_steps={steps}", *change],
+                capture_output=True, text=True, timeout=pace_process.PATIENCE, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_run(run, 9)
+
+    def test_two_runs_on_one_server_are_noticed(self):
+        server = Server(self.model, self.folder, "shared")
+        self.addCleanup(server.end)
+        runs = [subprocess.Popen(
+            self.command("run.num_steps=40", f"engine.urls=[{server.url}]",
+                         "--out", self.folder / f"shared{i}"),
+            cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for i in range(2)]
+        errors = [run.communicate(timeout=pace_process.PATIENCE)[1] for run in runs]
+        stopped = [error for run, error in zip(runs, errors) if run.returncode != 0]
+        self.assertTrue(stopped, errors)
+        self.assertTrue(any("another run uses the server" in error for error in stopped), stopped)
+
+    def test_what_cannot_serve_is_refused_in_one_line(self):
+        done = self.train("engine.urls=[ftp://host]", "--out", self.folder / "bad1", code=2)
+        self.assertIn("must be http://HOST:PORT", done.stderr)
+        done = self.train("engine.urls=[http://127.0.0.1:9]", "engine.join_s=2",
+                          "--out", self.folder / "bad2", code=2)
+        self.assertIn("no server of engine.urls is ready; http://127.0.0.1:9", done.stderr)
+        done = self.train("engine.urls=[http://127.0.0.1:9]", "--fleet", 2,
+                          "--out", self.folder / "bad3", code=2)
+        self.assertIn("must be 0 where engine.urls names servers", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
