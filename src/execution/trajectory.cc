@@ -17,7 +17,10 @@ std::vector<Segment> Trajectory::Segments() const {
 }
 
 int64_t Trajectory::num_bytes() const {
-  return static_cast<int64_t>(sizeof(Trajectory) + response.tokens.size() * sizeof(TokenRecord));
+  // Recorded with every response, so the same on every machine and in every version.
+  constexpr int64_t kBytes = 88;
+  constexpr int64_t kTokenBytes = 24;
+  return kBytes + kTokenBytes * std::ssize(response.tokens);
 }
 
 bool GroupTrajectories::complete() const {
