@@ -166,9 +166,9 @@ Status SetFields(const std::vector<Field>& fields, const NamedSettings& settings
 Status CheckFields(const std::vector<Field>& fields, std::string_view owner);
 
 // The fields of a member, as a function of its owner: FieldsOf<&Settings::run>.
-template <auto kMember, typename Owner>
+template <auto Member, typename Owner>
 std::vector<Field> FieldsOf(Owner& owner) {
-  return (owner.*kMember).Fields();
+  return (owner.*Member).Fields();
 }
 
 // The candidate with the smallest edit distance to `word`; empty without one.

@@ -5,8 +5,8 @@
 // (remote_worker.h) owns sockets, time and threads:
 //
 //   core.Join();
-//   for (RemoteAction& action : core.TakeActions()) ...  // Send: make the call
-//   core.Answered(call, answer);                         // as answers come
+//   for (const RemoteAction& action : core.TakeActions()) Act(action);  // SendCall: make the call
+//   core.Answered(call, answer);                                        // as answers come
 //
 // A sync interrupts what is in flight. Where prefixes are scored, requests end at the pause and are
 // sent again, prompt and tokens, under the new weights; the server scores the tokens while it reads
