@@ -58,14 +58,8 @@ if(PACE_SANITIZE)
     "TSAN_OPTIONS=${symbolizer}halt_on_error=1:second_deadlock_stack=1")
 endif()
 
-# For libraries, and for the files of tests.
+# For libraries alone.
 add_library(pace_library_flags INTERFACE)
-add_library(pace_test_flags INTERFACE)
-if(PACE_SANITIZE MATCHES undefined)
-  # Every dereference of every expectation would be checked, at half of what a test takes to
-  # compile. Where it matters, in the libraries, they are.
-  target_compile_options(pace_test_flags INTERFACE -fno-sanitize=null,alignment,vptr)
-endif()
 
 if(PACE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

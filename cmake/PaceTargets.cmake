@@ -64,7 +64,7 @@ function(pace_test name)
   if(NOT PACE_TESTS)
     return()
   endif()
-  pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS} GTest::gtest_main pace_test_flags)
+  pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS} GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     PACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PACE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(ARG_TORCH)

@@ -38,8 +38,8 @@ struct ServeArguments {
 
 constexpr const char* kKeyVariable = "PACE_API_KEY";
 constexpr size_t kMaxKeyBytes = 4096;
-// Requests to generate that may be in progress, and connections: so many more that others, such
-// as a health check, always find one.
+// Limits on generation requests in progress and on connections. The difference is reserved for
+// other requests, such as health checks.
 constexpr int64_t kMaxRequests = 1024;
 constexpr int64_t kMaxConnections = kMaxRequests + 256;
 // A connection and its request have two; files and the library have the rest.

@@ -1,6 +1,6 @@
 // Reading servers' JSON: what both dialects need. Include it in sources only.
 //
-// Keys that nobody asked for are passed over: servers add them from one release to the next.
+// Unknown keys are skipped: servers add keys between releases.
 // Thread-safety: pure functions.
 #ifndef PACE_ENGINES_ANSWER_SCAN_H_
 #define PACE_ENGINES_ANSWER_SCAN_H_

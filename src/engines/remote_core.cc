@@ -467,7 +467,7 @@ void RemoteCore::OnOverload(MemberId id, const ServerAnswer& answer) {
 }
 
 void RemoteCore::OnScores(MemberId id, Member& member, const GenerateAnswer& answer) {
-  // It also sampled a token, because servers sample at least one. Nobody reads it.
+  // The server also sampled one token, the minimum of a request. It is discarded.
   if (const Status status = CheckScores(member.sent, answer); !status.ok()) {
     return FailMember(id, status.At("an answer"));
   }
@@ -533,7 +533,7 @@ void RemoteCore::Settle(GroupId id, int64_t index, AnswerEnd end) {
     reason = FinishReason::kMaxTokens;
   }
   if (reason.has_value()) return Finish(id, index, *reason);
-  // Ends that nobody asked for could go on forever.
+  // Unrequested aborts could repeat forever.
   if (!member.abort_asked && ++member.num_failures >= kMaxFailures) {
     return Go(Unavailable("the server ends requests that it was not asked to end"));
   }

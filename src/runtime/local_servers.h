@@ -1,8 +1,7 @@
 // LocalServers: `pace serve` processes of a run's own, on this machine.
 //
-// They serve the run's model on ports of the loopback address behind a token that nobody else
-// knows. One that dies is started again on its port. They end with this object, and also when
-// this process is killed.
+// They serve the run's model on loopback ports and require a random token. A server that dies is
+// restarted on its port. All of them end with this object, and also when this process is killed.
 //
 // Thread-safety: none.
 #ifndef PACE_RUNTIME_LOCAL_SERVERS_H_
