@@ -104,7 +104,7 @@ void AddBenchFlags(CLI::App& app, BenchArguments& arguments) {
 }  // namespace
 
 void AddBench(const CommandLine& line) {
-  line.Add<BenchArguments>("bench", "Measure speed beside peers and limits",
+  line.Add<BenchArguments>(kBenchCommand.name, kBenchCommand.what,
                            "pace bench rollout --threads 2 > bench.json\n"
                            "  pace bench train --repetitions 5 > train.json",
                            AddBenchFlags, RunBench);

@@ -65,6 +65,26 @@ class CommandLine {
   std::function<int()>& chosen_;
 };
 
+// Two programs have these commands. Loading LibTorch takes a third of a second, so `pace` holds
+// the commands that do without it, and replaces itself by `pace-learn`, which lies beside it and
+// holds all, where argv[1] is another (learning_elsewhere.cc). Returns in the program that goes on.
+Status HandOver(char** argv);
+
+struct CommandTitle {
+  const char* name;
+  const char* what;
+};
+// Those of pace-learn.
+inline constexpr CommandTitle kTrainCommand{"train", "Train a policy by asynchronous RL"};
+inline constexpr CommandTitle kCompareCommand{"compare", "Compare methods over seeds, in the lab"};
+inline constexpr CommandTitle kResultsCommand{"results", "Write a page of what comparisons found"};
+inline constexpr CommandTitle kEvalCommand{"eval", "Measure a policy on benchmarks"};
+inline constexpr CommandTitle kDataCommand{"data", "Look at the problems that a run trains on"};
+inline constexpr CommandTitle kSftCommand{"sft", "Train a model on examples"};
+inline constexpr CommandTitle kServeCommand{
+    "serve", "Serve a model over HTTP, with the interfaces of vLLM and OpenAI"};
+inline constexpr CommandTitle kBenchCommand{"bench", "Measure speed beside peers and limits"};
+
 // One for each *_command.cc, in the order of --help.
 void AddSim(const CommandLine& line);
 void AddAdvise(const CommandLine& line);

@@ -173,7 +173,7 @@ Status RunResults(const ResultsArguments& arguments) {
 
 void AddCompare(const CommandLine& line) {
   line.Add<CompareArguments>(
-      "compare", "Compare methods over seeds, in the lab",
+      kCompareCommand.name, kCompareCommand.what,
       "pace compare main\n"
       "  pace compare main --seeds 3 --jobs 2\n"
       "  pace compare main --cell async.1 --again --out /tmp/one",
@@ -196,7 +196,7 @@ void AddCompare(const CommandLine& line) {
       },
       RunCompare);
   line.Add<ResultsArguments>(
-      "results", "Write a page of what comparisons found",
+      kResultsCommand.name, kResultsCommand.what,
       "pace results --from runs/compare > results.md\n"
       "  pace results --out docs/results.md",
       [](CLI::App& app, ResultsArguments& arguments) {

@@ -149,8 +149,8 @@ Status ShowData(const DataArguments& arguments) {
 }  // namespace
 
 void AddData(const CommandLine& line) {
-  const CommandLine group = line.AddGroup("data", "Look at the problems that a run trains on",
-                                          "pace data show smollm2-words -n 1");
+  const CommandLine group =
+      line.AddGroup(kDataCommand.name, kDataCommand.what, "pace data show smollm2-words -n 1");
   group.Add<DataArguments>(
       "show", "Print prompts exactly as the model sees them",
       "pace data show tiny -n 5\n"

@@ -137,7 +137,7 @@ Status RunEval(const EvalArguments& arguments) {
 
 void AddEval(const CommandLine& line) {
   line.Add<EvalArguments>(
-      "eval", "Measure a policy on benchmarks",
+      kEvalCommand.name, kEvalCommand.what,
       "pace eval tiny evaluation.num_responses=8\n"
       "  pace eval tiny policy.model=runs/tiny/checkpoints/step-000080 "
       "--out runs/eval",

@@ -1,4 +1,4 @@
-// The commands that train, in a build without LibTorch.
+// pace-learn in a build without LibTorch: bench alone.
 #include "cli/command.h"
 
 namespace pace {
@@ -6,9 +6,9 @@ namespace {
 
 struct NoArguments {};
 
-void AddAbsent(const CommandLine& line, const char* name, const char* what) {
+void AddAbsent(const CommandLine& line, const CommandTitle& title) {
   line.Add<NoArguments>(
-      name, what, "pace doctor",
+      title.name, title.what, "pace doctor",
       [](CLI::App& app, NoArguments& /*arguments*/) { app.prefix_command(); },
       [](const NoArguments& /*arguments*/) -> Status {
         return Unavailable("this build of pace has no LibTorch (build it without PACE_CORE_ONLY)");
@@ -18,23 +18,23 @@ void AddAbsent(const CommandLine& line, const char* name, const char* what) {
 }  // namespace
 
 void AddTrain(const CommandLine& line) {
-  AddAbsent(line, "train", "Train a policy by asynchronous RL");
+  AddAbsent(line, kTrainCommand);
 }
 void AddCompare(const CommandLine& line) {
-  AddAbsent(line, "compare", "Compare methods over seeds, in the lab");
-  AddAbsent(line, "results", "Write a page of what comparisons found");
+  AddAbsent(line, kCompareCommand);
+  AddAbsent(line, kResultsCommand);
 }
 void AddEval(const CommandLine& line) {
-  AddAbsent(line, "eval", "Measure a policy on benchmarks");
+  AddAbsent(line, kEvalCommand);
 }
 void AddData(const CommandLine& line) {
-  AddAbsent(line, "data", "Look at the problems that a run trains on");
-}
-void AddServe(const CommandLine& line) {
-  AddAbsent(line, "serve", "Serve a model over HTTP, with the interfaces of vLLM and OpenAI");
+  AddAbsent(line, kDataCommand);
 }
 void AddSft(const CommandLine& line) {
-  AddAbsent(line, "sft", "Train a model on examples");
+  AddAbsent(line, kSftCommand);
+}
+void AddServe(const CommandLine& line) {
+  AddAbsent(line, kServeCommand);
 }
 
 }  // namespace pace

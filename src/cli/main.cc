@@ -1,4 +1,4 @@
-// `pace`: reads the command line and hands over to one command.
+// `pace` and `pace-learn`: reads the command line and runs one command.
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -10,6 +10,7 @@ namespace pace {
 namespace {
 
 int Main(int argc, char** argv) {
+  if (const Status status = HandOver(argv); !status.ok()) return ExitCode(status);
   CLI::App app("pace: asynchronous reinforcement learning with controlled staleness", "pace");
   app.require_subcommand(1);
   app.set_version_flag("--version", Concat(PaceVersion(), " (", PaceCommit(), ")"));

@@ -168,7 +168,7 @@ Status ServeModel(const ServeArguments& arguments) {
 
 void AddServe(const CommandLine& line) {
   line.Add<ServeArguments>(
-      "serve", "Serve a model over HTTP, with the interfaces of vLLM and OpenAI",
+      kServeCommand.name, kServeCommand.what,
       "pace serve tiny --port 8000\n"
       "  curl http://127.0.0.1:8000/v1/completions -d '{\"prompt\": \"3+4=\", \"temperature\": 0}'",
       [](CLI::App& app, ServeArguments& arguments) {

@@ -130,7 +130,7 @@ Result<int> RunSft(const SftArguments& arguments) {
 
 void AddSft(const CommandLine& line) {
   line.Add<SftArguments>(
-      "sft", "Train a model on examples",
+      kSftCommand.name, kSftCommand.what,
       "pace sft tiny-base --fresh --out models/mine\n"
       "  pace sft tiny policy.model=models/mine task.kind=dataset "
       "task.file=examples.jsonl --out models/tuned",

@@ -498,7 +498,7 @@ Result<int> RunTrain(const TrainArguments& arguments) {
 
 void AddTrain(const CommandLine& line) {
   line.Add<TrainArguments>(
-      "train", "Train a policy by asynchronous RL",
+      kTrainCommand.name, kTrainCommand.what,
       "pace train tiny\n"
       "  pace train tiny --method async run.num_steps=40\n"
       "  pace train tiny --driver lab\n"
