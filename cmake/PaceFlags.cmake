@@ -39,6 +39,12 @@ endif()
 # Optimising a test's own files takes longer than running them; OPTIMIZED is for the
 # tests that loop for seconds.
 set(PACE_TEST_OPTIONS -O0)
+set(PACE_OPTIMIZED_TEST_OPTIONS -O1)
+# The same holds for COLD libraries, which users wait for, but not long.
+set(PACE_COLD_OPTIONS $<$<CONFIG:Release>:-O1>)
+if(PACE_SANITIZE)
+  set(PACE_COLD_OPTIONS -O0)
+endif()
 
 # What ctest sets for every test of a sanitizer build.
 set(PACE_TEST_ENVIRONMENT "PACE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")

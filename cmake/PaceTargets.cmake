@@ -1,16 +1,17 @@
 # How folders declare what they hold:
 #
-#   pace_library(pool SRCS pool.cc DEPS pace::control [TORCH])
-#   pace_binary(pace SRCS main.cc DEPS pace::sim)
+#   pace_library(pool SRCS pool.cc DEPS pace::control [TORCH] [COLD] [FUZZED])
+#   pace_binary(pace SRCS main.cc DEPS pace::sim [COLD])
 #   pace_test(pool_test SRCS pool_test.cc DEPS pace::pool
 #             [HEAVY] [OPTIMIZED] [TORCH] [SAME_BITS] [THREADS])
 #   pace_fuzzer(snapshot_fuzz SRCS snapshot_fuzz.cc DEPS pace::pool [SEEDS seeds/snapshot])
 #   pace_file_options(kernels.cc -mavx2)
 #   pace_python_test(layers_test SCRIPT layers_test.py [HEAVY] [PEERS] [NEEDS pace])
 #
-# TORCH: its files see tensors. OPTIMIZED: its own files are worth optimising. PEERS: runs
-# in the Python that has torch and, where scripts/setup could install them, the packages
-# to compare with.
+# TORCH: its files see tensors. COLD: reads settings, starts commands or draws pages, which is
+# not worth much of the compiler's time. FUZZED: and yet a fuzzer explores it. OPTIMIZED: its own
+# files are worth optimising. PEERS: runs in the Python that has torch and, where scripts/setup
+# could install them, the packages to compare with.
 #
 # SAME_BITS: promises the same bits on every processor; what `make test` runs of the cross
 # build. THREADS: has threads of its own; what `make test` runs under the thread sanitizer.
@@ -31,7 +32,7 @@ add_custom_target(pace_threads_tests)
 add_dependencies(pace_tests pace_unit_tests pace_fuzzers)
 
 function(pace_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH" "" "SRCS;DEPS;PRIVATE_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH;COLD;FUZZED" "" "SRCS;DEPS;PRIVATE_DEPS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_library(pace_${name} STATIC ${ARG_SRCS})
   add_library(pace::${name} ALIAS pace_${name})
@@ -39,22 +40,35 @@ function(pace_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pace>)
   target_link_libraries(pace_${name} PUBLIC ${ARG_DEPS}
-    PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:pace_build_flags>
-            $<BUILD_INTERFACE:pace_library_flags>)
-  if(ARG_TORCH)
-    target_link_libraries(pace_${name} PUBLIC pace::torch)
-    _pace_use_header(pace_${name} torch)
+    PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:pace_build_flags>)
+  if(ARG_COLD AND NOT (ARG_FUZZED AND PACE_SANITIZE))
+    set_target_properties(pace_${name} PROPERTIES PACE_IS_COLD ON)
+    _pace_make_cold(pace_${name})
   else()
-    _pace_use_header(pace_${name} standard)
+    target_link_libraries(pace_${name} PRIVATE $<BUILD_INTERFACE:pace_library_flags>)
+    if(ARG_TORCH)
+      target_link_libraries(pace_${name} PUBLIC pace::torch)
+      _pace_use_header(pace_${name} torch)
+    else()
+      _pace_use_header(pace_${name} standard)
+    endif()
   endif()
   _pace_unity(pace_${name} "${ARG_SRCS}")
 endfunction()
 
+function(_pace_make_cold target)
+  target_compile_options(${target} PRIVATE ${PACE_COLD_OPTIONS})
+  _pace_use_header(${target} cold)
+endfunction()
+
 function(pace_binary name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "COLD" "" "SRCS;DEPS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE pace_build_flags ${ARG_DEPS})
+  if(ARG_COLD)
+    _pace_make_cold(${name})
+  endif()
   _pace_unity(${name} "${ARG_SRCS}")
 endfunction()
 
@@ -70,6 +84,7 @@ function(pace_test name)
   if(ARG_TORCH)
     _pace_use_header(${name} torch)
   elseif(ARG_OPTIMIZED)
+    target_compile_options(${name} PRIVATE ${PACE_OPTIMIZED_TEST_OPTIONS})
     _pace_use_header(${name} optimized_tests)
   else()
     target_compile_options(${name} PRIVATE ${PACE_TEST_OPTIONS})
@@ -127,6 +142,12 @@ function(pace_fuzzer name)
   if(NOT PACE_FUZZ OR NOT PACE_TESTS)
     return()
   endif()
+  foreach(library IN LISTS ARG_DEPS)
+    get_target_property(is_cold ${library} PACE_IS_COLD)
+    if(is_cold)
+      message(FATAL_ERROR "${name}: ${library} is COLD and must be FUZZED for libFuzzer to explore it")
+    endif()
+  endforeach()
   pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   add_dependencies(pace_fuzzers ${name})

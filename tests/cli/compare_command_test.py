@@ -46,8 +46,8 @@ class CompareCommandTest(unittest.TestCase):
 
     def test_two_seeds_of_the_miniature_lie_inside_the_bounds_of_its_claims(self):
         text = (pace_process.SOURCE / "experiments/mini.yaml").read_text()
-        shorter = text.replace("run.num_steps=48", "run.num_steps=32").replace("seeds: 4", "seeds: 2")
-        self.assertIn("run.num_steps=32", shorter)
+        shorter = text.replace("run.num_steps=48", "run.num_steps=24").replace("seeds: 4", "seeds: 2")
+        self.assertIn("run.num_steps=24", shorter)
         self.assertIn("seeds: 2\n", shorter)
         run = compare(self.file(shorter), "--out", self.folder / "short")
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)

