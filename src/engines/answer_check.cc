@@ -70,6 +70,20 @@ Status CheckScores(const GenerateCall& call, const GenerateAnswer& answer) {
   return InvalidArgument("has ", answer.scores.size(), " scores of ", num_scored);
 }
 
+Status CheckShape(const ServerFacts& facts, const NetworkShape& policy) {
+  const NetworkShape& server = facts.shape;
+  const auto differs = [](int64_t a, int64_t b) { return a != 0 && b != 0 && a != b; };
+  if (!differs(server.num_layers, policy.num_layers) &&
+      !differs(server.hidden_size, policy.hidden_size) &&
+      !differs(server.vocabulary, policy.vocabulary)) {
+    return Status::Ok();
+  }
+  return InvalidArgument("serves ", Printable(facts.model), ", a network of ", server.num_layers,
+                         " layers of ", server.hidden_size, " for ", server.vocabulary,
+                         " tokens: must be the policy's, ", policy.num_layers, " layers of ",
+                         policy.hidden_size, " for ", policy.vocabulary);
+}
+
 std::string LabelOf(std::string_view run, PolicyVersion version) {
   return Concat(run, ":", version.step());
 }

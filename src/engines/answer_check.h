@@ -23,6 +23,9 @@ Status CheckAnswer(const GenerateCall& call, const GenerateAnswer& answer, int64
 // The last of these alone.
 Status CheckScores(const GenerateCall& call, const GenerateAnswer& answer);
 
+// Whether a server's network is the policy's, as far as both are known.
+Status CheckShape(const ServerFacts& facts, const NetworkShape& policy);
+
 // The label of a run's weights, RUN:STEP.
 std::string LabelOf(std::string_view run, PolicyVersion version);
 

@@ -33,8 +33,8 @@ struct GenerateCall {
   std::string id = {};               // unique in the life of the server
   std::vector<TokenId> tokens = {};  // the prompt, then the response so far
   SamplingOptions sampling = {};
-  uint64_t seed = 0;
-  int64_t max_tokens = 0;  // more
+  std::optional<uint64_t> seed = {};  // none: the server draws one
+  int64_t max_tokens = 0;             // more
   std::vector<TokenId> stop_tokens = {};
   std::vector<std::string> stop_strings = {};
   // Log-probabilities of tokens[first_scored...] under the present weights are wanted.
@@ -58,6 +58,13 @@ struct GenerateAnswer {
   std::vector<float> scores = {};       // of tokens[first_scored...]; empty: none came
 };
 
+// What must agree before weights are exchanged. 0: not known.
+struct NetworkShape {
+  int64_t vocabulary = 0;
+  int64_t hidden_size = 0;
+  int64_t num_layers = 0;
+};
+
 // What a server says of itself when a run joins it. Empty: it does not say.
 struct ServerFacts {
   std::string version = {};
@@ -65,6 +72,8 @@ struct ServerFacts {
   std::optional<int64_t> max_tokens = {};          // of a prompt with its response
   std::optional<std::vector<TokenId>> probe = {};  // kProbeText in its tokens
   bool tells_versions = false;                     // which weights sampled which token
+  bool takes_seeds = false;                        // of single requests
+  NetworkShape shape = {};
 };
 
 // Tokenizers that agree on this text are taken to be the same.

@@ -37,6 +37,8 @@ TEST(VllmDialectTest, WritesRequestsAsTheServerReadsThem) {
             R"({"request_id":"r-1-0-1","token_ids":[1,2,3,7,8],"sampling_params":{)"
             R"("max_tokens":4,"temperature":1,"top_p":1,"top_k":0,"min_p":0,"seed":3,)"
             R"("logprobs":0,"ignore_eos":true,"stop_token_ids":[9],"detokenize":false}})");
+  call.seed.reset();
+  EXPECT_EQ(VllmDialect().Generate(call).body.find("seed"), std::string::npos);
   call.first_scored = 3;
   call.stop_strings = {"\"end\""};
   const std::string scored = VllmDialect().Generate(call).body;
@@ -96,7 +98,15 @@ TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
   const std::vector<std::string> bodies = {
       R"({"version":"0.32.0"})",
       R"({"object":"list","data":[{"id":"m","max_model_len":2048},{"id":"other"}]})",
-      R"({"count":2,"tokens":[5,6],"token_strs":null})", R"({"weight_version":"default"})"};
+      R"({"count":2,"tokens":[5,6],"token_strs":null})",
+      R"({"weight_version":"default"})",
+      R"({"status":"aborted","aborted":1})",
+      R"x({"results":["Qwen3ForCausalLM()(\n  (model): Qwen3Model()(\n)x"
+      R"x(    (embed_tokens): VocabParallelEmbedding(num_embeddings=18, embedding_dim=128, )x"
+      R"x(org_vocab_size=18, tp_size=1)\n    (layers): ModuleList()(\n)x"
+      R"x(      (0-2): 3 x Qwen3DecoderLayer()(\n        (mlp): Qwen2MLP()(\n        )\n      )\n)x"
+      R"x(      (3): OtherLayer()(\n        (9): Linear()\n      )\n    )\n)x"
+      R"x(    (norm): RMSNorm(hidden_size=128)\n  )\n  (7): Head()\n)"]})x"};
   ASSERT_EQ(vllm.Join().size(), bodies.size());
   for (size_t i = 0; i < bodies.size(); ++i) {
     const Status status = vllm.ReadJoin(i, {200, bodies[i]}, facts);
@@ -107,6 +117,19 @@ TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
   EXPECT_EQ(facts.max_tokens, 2048);
   EXPECT_EQ(facts.probe, (std::vector<TokenId>{5, 6}));
   EXPECT_TRUE(facts.tells_versions);
+  EXPECT_EQ(facts.shape.vocabulary, 18);
+  EXPECT_EQ(facts.shape.hidden_size, 128);
+  EXPECT_EQ(facts.shape.num_layers, 4);
+  // A seed ends vLLM on the CPU when a prompt is read in several passes.
+  EXPECT_FALSE(facts.takes_seeds);
+  ServerFacts own;
+  EXPECT_TRUE(vllm.ReadJoin(0, {200, R"({"version":"1","server":"pace"})"}, own).ok());
+  EXPECT_TRUE(own.takes_seeds);
+  const Status closed = vllm.ReadJoin(4, {403, R"({"error":{"message":"disabled"}})"}, facts);
+  EXPECT_EQ(closed.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(closed.message().find("--enable-scale-out"), std::string::npos);
+  EXPECT_TRUE(vllm.ReadJoin(5, {500, "no such method"}, own).ok());
+  EXPECT_EQ(own.shape.num_layers, 0);
   EXPECT_TRUE(vllm.ReadJoin(2, {404, ""}, facts).ok());
   EXPECT_NE(vllm.ReadJoin(3, {404, ""}, facts).message().find("VLLM_SERVER_DEV_MODE=1"),
             std::string::npos);

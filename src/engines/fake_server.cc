@@ -47,13 +47,18 @@ void FakeServer::Receive(int64_t call, const HttpCall& http) {
   const std::string& target = http.target;
   if (target == "/inference/v1/generate") return ReceiveGenerate(call, http);
   if (control_status.has_value()) return Reply(call, R"({"error":"broken"})", *control_status);
-  if (target == "/version") return Reply(call, R"({"version":"0.32.0"})");
+  if (target == "/version") return Reply(call, R"({"version":"0.32.0","server":"pace"})");
   if (target == "/v1/models") {
     return Reply(call, R"({"data":[{"id":"fake","max_model_len":4096}]})");
   }
   if (target == "/tokenize") return Reply(call, R"({"tokens":[1,2,3],"count":3})");
   if (target == "/weight_info") return Reply(call, Concat(R"({"weight_version":")", label, "\"}"));
   if (target == "/health") return Reply(call, "");
+  if (target == "/inference/v1/abort_requests") return Reply(call, R"({"status":"aborted"})");
+  if (target == "/collective_rpc" && http.body.find("inspection") != std::string::npos) {
+    return Reply(call, Concat(R"({"results":["(embed_tokens): E(num_embeddings=)", kVocabulary,
+                              R"(, embedding_dim=8)\n(layers): M(\n  (0-1): 2 x L(\n"]})"));
+  }
   if (target == "/abort_requests") {
     std::vector<std::pair<int64_t, Request>> ended;
     for (const auto& [at, request] : requests_) {

@@ -141,6 +141,7 @@ Status RemoteCore::CheckFacts() const {
     return InvalidArgument("has room for ", *facts_.max_tokens, " tokens: must be at least ",
                            options_.max_context, " for a prompt with its response");
   }
+  PACE_RETURN_IF_ERROR(CheckShape(facts_, options_.shape));
   if (facts_.probe.has_value() && !options_.probe.empty() && *facts_.probe != options_.probe) {
     return InvalidArgument("serves ", Printable(facts_.model),
                            ", whose tokenizer is not the policy's");
@@ -412,7 +413,7 @@ void RemoteCore::SendMember(Group& group, int64_t index, Member& member, bool on
   call.tokens = request.prompt_tokens;
   for (const TokenRecord& token : so_far) call.tokens.push_back(token.id);
   call.sampling = request.SamplingOf(index);
-  call.seed = SeedOf(request, index, so_far.size());
+  if (facts_.takes_seeds) call.seed = SeedOf(request, index, so_far.size());
   call.max_tokens =
       only_scores ? 1 : request.stop.MaxTokensOf(index) - static_cast<int64_t>(so_far.size());
   const bool fixed_length = !request.stop.lengths.empty();

@@ -43,6 +43,20 @@ TEST(RemoteCoreTest, GeneratesWhatTheServerSamples) {
   world.core.CheckInvariants();
 }
 
+TEST(RemoteCoreTest, ANetworkOfAnotherShapeIsRefusedWhenItJoins) {
+  RemoteOptions options = WorldOptions();
+  options.shape = {.vocabulary = FakeServer::kVocabulary, .hidden_size = 8, .num_layers = 3};
+  RemoteWorld world(options);
+  world.core.Join();
+  world.Settle();
+  const WorkerGone gone = GoneOf(world);
+  EXPECT_EQ(gone.loss, Loss::kUnfit);
+  EXPECT_EQ(gone.error.message(),
+            "serves fake, a network of 2 layers of 8 for 50 tokens: must be the policy's, 3 layers "
+            "of 8 for 50");
+  EXPECT_EQ(world.server.num_loads, 0);
+}
+
 TEST(RemoteCoreTest, NothingIsSentBeforeTheFirstWeights) {
   RemoteWorld world(WorldOptions());
   world.core.Join();

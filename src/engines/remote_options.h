@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/token_id.h"
+#include "engines/dialect.h"
 #include "http/client.h"
 #include "rollout/engine_core.h"
 #include "rollout/worker.h"
@@ -23,6 +24,7 @@ struct RemoteOptions {
   RolloutOptions rollout = {};
   int64_t max_requests = 256;       // in the server at a time
   int64_t vocabulary = 0;           // token ids are less
+  NetworkShape shape = {};          // of the policy
   int64_t max_context = 0;          // tokens of the longest prompt with its response
   std::vector<TokenId> probe = {};  // kProbeText in our tokens; empty = do not compare
   Seconds generate_deadline{600};

@@ -26,7 +26,9 @@ void PutSampling(JsonWriter& json, const GenerateCall& call) {
   json.Put("top_p", call.sampling.top_p);
   json.Put("top_k", call.sampling.top_k > 0 ? call.sampling.top_k : -1);
   json.Put("min_p", call.sampling.min_p);
-  json.Put("sampling_seed", static_cast<int64_t>(call.seed >> 33));  // 31 bits
+  if (call.seed.has_value()) {
+    json.Put("sampling_seed", static_cast<int64_t>(*call.seed >> 33));  // 31 bits
+  }
   // Our stop tokens are the only ones: the model's own would end responses otherwise.
   json.Put("ignore_eos", true);
   json.Key("stop_token_ids");
@@ -138,6 +140,7 @@ class Sglang final : public Dialect {
     });
     scan.End();
     facts.tells_versions = true;
+    facts.takes_seeds = true;
     return scan.status();
   }
 

@@ -13,7 +13,15 @@ namespace {
 // The server puts this in front of the ids that its clients choose.
 constexpr std::string_view kIdPrefix = "generate-tokens-";
 
-enum JoinCall : size_t { kVersion, kModels, kTokenize, kWeightInfo, kNumJoinCalls };
+enum JoinCall : size_t {
+  kVersion,
+  kModels,
+  kTokenize,
+  kWeightInfo,
+  kGenerates,
+  kNetwork,
+  kNumJoinCalls
+};
 
 void PutTokens(JsonWriter& json, std::string_view key, std::span<const TokenId> tokens) {
   json.Key(key);
@@ -38,7 +46,7 @@ void PutSampling(JsonWriter& json, const GenerateCall& call) {
   json.Put("top_k", call.sampling.top_k);
   json.Put("min_p", call.sampling.min_p);
   // Servers take signed seeds.
-  json.Put("seed", static_cast<int64_t>(call.seed >> 1));
+  if (call.seed.has_value()) json.Put("seed", static_cast<int64_t>(*call.seed >> 1));
   json.Put("logprobs", 0);
   if (call.first_scored.has_value()) json.Put("prompt_logprobs", 0);
   // Our stop tokens are the only ones: the model's own would end responses otherwise.
@@ -129,6 +137,53 @@ bool ReadChoice(JsonScanner& scan, GenerateAnswer& answer, std::vector<TokenId>&
   });
 }
 
+// The number behind `name` in a text; 0 where there is none.
+int64_t NumberAfter(std::string_view text, std::string_view name) {
+  const size_t at = text.find(name);
+  if (at == std::string_view::npos) return 0;
+  const std::string_view rest = text.substr(at + name.size());
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  return error == std::errc() && number <= answer::kMaxCount ? std::max<int64_t>(number, 0) : 0;
+}
+
+// The lines of a text, one after another.
+std::string_view TakeLine(std::string_view& text) {
+  const size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+// A network as PyTorch prints modules: a line of embed_tokens with its sizes, then `layers` with
+// its members "(0): ..." or "(0-3): 4 x ..." on lines that are indented further.
+NetworkShape ShapeIn(std::string_view text) {
+  NetworkShape shape;
+  std::optional<size_t> layers;  // the indentation of `layers`
+  std::optional<size_t> member;  // of its members
+  while (!text.empty()) {
+    const std::string_view line = TakeLine(text);
+    const size_t indent = line.find_first_not_of(' ');
+    if (indent == std::string_view::npos) continue;
+    const std::string_view words = line.substr(indent);
+    if (shape.hidden_size == 0 && words.starts_with("(embed_tokens): ")) {
+      shape.vocabulary = NumberAfter(words, "org_vocab_size=");
+      if (shape.vocabulary == 0) shape.vocabulary = NumberAfter(words, "num_embeddings=");
+      shape.hidden_size = NumberAfter(words, "embedding_dim=");
+    } else if (!layers.has_value() && words.starts_with("(layers): ")) {
+      layers = indent;
+    } else if (layers.has_value()) {
+      if (indent <= *layers) break;
+      if (!member.has_value()) member = indent;
+      if (indent != *member || !words.starts_with('(')) continue;
+      const std::string_view range = words.substr(0, words.find(')'));
+      const bool several = range.find('-') != std::string_view::npos;
+      shape.num_layers = NumberAfter(range, several ? "-" : "(") + 1;
+    }
+  }
+  return shape;
+}
+
 class Vllm final : public Dialect {
  public:
   std::string_view name() const override { return "vllm"; }
@@ -144,6 +199,13 @@ class Vllm final : public Dialect {
     json.Put("add_special_tokens", false);
     json.EndObject();
     calls[kWeightInfo] = Label();
+    // Of the same router as the route that generates, and without effect.
+    calls[kGenerates] = {.method = "POST",
+                         .target = "/inference/v1/abort_requests",
+                         .body = R"({"request_ids":["none"]})"};
+    calls[kNetwork] = {.method = "POST",
+                       .target = "/collective_rpc",
+                       .body = R"({"method":"get_model_inspection"})"};
     return calls;
   }
 
@@ -154,17 +216,30 @@ class Vllm final : public Dialect {
       return InvalidArgument(
           "has no /weight_info: must be vLLM 0.32 or newer, started with VLLM_SERVER_DEV_MODE=1");
     }
+    if (index == kGenerates && (answer.status == 403 || answer.status == 404)) {
+      return InvalidArgument(
+          "does not serve /inference/v1/generate: must be vLLM 0.32 or newer, started with "
+          "--enable-scale-out");
+    }
+    // It does not describe its network; loading the first weights will tell.
+    if (index == kNetwork && answer.status >= 400) return Status::Ok();
     if (answer.status != 200) {
       return Unavailable(Join()[index].target, " answered ", answer.status, ": ",
                          ReadError(answer.body));
     }
     if (index == kVersion) {
       PACE_ASSIGN_OR_RETURN(facts.version, answer::TextOf(answer.body, "version"));
+      const Result<std::string> server = answer::TextOf(answer.body, "server");
+      // A seed of a request ends vLLM on the CPU when the prompt is read in several passes, and
+      // slows it down elsewhere.
+      facts.takes_seeds = server.ok() && server->compare("pace") == 0;
     } else if (index == kModels) {
       return ReadModels(answer.body, facts);
     } else if (index == kTokenize) {
       return ReadProbe(answer.body, facts);
-    } else {
+    } else if (index == kNetwork) {
+      return ReadNetwork(answer.body, facts);
+    } else if (index == kWeightInfo) {
       PACE_RETURN_IF_ERROR(ReadLabel(answer.body).status());
       facts.tells_versions = true;
     }
@@ -251,6 +326,25 @@ class Vllm final : public Dialect {
   std::string ReadError(std::string_view body) const override { return answer::ErrorOf(body); }
 
  private:
+  // {"results": [TEXT]}, one for each process of the server.
+  static Status ReadNetwork(std::string_view body, ServerFacts& facts) {
+    std::string text;
+    JsonScanner scan(body);
+    answer::ForKeys(scan, [&](const std::string& key) {
+      if (key != "results" || scan.NextKind() != JsonScanner::Kind::kArray) return false;
+      return answer::ForItems(scan, [&] {
+        if (text.empty() && scan.NextKind() == JsonScanner::Kind::kText) {
+          scan.Text(text);
+        } else {
+          scan.Skip();
+        }
+      });
+    });
+    scan.End();
+    facts.shape = ShapeIn(text);
+    return scan.status();
+  }
+
   static Status ReadModels(std::string_view body, ServerFacts& facts) {
     JsonScanner scan(body);
     answer::ForKeys(scan, [&](const std::string& key) {

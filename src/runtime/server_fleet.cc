@@ -114,6 +114,9 @@ Result<std::unique_ptr<ServerFleet>> ServerFleet::Create(const Settings& setting
       options.core.rollout.score_prefixes && settings.admission.policy != AdmissionKind::kAcceptAll;
   options.core.max_requests = engine.requests;
   options.core.vocabulary = policy.config.vocab_size;
+  options.core.shape = {.vocabulary = policy.config.vocab_size,
+                        .hidden_size = policy.config.hidden_size,
+                        .num_layers = policy.config.num_layers};
   options.core.max_context = std::min(settings.prompt.max_tokens + settings.generation.max_tokens,
                                       policy.config.max_positions);
   // A tokenizer of few characters cannot read the text; then there is nothing to compare.

@@ -164,21 +164,23 @@ std::vector<std::string> KnownIds(const std::vector<std::string>& ids) {
   return known;
 }
 
-Result<std::string> ReadRpcRequest(std::string_view body) {
+Result<RpcRequest> ReadRpcRequest(std::string_view body) {
+  RpcRequest request;
   std::string method;
-  std::string folder;
   bool has_kwargs = false;
   JsonScanner scan(body);
   scan.EnterObject();
   while (scan.NextKey()) {
     if (scan.key() == "method") {
       scan.Text(method);
-      if (scan.ok() && method != "reload_weights") {
-        return NotFound("method '", Printable(method), "': this server has reload_weights");
+      request.inspects = method == "get_model_inspection";
+      if (scan.ok() && method != "reload_weights" && !request.inspects) {
+        return NotFound("method '", Printable(method),
+                        "': this server has reload_weights and get_model_inspection");
       }
     } else if (scan.key() == "kwargs") {
       has_kwargs = true;
-      folder = ReadFolder(scan);
+      request.folder = ReadFolder(scan);
     } else if (scan.key() == "args") {
       scan.EnterArray();
       if (scan.NextItem()) scan.Fail("must be empty (use kwargs)");
@@ -191,8 +193,11 @@ Result<std::string> ReadRpcRequest(std::string_view body) {
   scan.End();
   if (!scan.ok()) return scan.status();
   if (method.empty()) return InvalidArgument("method: field required");
-  if (!has_kwargs) return InvalidArgument("kwargs.weights_path: a folder is required");
-  return folder;
+  if (request.inspects == has_kwargs) {
+    return InvalidArgument(has_kwargs ? "kwargs: must be empty"
+                                      : "kwargs.weights_path: a folder is required");
+  }
+  return request;
 }
 
 Result<std::string> ReadUpdateRequest(std::string_view body) {

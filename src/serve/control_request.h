@@ -39,9 +39,13 @@ Result<std::vector<std::string>> ReadAbortRequest(std::string_view body, bool re
 // answers put in front.
 std::vector<std::string> KnownIds(const std::vector<std::string>& ids);
 
-// POST /collective_rpc {"method": "reload_weights", "kwargs": {"weights_path": DIR}}: the folder.
-// Errors: another method (kNotFound), other arguments.
-Result<std::string> ReadRpcRequest(std::string_view body);
+// POST /collective_rpc {"method": "reload_weights", "kwargs": {"weights_path": DIR}}, or
+// {"method": "get_model_inspection"}. Errors: another method (kNotFound), other arguments.
+struct RpcRequest {
+  bool inspects = false;  // the network is to be described
+  std::string folder = {};
+};
+Result<RpcRequest> ReadRpcRequest(std::string_view body);
 // POST /update_weights {"update_info": {"weights_path": DIR}}: the folder.
 Result<std::string> ReadUpdateRequest(std::string_view body);
 // POST /init_weight_transfer_engine {"init_info": {}}: weights come in folders, so that there is

@@ -48,10 +48,12 @@ TEST(AbortRequestTest, NamesRequestsOrNone) {
 }
 
 TEST(WeightRequestsTest, NameAFolderOrALabel) {
-  EXPECT_EQ(*ReadRpcRequest(R"({"method": "reload_weights", "kwargs": {"weights_path": "w"}})"),
-            "w");
+  EXPECT_EQ(
+      ReadRpcRequest(R"({"method": "reload_weights", "kwargs": {"weights_path": "w"}})")->folder,
+      "w");
   EXPECT_EQ(ReadRpcRequest(R"({"method": "shutdown"})").status().code(), StatusCode::kNotFound);
   EXPECT_FALSE(ReadRpcRequest(R"({"method": "reload_weights"})").ok());
+  EXPECT_TRUE(ReadRpcRequest(R"({"method": "get_model_inspection"})")->inspects);
   EXPECT_FALSE(ReadRpcRequest(R"({"method": "reload_weights", "kwargs": {}})").ok());
   EXPECT_FALSE(ReadRpcRequest(R"({"method": "reload_weights", "args": ["w"]})").ok());
   EXPECT_EQ(*ReadUpdateRequest(R"({"update_info": {"weights_path": "w"}})"), "w");

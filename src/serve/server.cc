@@ -361,7 +361,27 @@ HttpResponse ApiServer::Load(const Result<std::string>& folder, std::string_view
 }
 
 HttpResponse ApiServer::CollectiveRpc(const Context& context) {
-  return Load(ReadRpcRequest(context.request.body), R"({"results":[null]})");
+  const Result<RpcRequest> request = ReadRpcRequest(context.request.body);
+  if (request.ok() && request->inspects) return Inspection();
+  const Result<std::string> folder =
+      request.ok() ? Result<std::string>(request->folder) : Result<std::string>(request.status());
+  return Load(folder, R"({"results":[null]})");
+}
+
+// The network in the form in which vLLM prints modules, as much of it as clients compare.
+HttpResponse ApiServer::Inspection() const {
+  const ModelConfig& config = *rules_.config;
+  HttpResponse response;
+  JsonWriter json(response.body);
+  json.BeginObject();
+  json.Key("results");
+  json.BeginArray();
+  json.Value(Concat("Model(\n  (embed_tokens): Embedding(num_embeddings=", config.vocab_size,
+                    ", embedding_dim=", config.hidden_size, ")\n  (layers): ModuleList(\n    (0-",
+                    config.num_layers - 1, "): ", config.num_layers, " x DecoderLayer()\n  )\n)"));
+  json.EndArray();
+  json.EndObject();
+  return response;
 }
 
 HttpResponse ApiServer::UpdateWeightVersion(const Context& context) {

@@ -90,6 +90,7 @@ class ApiServer {
   HttpResponse AbortRequests(const Context& context);
   HttpResponse AbortNamedRequests(const Context& context);
   HttpResponse CollectiveRpc(const Context& context);
+  HttpResponse Inspection() const;
   HttpResponse UpdateWeightVersion(const Context& context);
   HttpResponse InitWeightTransfer(const Context& context);
   HttpResponse ShutdownWeightTransfer(const Context& context);
