@@ -63,10 +63,10 @@ Status CheckAnswer(const GenerateCall& call, const GenerateAnswer& answer, int64
 
 Status CheckScores(const GenerateCall& call, const GenerateAnswer& answer) {
   if (!call.first_scored.has_value()) return Status::Ok();
-  // A request that ended before it began has none.
-  if (answer.end == AnswerEnd::kAbort && answer.scores.empty()) return Status::Ok();
   const size_t num_scored = call.tokens.size() - static_cast<size_t>(*call.first_scored);
   if (answer.scores.size() == num_scored) return Status::Ok();
+  // A request that ended before its prompt was read has none, or the first ones.
+  if (answer.end == AnswerEnd::kAbort && answer.scores.size() < num_scored) return Status::Ok();
   return InvalidArgument("has ", answer.scores.size(), " scores of ", num_scored);
 }
 
@@ -128,7 +128,7 @@ TokenVersions VersionsOf(const GenerateAnswer& answer, std::string_view run, Pol
 }
 
 void TakeScore(std::span<const float> scores, int64_t max_scored, PartialResponse& response) {
-  if (scores.empty() || !response.awaits_score) return;
+  if (!response.awaits_score || scores.size() < response.tokens.size()) return;
   double sum = 0;
   int64_t count = 0;
   for (size_t i = 0; i < response.tokens.size() && i < scores.size(); ++i) {

@@ -43,7 +43,8 @@ TokenVersions VersionsOf(const GenerateAnswer& answer, std::string_view run, Pol
 PolicyVersion NewestOf(const PartialResponse& response);
 
 // The prefix score of a response that waits for one: the mean |score - recorded log-probability| of
-// the first `max_scored` tokens that the policy sampled. No scores: it goes on waiting.
+// the first `max_scored` tokens that the policy sampled. Fewer scores than tokens: it goes on
+// waiting.
 void TakeScore(std::span<const float> scores, int64_t max_scored, PartialResponse& response);
 
 // Independent random numbers for every response and for each time that it is sent.

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engines/answer_check.h"
+
 namespace pace {
 namespace {
 
@@ -173,6 +175,28 @@ TEST(DialectTest, ErrorsOfServersFitOnOneLine) {
   EXPECT_EQ(vllm.ReadError("Internal Server Error\nTraceback"), "Internal Server Error");
   EXPECT_EQ(vllm.ReadError(""), "no reason given");
   EXPECT_LE(vllm.ReadError(std::string(5000, 'x')).size(), 400U);
+}
+
+TEST(AnswerCheckTest, ARequestThatEndedEarlyLeavesItsResponseWaitingForItsScore) {
+  GenerateCall call = ACall();
+  call.first_scored = 3;
+  PartialResponse response;
+  response.tokens = {{.id = 7, .logprob = -1}, {.id = 8, .logprob = -2}};
+  response.awaits_score = true;
+  for (const char* scores : {"null", "[null]", R"([null,{"2":{"logprob":-1}},{"3":{"logprob":-1}},
+                                                   {"7":{"logprob":-1}}])"}) {
+    const GenerateAnswer early =
+        Read(VllmDialect(), call,
+             Concat(R"({"choices":[{"finish_reason":"abort","token_ids":[],"weight_versions":[],)",
+                    R"("logprobs":{"content":[]}}],"prompt_logprobs":)", scores, "}"));
+    EXPECT_TRUE(CheckAnswer(call, early, 50).ok()) << scores;
+    TakeScore(early.scores, 64, response);
+    EXPECT_TRUE(response.awaits_score) << scores;
+    EXPECT_FALSE(response.prefix_score.has_value()) << scores;
+  }
+  TakeScore(std::vector<float>{-1.5F, -2}, 64, response);
+  EXPECT_FALSE(response.awaits_score);
+  EXPECT_EQ(response.prefix_score, 0.25);
 }
 
 }  // namespace

@@ -196,11 +196,11 @@ void FakeServer::Finish(int64_t call, const Request& request, std::string_view r
   }
   json.EndObject();
   json.EndArray();
-  if (request.wants_scores && request.scored) {
+  if (request.wants_scores) {
     json.Key("prompt_logprobs");
     json.BeginArray();
     json.Value(nullptr);
-    for (size_t i = 1; i < request.tokens.size(); ++i) {
+    for (size_t i = 1; i <= request.scores.size(); ++i) {
       json.BeginObject();
       json.TextKey(Concat(request.tokens[i]));
       json.BeginObject();

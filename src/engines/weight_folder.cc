@@ -28,7 +28,8 @@ Result<std::string> WeightFolder::Write(PolicyVersion version, const ModelConfig
   // A run that continues writes a version again that it had written before.
   PACE_ASSIGN_OR_RETURN(AtomicFolder made,
                         AtomicFolder::Create(target, AtomicFolder::Existing::kReplace));
-  PACE_RETURN_IF_ERROR(SaveModel(made.path().string(), config, weights, config.dtype, kShardBytes));
+  PACE_RETURN_IF_ERROR(
+      SaveModel(made.path().string(), config, weights, dtype_, kShardBytes, TiedHead::kWrite));
   PACE_RETURN_IF_ERROR(made.Commit());
   std::erase(written_, target);
   written_.push_back(target);

@@ -302,7 +302,7 @@ Status CheckFinite(const WeightSet& weights) {
 }
 
 Status SaveModel(const std::string& folder, const ModelConfig& config, const WeightSet& weights,
-                 Dtype dtype, int64_t max_shard_bytes) {
+                 Dtype dtype, int64_t max_shard_bytes, TiedHead head) {
   if (dtype != Dtype::kF32 && dtype != Dtype::kF16 && dtype != Dtype::kBF16) {
     return InvalidArgument("dtype = ", DtypeName(dtype), ": must be F32, F16 or BF16");
   }
@@ -320,6 +320,9 @@ Status SaveModel(const std::string& folder, const ModelConfig& config, const Wei
       view.dtype = dtype;
     }
     views.emplace(parameter.name, std::move(view));
+  }
+  if (config.tied && head == TiedHead::kWrite) {
+    views.emplace("lm_head.weight", views.at("model.embed_tokens.weight"));
   }
   // The config comes last: a folder that has one is whole.
   PACE_RETURN_IF_ERROR(WriteShardedSafetensors(folder, views, kPyTorchMetadata, max_shard_bytes));

@@ -69,8 +69,10 @@ Status CheckFinite(const WeightSet& weights);
 // Writes config.json, generation_config.json and the weights as safetensors in
 // `dtype` (F32, F16 or BF16; rounded to nearest even), in shards of at most
 // max_shard_bytes. `folder` is made if it is not there and may not hold weights.
+// With kWrite the output projection of a tied model is written too, for readers that keep a copy.
+enum class TiedHead { kOmit, kWrite };
 Status SaveModel(const std::string& folder, const ModelConfig& config, const WeightSet& weights,
-                 Dtype dtype, int64_t max_shard_bytes);
+                 Dtype dtype, int64_t max_shard_bytes, TiedHead head = TiedHead::kOmit);
 
 // Random weights of a config, for tests and benchmarks: a pure function of the
 // seed. Norms near 1, matrices normal with deviation `scale`.

@@ -129,7 +129,8 @@ Result<std::unique_ptr<ServerFleet>> ServerFleet::Create(const Settings& setting
   const std::string token = options.server.token;
   auto fleet = std::unique_ptr<ServerFleet>(new ServerFleet(
       policy, setup.observer, std::move(options),
-      WeightFolder(WeightsPath(settings, setup), kKeptVersions), Seconds(engine.join_s)));
+      WeightFolder(WeightsPath(settings, setup), kKeptVersions, DecoderDtype(settings)),
+      Seconds(engine.join_s)));
   if (engine.fleet == 0) {
     for (const std::string& url : engine.urls) fleet->servers_.push_back({.url = url});
     return fleet;
