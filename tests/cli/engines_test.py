@@ -1,5 +1,7 @@
 """Rollout on servers: pace train on fleets of pace serve, killed, shared, refused, resumed."""
 
+import itertools
+import json
 import os
 import pathlib
 import signal
@@ -9,6 +11,7 @@ import time
 import unittest
 
 import pace_process
+from recording_proxy import RecordingProxy
 from small_run import SHAPE, SMALL
 
 PATIENCE = 300
@@ -33,6 +36,51 @@ class Server:
     def end(self):
         self.process.kill()
         self.process.wait()
+
+
+class Liar:
+    """Changes every third answer to a generate request, each time in another way."""
+
+    def __init__(self):
+        self.num_lies = 0
+        self._count = itertools.count(1)
+
+    def __call__(self, path, status, data):
+        if path != "/inference/v1/generate" or status != 200 or next(self._count) % 3 != 0:
+            return status, data
+        kinds = [self.token, self.version, self.length, self.logprobs, self.spans]
+        number = self.num_lies % (len(kinds) + 4)
+        self.num_lies += 1
+        if number >= len(kinds):
+            return [(500, b'{"error": {"message": "broken"}}'), (200, b"\xff\x00 garbage"),
+                    (200, data[:len(data) // 2]), None][number - len(kinds)]
+        answer = json.loads(data)
+        kinds[number](answer["choices"][0])
+        return status, json.dumps(answer).encode()
+
+    @staticmethod
+    def token(choice):
+        choice["token_ids"][-1:] = [1 << 20]
+        choice["logprobs"]["content"][-1:] = [{"token_id": 1 << 20, "logprob": -1.0}]
+
+    @staticmethod
+    def version(choice):
+        for span in choice["weight_versions"]:
+            span["version"] = span["version"].rpartition(":")[0] + ":900"
+
+    @staticmethod
+    def length(choice):
+        choice["token_ids"] += [3] * 5000
+        choice["logprobs"]["content"] += [{"token_id": 3, "logprob": -1.0}] * 5000
+
+    @staticmethod
+    def logprobs(choice):
+        choice["logprobs"]["content"] = choice["logprobs"]["content"][:-1]
+
+    @staticmethod
+    def spans(choice):
+        choice["weight_versions"] = [{**span, "end": span["end"] + 1}
+                                     for span in choice["weight_versions"]]
 
 
 def children(pid):
@@ -100,6 +148,33 @@ class EnginesTest(unittest.TestCase):
         self.assertEqual(process.returncode, 0, errors)
         self.assertGreater(killed, 1)
         self.check_run(run, 12)
+
+    def test_a_server_that_lies_spoils_no_run(self):
+        servers = [Server(self.model, self.folder, f"lied{i}") for i in range(2)]
+        liar = Liar()
+        proxy = RecordingProxy(servers[0].url, self.folder, lie=liar)
+        for other in (*servers, proxy):
+            self.addCleanup(other.end)
+        run = self.folder / "lies"
+        done = self.train("run.num_steps=10", f"engine.urls=[{proxy.url},{servers[1].url}]",
+                          "--method", "pace", "--out", run)
+        self.check_run(run, 10)
+        self.assertGreater(liar.num_lies, 8)
+        self.assertIn(f"lost {proxy.url}", done.stderr)
+        self.assertIn(f"{proxy.url}: is back", done.stderr)
+        # No group is judged twice in one step, and none is trained on twice.
+        admitted = [line["group"] for line in
+                    pace_process.json_lines((run / "decisions.jsonl").read_text())
+                    if line["verdict"] == "admit"]
+        self.assertEqual(len(admitted), len(set(admitted)))
+        self.assertEqual(len(admitted), 10 * 3)
+
+    def test_a_network_of_another_shape_is_refused_in_one_line(self):
+        server = Server("tiny", self.folder, "shape")
+        self.addCleanup(server.end)
+        done = self.train(f"engine.urls=[{server.url}]", "--out", self.folder / "shape", code=2)
+        self.assertIn("a network of 4 layers of 128 for 18 tokens: must be the policy's, 2 layers",
+                      done.stderr)
 
     def test_resumes_with_other_engines(self):
         run = self.folder / "moved"
