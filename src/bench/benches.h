@@ -28,6 +28,7 @@ Status RunDecodeBench(const BenchOptions& options, BenchReport& report);
 Status RunMethodBench(const BenchOptions& options, BenchReport& report);
 Status RunRolloutBench(const BenchOptions& options, BenchReport& report);
 Status RunSandboxBench(const BenchOptions& options, BenchReport& report);
+Status RunServeBench(const BenchOptions& options, BenchReport& report);
 Status RunTokenizerBench(const BenchOptions& options, BenchReport& report);
 Status RunTrainBench(const BenchOptions& options, BenchReport& report);
 // RunMethodBench and RunTrainBench on a GPU.
