@@ -6,8 +6,11 @@
 
 #include <array>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -91,9 +94,9 @@ class OurClient {
   OurClient(const std::string& url, int64_t vocabulary)
       : worker_({.server = {.url = url}, .core = OptionsOf(vocabulary)}) {}
 
-  Status Begin(const std::string& root) {
+  Status Begin(const std::string& model) {
     PublishedWeights weights;
-    weights.folder = root;
+    weights.folder = model;
     PACE_RETURN_IF_ERROR(worker_.Sync(weights));
     return WaitFor<WeightsSynced>(1);
   }
@@ -178,13 +181,15 @@ Status RunServeBench(const BenchOptions& options, BenchReport& report) {
   const char* const binary = std::getenv("PACE_BINARY");
   const std::string program =
       binary == nullptr ? Concat("/proc/", ::getpid(), "/exe") : std::string(binary);
-  const std::string model = options.model.empty() ? "tiny" : options.model;
+  std::error_code error;
+  const std::string given = options.model.empty() ? "models/tiny" : options.model;
+  const std::string model = std::filesystem::canonical(given, error).string();
+  if (error) return InvalidArgument("--model = ", given, ": must be a model directory");
   PACE_ASSIGN_OR_RETURN(
       Peer peer,
       Peer::Start("serve_peer.py", {program, model, Concat(options.num_threads), VllmPython()}));
   PACE_ASSIGN_OR_RETURN(const PeerAnswer own, peer.Ask(StartRequest("pace"), {"seconds"}));
   report.measurements.push_back(Known("ready", "s", own.numbers.at("seconds"), kReadySeconds));
-  const std::string root = own.texts.at("root");
   const auto vocabulary = static_cast<int64_t>(own.numbers.at("vocabulary"));
   std::vector<ServerUnderTest> servers;
   servers.push_back(MakeServer("pace", own.texts.at("url")));
@@ -192,7 +197,7 @@ Status RunServeBench(const BenchOptions& options, BenchReport& report) {
   std::optional<Peer> vllm;
   if (options.python) {
     Result<Peer> started =
-        Peer::Start("serve_peer.py", {program, root, Concat(options.num_threads), VllmPython()});
+        Peer::Start("serve_peer.py", {program, model, Concat(options.num_threads), VllmPython()});
     PACE_RETURN_IF_ERROR(started.status());
     const Result<PeerAnswer> answer = started->Ask(StartRequest("vllm"), {"seconds"});
     report.more().Put("vllm", answer.ok() ? started->version() : answer.status().message());
@@ -205,7 +210,7 @@ Status RunServeBench(const BenchOptions& options, BenchReport& report) {
   std::vector<std::unique_ptr<OurClient>> clients;
   for (const ServerUnderTest& server : servers) {
     clients.push_back(std::make_unique<OurClient>(server.url, vocabulary));
-    PACE_RETURN_IF_ERROR(clients.back()->Begin(root).At(server.name));
+    PACE_RETURN_IF_ERROR(clients.back()->Begin(model).At(server.name));
   }
   // The first round warms up and is not counted.
   for (int64_t round = 0; round <= options.repetitions; ++round) {
@@ -222,7 +227,7 @@ Status RunServeBench(const BenchOptions& options, BenchReport& report) {
   JsonWriter& settings = report.settings();
   settings.Put("repetitions", options.repetitions);
   settings.Put("threads", options.num_threads);
-  settings.Put("model", model);
+  settings.Put("model", given);
   settings.Put("tokens_per_response", kTokens);
   settings.Put("responses_per_connection", kRequestsPerConnection);
   return Status::Ok();

@@ -4,7 +4,7 @@
 
 One JSON request per line, one JSON answer per line:
 
-  {"start": "pace"}   {"url": ..., "seconds": until it was ready, "vocabulary": ..., "root": ...}
+  {"start": "pace"}   {"url": ..., "seconds": until it was ready, "vocabulary": ...}
   {"start": "vllm"}   {"url": ..., "seconds": ..., "version": ...}
   {"url": ..., "concurrency": 8, "responses": 32, "tokens": 64}   {"seconds": ..., "tokens": ...}
   {"end": true}       {}: the servers have ended
@@ -84,16 +84,15 @@ def start_pace(pace, model, threads):
     url = f"http://127.0.0.1:{port}"
     seconds = start([pace, "serve", model, "--port", str(port), f"engine.threads={threads}"], url)
     info = get(url, "/server_info")
-    return {"url": url, "seconds": seconds, "vocabulary": info["vocab_size"],
-            "root": info["root"]}
+    return {"url": url, "seconds": seconds, "vocabulary": info["vocab_size"]}
 
 
-def start_vllm(python, root, threads):
+def start_vllm(python, model, threads):
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     cores = sorted(os.sched_getaffinity(0))[:threads]
     seconds = start(
-        [python, "-m", "vllm.entrypoints.openai.api_server", "--model", root, "--host",
+        [python, "-m", "vllm.entrypoints.openai.api_server", "--model", model, "--host",
          "127.0.0.1", "--port", str(port), "--dtype", "float32", "--enforce-eager",
          "--generation-config", "vllm", "--enable-scale-out", "--disable-uvicorn-access-log"],
         url, {"VLLM_SERVER_DEV_MODE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1",
@@ -134,14 +133,12 @@ def main():
     pace, model, threads, python = sys.argv[1:]
     atexit.register(end_servers)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    root = model
     for line in sys.stdin:
         request = json.loads(line)
         if request.get("start") == "pace":
             answer = start_pace(pace, model, int(threads))
-            root = answer["root"]
         elif request.get("start") == "vllm":
-            answer = start_vllm(python, root, int(threads))
+            answer = start_vllm(python, model, int(threads))
         elif "end" in request:
             end_servers()
             servers.clear()
