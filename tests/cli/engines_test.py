@@ -150,16 +150,17 @@ class EnginesTest(unittest.TestCase):
         self.check_run(run, 12)
 
     def test_a_server_that_lies_spoils_no_run(self):
-        servers = [Server(self.model, self.folder, f"lied{i}") for i in range(2)]
+        # Alone, so that every answer that the run needs comes from it, and every kind of lie is told.
+        server = Server(self.model, self.folder, "lied")
         liar = Liar()
-        proxy = RecordingProxy(servers[0].url, self.folder, lie=liar)
-        for other in (*servers, proxy):
+        proxy = RecordingProxy(server.url, self.folder, lie=liar)
+        for other in (server, proxy):
             self.addCleanup(other.end)
         run = self.folder / "lies"
-        done = self.train("run.num_steps=10", f"engine.urls=[{proxy.url},{servers[1].url}]",
-                          "--method", "pace", "--out", run)
-        self.check_run(run, 10)
-        self.assertGreater(liar.num_lies, 8)
+        done = self.train("run.num_steps=6", f"engine.urls=[{proxy.url}]", "--method", "pace",
+                          "--out", run)
+        self.check_run(run, 6)
+        self.assertGreater(liar.num_lies, 9)
         self.assertIn(f"lost {proxy.url}", done.stderr)
         self.assertIn(f"{proxy.url}: is back", done.stderr)
         # No group is judged twice in one step, and none is trained on twice.
@@ -167,7 +168,7 @@ class EnginesTest(unittest.TestCase):
                     pace_process.json_lines((run / "decisions.jsonl").read_text())
                     if line["verdict"] == "admit"]
         self.assertEqual(len(admitted), len(set(admitted)))
-        self.assertEqual(len(admitted), 10 * 3)
+        self.assertEqual(len(admitted), 6 * 3)
 
     def test_a_network_of_another_shape_is_refused_in_one_line(self):
         server = Server("tiny", self.folder, "shape")

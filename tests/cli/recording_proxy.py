@@ -76,6 +76,9 @@ class RecordingProxy:
             daemon_threads = True
             request_queue_size = 1024
 
+            def handle_error(self, request, client_address):
+                """Clients that go away are no news."""
+
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
