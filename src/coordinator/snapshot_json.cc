@@ -1,4 +1,5 @@
 // CoordinatorSnapshot to and from JSON.
+#include "control/admission_json.h"
 #include "coordinator/snapshot.h"
 #include "core/json_record.h"
 #include "core/printable.h"
@@ -59,29 +60,6 @@ template <typename V>
 void JsonKeys(V& v, Throughput::Step& step) {
   v("num_produced", step.num_produced);
   v("num_consumed", step.num_consumed);
-}
-template <typename V>
-void JsonKeys(V& v, StepPlan& plan) {
-  v("step", plan.step);
-  v("occupancy", plan.occupancy);
-  v("target_rate", plan.target_rate);
-  v("smoothed_rate", plan.smoothed_rate);
-  v("budget", plan.budget);
-  v("cutoff", plan.cutoff);
-  v("tie_probability", plan.tie_probability);
-}
-template <typename V>
-void JsonKeys(V& v, AdmissionState& state) {
-  v("step", state.step);
-  v("smoothed_rate", state.smoothed_rate);
-  v("scores", state.scores);
-  v("prefix_scores", state.prefix_scores);
-  v("pending_scores", state.pending_scores);
-  v("pending_prefix_scores", state.pending_prefix_scores);
-  v("lengths", state.lengths);
-  v("pending_lengths", state.pending_lengths);
-  v("strata", state.strata);
-  v("plan", state.plan);
 }
 template <typename V>
 void JsonKeys(V& v, SupplyState& state) {
