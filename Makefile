@@ -10,9 +10,11 @@ PACE_FUZZ_SEED ?= 1
 STAGES ?= release asan tsan cross
 # Where `make install` installs the libraries.
 PREFIX ?= /usr/local
-export PACE_JOBS PACE_FUZZ_SECONDS PACE_FUZZ_SEED
+# The interpreter that the wheel is for.
+PYTHON ?= python3
+export PACE_JOBS PACE_FUZZ_SECONDS PACE_FUZZ_SEED PYTHON
 
-.PHONY: help demo build install test test-cross test-peers fuzz check lint format clean
+.PHONY: help demo build install wheel test test-cross test-peers test-python fuzz check lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,6 +22,8 @@ help:
 	@echo 'make build    build build/pace'
 	@echo 'make install  install the controller and the simulator as C++ libraries, for find_package(pace)'
 	@echo '              (PREFIX=$(PREFIX)); needs no LibTorch'
+	@echo 'make wheel    the Python package as a wheel, in dist/ (PYTHON=$(PYTHON)); needs no LibTorch'
+	@echo 'make test-python  build the wheel, install it into a fresh environment, run its tests'
 	@echo 'make test     all tests, then the torch-free ones under sanitizers, then short fuzzing,'
 	@echo '              then those that promise bits for the other processor, emulated'
 	@echo '              (STAGES="$(STAGES)" PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) PACE_JOBS=$(PACE_JOBS))'
@@ -45,6 +49,16 @@ install:
 	@cmake --build build-library -j $(PACE_JOBS)
 	@cmake --install build-library --prefix $(PREFIX) > /dev/null
 	@echo 'pace::controller and pace::sim are in $(PREFIX)'
+
+wheel:
+	@scripts/setup library
+	@scripts/make_wheel
+
+test-python:
+	@scripts/setup build
+	@cmake --preset release > /dev/null
+	@cmake --build build --target pace -j $(PACE_JOBS)
+	@scripts/make_wheel --test
 
 test:
 	@scripts/setup test
@@ -75,4 +89,4 @@ format:
 	@find src tests -regex '.*\.\(cc\|h\|cu\|cuh\)' -print0 | xargs -0 clang-format-19 -i
 
 clean:
-	rm -rf build build-asan build-core build-cross build-cuda build-dev build-library build-tsan .deps
+	rm -rf build build-asan build-core build-cross build-cuda build-dev build-library build-python build-tsan dist .deps

@@ -7,8 +7,9 @@ add_library(pace_build_flags INTERFACE)
 target_compile_options(pace_build_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
   -Wimplicit-fallthrough
-  # A project that contains this one may use a compiler with warnings we have not seen.
-  $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror>
+  # A project that contains this one may use a compiler with warnings we have not seen; so may a
+  # machine that installs the Python package.
+  $<$<AND:$<BOOL:${PROJECT_IS_TOP_LEVEL}>,$<NOT:$<BOOL:${PACE_PYTHON}>>>:-Werror>
   -fno-omit-frame-pointer
   # A product and a sum round twice on every processor. Compilers for AArch64 would fuse
   # them, and what promises bits (verdicts, simulations) would depend on the machine.

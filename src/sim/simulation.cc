@@ -163,6 +163,17 @@ class Driver {
   Status failure_;
 };
 
+std::unique_ptr<AdmissionPolicy> AdmissionOf(const Settings& settings, const SimOptions& options) {
+  if (options.admission) return options.admission();
+  return MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
+                             static_cast<uint64_t>(settings.run.seed));
+}
+
+std::unique_ptr<SupplyPolicy> SupplyOf(const Settings& settings, const SimOptions& options) {
+  if (options.supply) return options.supply();
+  return MakeSupplyPolicy(settings.supply, settings.batch.num_groups);
+}
+
 Driver::Driver(const Settings& settings, const SimOptions& options, const CostModel& costs,
                const Workload& workload)
     : settings_(settings),
@@ -175,10 +186,8 @@ Driver::Driver(const Settings& settings, const SimOptions& options, const CostMo
       groups_(workload, settings.NumMembers(),
               options.writer != nullptr && options.writer->level() == RecordLevel::kFull),
       recorder_(settings, workload, clock_, groups_, options.writer),
-      coordinator_(CoordinatorOptions::Of(settings),
-                   MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
-                                       static_cast<uint64_t>(settings.run.seed)),
-                   MakeSupplyPolicy(settings.supply, settings.batch.num_groups), &recorder_),
+      coordinator_(CoordinatorOptions::Of(settings), AdmissionOf(settings, options),
+                   SupplyOf(settings, options), &recorder_),
       queue_(settings.cluster.NumEngines() + 1),
       engines_(static_cast<size_t>(settings.cluster.NumEngines())),
       tools_(workload.options().tool_concurrency) {}

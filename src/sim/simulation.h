@@ -12,10 +12,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "config/settings.h"
+#include "control/admission_policy.h"
+#include "control/supply_policy.h"
 #include "core/clock.h"
 #include "core/status.h"
 #include "record/run_writer.h"
@@ -30,6 +33,9 @@ struct SimOptions {
   std::function<void(int64_t, int64_t)> progress;
   // Check the coordinator's invariants after every event: slow, for tests.
   bool check_invariants = false;
+  // Policies in place of those that the settings name; empty = the settings'.
+  std::function<std::unique_ptr<AdmissionPolicy>()> admission = {};
+  std::function<std::unique_ptr<SupplyPolicy>()> supply = {};
 };
 
 // Means over the second half of the steps, where the run has settled, and totals.
