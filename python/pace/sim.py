@@ -55,7 +55,7 @@ def simulate(settings: _core.Settings, *, admission=None, supply=None,
     >>> import pace
     >>> run = pace.simulate(pace.Settings("math-4b", "run.num_steps=4"))
     >>> run
-    Simulation(4 steps, 470 s)
+    Simulation(4 steps, 699 s)
     >>> run.column("step")
     [0.0, 1.0, 2.0, 3.0]
     """

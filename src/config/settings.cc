@@ -36,6 +36,8 @@ constexpr SectionEntry kSections[] = {
     {"change", "What changes in the middle of a simulated run.", FieldsOf<&Settings::change>},
     {"policy", "The model that learns.", FieldsOf<&Settings::policy>},
     {"task", "What it learns and is measured on.", FieldsOf<&Settings::task>},
+    {"reward", "Rewards of your own: task.verifier = python:FILE:FUNCTION.",
+     FieldsOf<&Settings::reward>},
     {"prompt", "How a problem becomes a prompt.", FieldsOf<&Settings::prompt>},
     {"generation", "How training responses are sampled.", FieldsOf<&Settings::generation>},
     {"tools", "Programs that responses may have run.", FieldsOf<&Settings::tools>},
@@ -252,6 +254,7 @@ Status Settings::Validate() const {
   PACE_RETURN_IF_ERROR(cluster.Validate(gpu, model));
   PACE_RETURN_IF_ERROR(workload.Validate());
   PACE_RETURN_IF_ERROR(task.Validate());
+  PACE_RETURN_IF_ERROR(PythonRewardOf(task.verifier).status());
   PACE_RETURN_IF_ERROR(prompt.Validate());
   return train.Validate();
 }

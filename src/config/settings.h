@@ -23,6 +23,7 @@
 #include "config/cluster_options.h"
 #include "config/field.h"
 #include "config/learning_options.h"
+#include "config/reward_options.h"
 #include "config/run_options.h"
 #include "config/task_options.h"
 #include "config/tools_options.h"
@@ -52,6 +53,7 @@ struct Settings {
   ChangeOptions change;
   PolicyOptions policy;
   TaskOptions task;
+  RewardOptions reward;
   PromptOptions prompt;
   ResponseOptions generation;
   ToolsOptions tools;
