@@ -70,6 +70,10 @@ class Sources:
             if name.startswith("src/cli/"):
                 for names in re.findall(r"add_(?:option|flag)\w*\(\s*\"([^\"]*)\"", text):
                     self.flags.update(names.split(","))
+        # Commands of the Python package.
+        for name in self.files:
+            if name.startswith("python/pace/"):
+                self.flags.update(re.findall(r"add_argument\(\s*\"(--[\w-]+)\"", self.text(name)))
         self.settings = self._settings(code)
         self.options = self._options(code)
         self.metrics = self._metrics(code)

@@ -10,6 +10,7 @@
 #include "core/atomic_file.h"
 #include "core/json_writer.h"
 #include "execution/evaluator.h"
+#include "execution/run.h"
 #include "rollout/request.h"
 #include "terminal/progress.h"
 #include "terminal/terminal_text.h"
@@ -99,7 +100,9 @@ Status RunEval(const EvalArguments& arguments) {
                         LoadSettings(arguments.settings, arguments.overrides));
   PACE_ASSIGN_OR_RETURN(const Policy policy, OpenPolicy(settings.policy));
   PACE_ASSIGN_OR_RETURN(std::shared_ptr<ToolExecutor> executor, ToolExecutor::Open(settings.tools));
-  PACE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(settings, policy, executor));
+  PACE_ASSIGN_OR_RETURN(std::shared_ptr<RewardPool> rewards, OpenRewards(settings));
+  PACE_ASSIGN_OR_RETURN(Evaluator evaluator,
+                        Evaluator::Create(settings, policy, executor, std::move(rewards)));
   if (evaluator.empty()) {
     return InvalidArgument("task.benchmarks = []: nothing to evaluate on (name benchmark files)");
   }

@@ -11,6 +11,7 @@
 #include "execution/evaluator.h"
 #include "execution/gpu_plan.h"
 #include "execution/policy.h"
+#include "execution/run.h"
 #include "execution/supervised.h"
 #include "record/run_directory.h"
 #include "terminal/interrupt.h"
@@ -100,7 +101,9 @@ Result<int> RunSft(const SftArguments& arguments) {
                         ToolExecutor::Open(settings.tools));
   PACE_ASSIGN_OR_RETURN(const ExampleSource examples,
                         SupervisedExamples(settings, policy, executor));
-  PACE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(settings, policy, executor));
+  PACE_ASSIGN_OR_RETURN(std::shared_ptr<RewardPool> rewards, OpenRewards(settings));
+  PACE_ASSIGN_OR_RETURN(Evaluator evaluator,
+                        Evaluator::Create(settings, policy, executor, std::move(rewards)));
   std::fprintf(stderr, "training %lld parameters\n",
                static_cast<long long>(policy.config.num_parameters()));
   const StopSignals signals;

@@ -4,8 +4,10 @@
 #include <string>
 
 #include "cli/command.h"
+#include "config/reward_options.h"
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
+#include "judge/reward_pool.h"
 #include "reward/verifier.h"
 #include "task/json_values.h"
 #include "terminal/line_input.h"
@@ -60,6 +62,24 @@ Status ReadLine(std::string_view line, VerifyLine& out) {
   return scan.status();
 }
 
+void AppendReply(const RewardReply& reply, std::string& out) {
+  JsonWriter json(out);
+  json.BeginObject();
+  if (reply.ok()) {
+    json.Put("correct", reply.correct);
+    json.Put("score", reply.score);
+    json.Put("extracted", reply.extracted);
+    if (!reply.detail.empty()) {
+      json.Key("detail");
+      json.Raw(reply.detail);
+    }
+  } else {
+    json.Put("error", Concat(Name(reply.fault), ": ", reply.message));
+  }
+  json.EndObject();
+  out += '\n';
+}
+
 void AppendVerdict(const Verification& seen, std::string& out) {
   JsonWriter json(out);
   json.BeginObject();
@@ -70,7 +90,27 @@ void AppendVerdict(const Verification& seen, std::string& out) {
   out += '\n';
 }
 
+// With a function of the user's, as runs call it. A fault is part of the output.
+Status VerifyInPython(const PythonReward& reward) {
+  PACE_ASSIGN_OR_RETURN(const auto pool, RewardPool::Open(reward, RewardOptions{}));
+  PACE_ASSIGN_OR_RETURN(LineInput input, LineInput::Open(""));
+  int64_t number = 0;
+  return AnswerLines(input, [&](std::string_view line, std::string& out) {
+    VerifyLine given;
+    PACE_RETURN_IF_ERROR(ReadLine(line, given));
+    const RewardReply reply = pool->Judge({.id = Concat("line ", ++number),
+                                           .response = given.response,
+                                           .answer = given.answer,
+                                           .prompt = "\"\"",
+                                           .num_turns = given.num_turns});
+    AppendReply(reply, out);
+    return Status::Ok();
+  });
+}
+
 Status RunVerify(const VerifyArguments& arguments) {
+  PACE_ASSIGN_OR_RETURN(const auto own, PythonRewardOf(arguments.mode));
+  if (own.has_value()) return VerifyInPython(*own);
   PACE_ASSIGN_OR_RETURN(const VerifierMode mode, VerifierModeFromName(arguments.mode));
   PACE_ASSIGN_OR_RETURN(LineInput input, LineInput::Open(""));
   return AnswerLines(input, [&](std::string_view line, std::string& out) {
@@ -90,7 +130,8 @@ void AddVerify(const CommandLine& line) {
       "  pace verify --mode equiv < responses.jsonl",
       [](CLI::App& app, VerifyArguments& arguments) {
         app.add_option("--mode", arguments.mode,
-                       Concat("How an answer is found and compared: ", ModeNames()))
+                       Concat("How an answer is found and compared: ", ModeNames(),
+                              "; or python:FILE:FUNCTION"))
             ->capture_default_str();
       },
       RunVerify);

@@ -99,7 +99,8 @@ std::vector<Field> TaskOptions::Fields() {
       Field::Text(
           "verifier", verifier,
           "Verifier mode of a dataset and of benchmark files; auto = by data_source, as verl, "
-          "else dapo-int. Generated tasks bring their own."),
+          "else dapo-int. Generated tasks bring their own. python:FILE:FUNCTION = a function of "
+          "yours, for generated tasks too (reward.*, docs/rewards.md)."),
       Field::TextList("benchmarks", benchmarks,
                       "held_out, or files (FILE or FILE@MODE); empty = held_out for a generated "
                       "task, nothing for a dataset."),

@@ -57,6 +57,11 @@ class JsonWriter {
     Separate();
     AppendJsonText(out_, text);
   }
+  // A value that is JSON already.
+  void Raw(std::string_view json) {
+    Separate();
+    out_ += json;
+  }
   void Value(const char* text) { Value(std::string_view(text)); }
   void Value(std::nullptr_t) {
     Separate();

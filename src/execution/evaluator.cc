@@ -93,6 +93,7 @@ struct Evaluator::State {
   std::optional<PromptRenderer> renderer;
   std::optional<TurnRules> turns;
   std::shared_ptr<ToolExecutor> executor;
+  std::shared_ptr<RewardPool> rewards;
   std::unique_ptr<EngineCore> engine;
   int64_t num_runs = 0;
 
@@ -106,6 +107,9 @@ struct Evaluator::State {
   bool Keeps(MemberId id, size_t problem, size_t num_problems) const;
   ResponseRecord Describe(const Benchmark& benchmark, size_t problem, const FinishedResponse& done,
                           const Verification& seen) const;
+  // By the problems' verifiers; a reward that fails counts as a wrong response.
+  std::vector<Verification> VerifyAll(const Benchmark& benchmark, int64_t first,
+                                      const std::vector<FinishedResponse>& finished) const;
   Result<BenchmarkScore> RunOne(const Benchmark& benchmark, uint64_t seed,
                                 const std::function<void()>& step, const ResponseSink& sink);
   // Responses at rest call the tool, all at once, and read on, or end.
@@ -120,13 +124,15 @@ Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 Evaluator::~Evaluator() = default;
 
 Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& policy,
-                                    std::shared_ptr<ToolExecutor> executor) {
+                                    std::shared_ptr<ToolExecutor> executor,
+                                    std::shared_ptr<RewardPool> rewards) {
   auto state = std::unique_ptr<State>(new State{.settings = settings,
                                                 .policy = policy,
                                                 .benchmarks = {},
                                                 .renderer = {},
                                                 .turns = {},
                                                 .executor = std::move(executor),
+                                                .rewards = std::move(rewards),
                                                 .engine = {}});
   PACE_ASSIGN_OR_RETURN(state->benchmarks, LoadBenchmarks(settings.task));
   const auto most = static_cast<size_t>(settings.evaluation.max_problems);
@@ -147,6 +153,31 @@ Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& poli
 
 bool Evaluator::empty() const {
   return state_->benchmarks.empty();
+}
+
+std::vector<Verification> Evaluator::State::VerifyAll(
+    const Benchmark& benchmark, int64_t first,
+    const std::vector<FinishedResponse>& finished) const {
+  std::vector<Verification> seen(finished.size());
+  std::vector<size_t> asked;
+  std::vector<RewardRequest> requests;
+  for (size_t i = 0; i < finished.size(); ++i) {
+    const PartialResponse& response = finished[i].response;
+    const auto index = static_cast<size_t>(finished[i].id.group.value() - first);
+    const Problem& problem = benchmark.problems[index];
+    if (problem.verifier == VerifierMode::kOwn && rewards != nullptr) {
+      asked.push_back(i);
+      requests.push_back(RewardRequestOf(problem, response, policy.tokenizer));
+    } else {
+      seen[i] = VerifyResponse(problem, response, policy.tokenizer);
+    }
+  }
+  if (asked.empty()) return seen;
+  const std::vector<RewardReply> replies = rewards->JudgeAll(std::move(requests));
+  for (size_t i = 0; i < asked.size(); ++i) {
+    seen[asked[i]] = {replies[i].correct, replies[i].score, replies[i].extracted};
+  }
+  return seen;
 }
 
 Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint64_t seed,
@@ -175,10 +206,12 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
   double num_turns = 0;
   std::vector<ResponseRecord> kept;
   const auto tally = [&](const std::vector<FinishedResponse>& finished) {
-    for (const FinishedResponse& done : finished) {
+    const std::vector<Verification> verified = VerifyAll(benchmark, first, finished);
+    for (size_t i = 0; i < finished.size(); ++i) {
+      const FinishedResponse& done = finished[i];
       const auto index = static_cast<size_t>(done.id.group.value() - first);
       const Problem& problem = benchmark.problems[index];
-      const Verification seen = VerifyResponse(problem, done.response, policy.tokenizer);
+      const Verification& seen = verified[i];
       if (step) step();
       if (IsGreedy(done.id)) {
         tallies[index].greedy_correct = seen.correct;

@@ -24,6 +24,7 @@
 #include "core/version.h"
 #include "execution/policy.h"
 #include "execution/tool_executor.h"
+#include "judge/reward_pool.h"
 #include "model/weight_set.h"
 #include "record/response_record.h"
 #include "record/step_metrics.h"
@@ -69,9 +70,11 @@ struct EvaluatedResponse {
 
 class Evaluator {
  public:
-  // `executor`: null where tools.use is none.
+  // `executor`: null where tools.use is none; `rewards`: null where task.verifier names no
+  // function.
   static Result<Evaluator> Create(const Settings& settings, const Policy& policy,
-                                  std::shared_ptr<ToolExecutor> executor);
+                                  std::shared_ptr<ToolExecutor> executor,
+                                  std::shared_ptr<RewardPool> rewards = nullptr);
 
   // Called now and then with the responses done and to do.
   using Progress = std::function<void(int64_t done, int64_t total)>;

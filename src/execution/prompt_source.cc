@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/json_writer.h"
 #include "core/random.h"
 #include "execution/learner_options.h"
 #include "reward/verifier.h"
@@ -21,6 +22,25 @@ constexpr uint32_t kAttemptStream = 0x5902;
 uint64_t SeedOf(uint64_t seed, int64_t attempt) {
   if (attempt <= 1) return seed;
   return CounterRandom(seed, kAttemptStream).Bits(static_cast<uint64_t>(attempt), 0);
+}
+
+// A text, or a list of messages.
+std::string PromptJson(const Prompt& prompt) {
+  std::string out;
+  JsonWriter json(out);
+  if (const auto* text = std::get_if<std::string>(&prompt)) {
+    json.Value(*text);
+    return out;
+  }
+  json.BeginArray();
+  for (const ChatMessage& message : std::get<std::vector<ChatMessage>>(prompt)) {
+    json.BeginObject();
+    json.Put("role", message.role);
+    json.Put("content", message.content);
+    json.EndObject();
+  }
+  json.EndArray();
+  return out;
 }
 
 }  // namespace
@@ -48,6 +68,22 @@ Verification VerifyResponse(const Problem& problem, const PartialResponse& respo
   return Verify(problem.verifier, text, problem.answer, CountTurns(response).total());
 }
 
+RewardRequest RewardRequestOf(const Problem& problem, const PartialResponse& response,
+                              const Tokenizer& tokenizer) {
+  const TurnCount turns = CountTurns(response);
+  RewardRequest request{.id = problem.id,
+                        .response = tokenizer.Decode(LastTurn(response), /*skip_special=*/true),
+                        .answer = problem.answer,
+                        .prompt = PromptJson(problem.prompt),
+                        .data_source = problem.data_source,
+                        .ability = problem.ability,
+                        .num_turns = turns.total(),
+                        .num_tool_calls = turns.tool};
+  request.tokens.reserve(response.tokens.size());
+  for (const auto& token : response.tokens) request.tokens.push_back(token.id);
+  return request;
+}
+
 Result<PromptSource> PromptSource::Create(const Settings& settings, const Policy& policy) {
   PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy));
   PACE_ASSIGN_OR_RETURN(
@@ -59,8 +95,9 @@ Result<PromptSource> PromptSource::Create(const Settings& settings, const Policy
                            "generation_config.json)");
   }
   PACE_ASSIGN_OR_RETURN(std::optional<TurnRules> turns, MakeTurnRules(settings, policy, renderer));
+  PACE_ASSIGN_OR_RETURN(const auto own, PythonRewardOf(settings.task.verifier));
   return PromptSource(settings, std::move(renderer), problems.source, policy.config.eos,
-                      std::move(turns));
+                      std::move(turns), own.has_value());
 }
 
 Result<GroupRequest> PromptSource::RequestFor(GroupId group, PromptIndex prompt,
@@ -100,10 +137,24 @@ std::vector<int64_t> PromptSource::LengthsOf(PromptIndex prompt, uint64_t seed) 
   return lengths;
 }
 
+Problem PromptSource::ProblemAt(PromptIndex prompt) const {
+  Problem problem = source_->At(prompt);
+  if (own_reward_) problem.verifier = VerifierMode::kOwn;
+  return problem;
+}
+
 Judgement PromptSource::Judge(PromptIndex prompt, const PartialResponse& response) const {
   const Problem problem = source_->At(prompt);
   const Verification seen = VerifyResponse(problem, response, renderer_.tokenizer());
-  Judgement judged{.correct = seen.correct, .reward = seen.score};
+  return Punished({.correct = seen.correct, .reward = seen.score}, response);
+}
+
+Judgement PromptSource::Judge(const RewardReply& reply, const PartialResponse& response) const {
+  return Punished({.correct = reply.correct, .reward = reply.score, .detail = reply.detail},
+                  response);
+}
+
+Judgement PromptSource::Punished(Judgement judged, const PartialResponse& response) const {
   if (settings_.train.overlong_buffer > 0) {
     judged.reward += OverlongPenalty(static_cast<int64_t>(response.tokens.size()),
                                      {.max_length = settings_.generation.max_tokens,

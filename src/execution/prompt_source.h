@@ -21,6 +21,7 @@
 #include "core/status.h"
 #include "execution/policy.h"
 #include "execution/turns.h"
+#include "judge/reward_request.h"
 #include "rollout/request.h"
 #include "task/problem_source.h"
 #include "task/prompt_renderer.h"
@@ -38,9 +39,14 @@ Result<std::optional<TurnRules>> MakeTurnRules(const Settings& settings, const P
 Verification VerifyResponse(const Problem& problem, const PartialResponse& response,
                             const Tokenizer& tokenizer);
 
+// What a reward function of the user's is asked about a response.
+RewardRequest RewardRequestOf(const Problem& problem, const PartialResponse& response,
+                              const Tokenizer& tokenizer);
+
 struct Judgement {
   bool correct = false;
   double reward = 0;
+  std::string detail = {};  // a JSON object that is recorded, or empty
 };
 
 class PromptSource {
@@ -50,7 +56,10 @@ class PromptSource {
   // `attempt`: 1 for the first dispatch of the prompt, 2 for the first retry. Each has
   // random numbers of its own; a retry that repeated the first would teach nothing new.
   Result<GroupRequest> RequestFor(GroupId group, PromptIndex prompt, int64_t attempt = 1) const;
+  // Of a response by the problem's verifier. REQUIRES: it is not kOwn
   Judgement Judge(PromptIndex prompt, const PartialResponse& response) const;
+  // Of a response by what a reward function said. REQUIRES: reply.ok()
+  Judgement Judge(const RewardReply& reply, const PartialResponse& response) const;
 
   // Epochs of the data up to and including this prompt: 1 = each problem came once.
   // None where problems are generated.
@@ -61,7 +70,8 @@ class PromptSource {
     return renderer_.Render(problem);
   }
 
-  Problem ProblemAt(PromptIndex prompt) const { return source_->At(prompt); }
+  // Its verifier is kOwn where task.verifier names a function.
+  Problem ProblemAt(PromptIndex prompt) const;
   const Tokenizer& tokenizer() const { return renderer_.tokenizer(); }
 
   // How responses take turns with the tool; null where they have none.
@@ -70,13 +80,15 @@ class PromptSource {
  private:
   PromptSource(const Settings& settings, PromptRenderer renderer,
                std::shared_ptr<const ProblemSource> source, std::vector<TokenId> stop_tokens,
-               std::optional<TurnRules> turns)
+               std::optional<TurnRules> turns, bool own_reward)
       : settings_(settings),
         renderer_(std::move(renderer)),
         source_(std::move(source)),
         stop_tokens_(std::move(stop_tokens)),
-        turns_(std::move(turns)) {}
+        turns_(std::move(turns)),
+        own_reward_(own_reward) {}
 
+  Judgement Punished(Judgement judged, const PartialResponse& response) const;
   // Of the members of its group, where generation.mean_tokens prescribes them.
   std::vector<int64_t> LengthsOf(PromptIndex prompt, uint64_t seed) const;
 
@@ -85,6 +97,7 @@ class PromptSource {
   std::shared_ptr<const ProblemSource> source_;
   std::vector<TokenId> stop_tokens_;
   std::optional<TurnRules> turns_;
+  bool own_reward_ = false;
 };
 
 }  // namespace pace

@@ -65,7 +65,7 @@ ResponseRecord ResponseRecorder::Describe(const ResponseHead& head, const GroupS
   ResponseRecord record =
       TranscriptOf(problem, payload.prompt_tokens, trajectory.response,
                    VerifyResponse(problem, trajectory.response, tokenizer), tokenizer);
-  record.head = head;
+  record.head = head;  // with the reward
   record.problem = payload.prompt.value();
   record.admitted = decision.verdict == Verdict::kAdmit;
   record.correct = trajectory.correct;

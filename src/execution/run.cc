@@ -11,8 +11,17 @@ namespace pace {
 Result<RunResources> RunResources::Acquire(const Settings& settings, const Policy& policy) {
   RunResources resources;
   PACE_ASSIGN_OR_RETURN(resources.executor, ToolExecutor::Open(settings.tools));
+  PACE_ASSIGN_OR_RETURN(resources.rewards, OpenRewards(settings));
   PACE_RETURN_IF_ERROR(PrepareGpu(settings, policy.config));
   return resources;
+}
+
+Result<std::shared_ptr<RewardPool>> OpenRewards(const Settings& settings) {
+  PACE_ASSIGN_OR_RETURN(const auto reward, PythonRewardOf(settings.task.verifier));
+  if (!reward.has_value()) return std::shared_ptr<RewardPool>();
+  Result<std::shared_ptr<RewardPool>> pool = RewardPool::Open(*reward, settings.reward);
+  if (!pool.ok()) return pool.status().At("task.verifier");
+  return pool;
 }
 
 Status CheckRun(const Settings& settings, const Policy& policy) {

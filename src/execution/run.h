@@ -25,6 +25,7 @@
 #include "execution/evaluator.h"
 #include "execution/policy.h"
 #include "execution/tool_executor.h"
+#include "judge/reward_pool.h"
 #include "model/weight_set.h"
 #include "record/run_writer.h"
 #include "record/step_metrics.h"
@@ -60,10 +61,15 @@ class RunObserver {
 // What a run uses of this machine.
 struct RunResources {
   std::shared_ptr<ToolExecutor> executor = {};  // null without tools
+  std::shared_ptr<RewardPool> rewards = {};     // null where pace itself verifies
 
-  // Starts the sandbox and plans the GPU, where the settings ask for them.
+  // Starts the sandbox and the processes of rewards and plans the GPU, where the settings ask
+  // for them.
   static Result<RunResources> Acquire(const Settings& settings, const Policy& policy);
 };
+
+// The processes that compute task.verifier = python:FILE:FUNCTION; null where it names a mode.
+Result<std::shared_ptr<RewardPool>> OpenRewards(const Settings& settings);
 
 struct RunSetup {
   // Receives the records; null = none are written. The caller calls Finish.

@@ -8,6 +8,9 @@
 namespace pace {
 namespace {
 
+// Rewards that fail in a row before the run ends: the function is wrong, not one response.
+constexpr int64_t kMaxRewardFaults = 64;
+
 size_t IndexOf(WorkerId worker) {
   return static_cast<size_t>(worker.value());
 }
@@ -26,8 +29,54 @@ Status RunDriver::Handle(const Event& event) {
 }
 
 Status RunDriver::Finish(FinishedResponse response) {
+  if (run_->rewards() != nullptr) {
+    std::optional<RewardRequest> request = run_->RewardRequestFor(response);
+    if (!request.has_value()) return Status::Ok();
+    return AskReward(*std::move(request), std::move(response));
+  }
   const std::optional<Event> event = run_->Finish(std::move(response));
   return event.has_value() ? Handle(*event) : Status::Ok();
+}
+
+Status RunDriver::AskReward(RewardRequest request, FinishedResponse response) {
+  const RewardReply reply = run_->rewards()->Judge(request);
+  return FinishJudged(std::move(response), request, reply);
+}
+
+Status RunDriver::FinishJudged(FinishedResponse response, const RewardRequest& request,
+                               const RewardReply& reply) {
+  if (run_->store().Find(response.id.group) == nullptr) return Status::Ok();
+  if (reply.ok()) {
+    num_faults_in_row_ = 0;
+  } else {
+    PACE_RETURN_IF_ERROR(OnRewardFault(response, request, reply));
+    if (settings_.reward.on_error == RewardFailure::kFailGroup) return Status::Ok();
+  }
+  // A fault counts as a score of 0.
+  const RewardReply zero;
+  const std::optional<Event> event = run_->Finish(std::move(response), reply.ok() ? &reply : &zero);
+  return event.has_value() ? Handle(*event) : Status::Ok();
+}
+
+Status RunDriver::OnRewardFault(const FinishedResponse& response, const RewardRequest& request,
+                                const RewardReply& reply) {
+  const std::string text =
+      Concat("reward of problem ", request.id, ": ", Name(reply.fault), ": ", reply.message);
+  if (settings_.reward.on_error == RewardFailure::kStop) return Unavailable(text);
+  ++num_faults_;
+  if (++num_faults_in_row_ >= kMaxRewardFaults) {
+    return Unavailable(text, " (", num_faults_in_row_, " rewards failed in a row)");
+  }
+  // At doubling intervals, so that a reward that often fails does not hide the rest.
+  const bool shown = (num_faults_ & (num_faults_ - 1)) == 0;
+  if (shown && setup_.observer != nullptr) {
+    setup_.observer->OnNote(num_faults_ == 1 ? text : Concat(text, " (", num_faults_, " so far)"));
+  }
+  if (settings_.reward.on_error == RewardFailure::kZero) return Status::Ok();
+  const GroupId group = response.id.group;
+  const size_t worker = IndexOf(run_->store().At(group).worker);
+  run_->Abandon({group, /*keep_prefix=*/false}, Cancel(worker, group, /*keep=*/false));
+  return Handle(GroupFailed{.group = group, .retry = false});
 }
 
 Status RunDriver::Execute(const Command& command) {

@@ -49,8 +49,11 @@ class RunDriver {
 
   // Handles the event and carries out the commands that follow.
   Status Handle(const Event& event);
-  // A response has finished.
+  // A response has finished. Where a reward function judges it, AskReward follows.
   Status Finish(FinishedResponse response);
+  // The reward function has answered.
+  Status FinishJudged(FinishedResponse response, const RewardRequest& request,
+                      const RewardReply& reply);
 
   // What drivers do in their own time.
   virtual void Submit(size_t worker, GroupRequest request) = 0;
@@ -61,6 +64,8 @@ class RunDriver {
   virtual void StartTraining() = 0;                           // on batch_
   virtual Status StartEvaluation(PolicyVersion version) = 0;  // of newest_
   virtual void StartCheckpoint() = 0;                         // checkpoint_
+  // Has the reward computed; FinishJudged follows, now or later. This one waits for it.
+  virtual Status AskReward(RewardRequest request, FinishedResponse response);
   // Brings published.weights into the form that workers take. From any thread, one at a time.
   virtual Status Prepare(PublishedWeights& published) = 0;
 
@@ -111,7 +116,12 @@ class RunDriver {
 
  private:
   Status Execute(const Command& command);
+  // A reward could not be computed: reward.on_error.
+  Status OnRewardFault(const FinishedResponse& response, const RewardRequest& request,
+                       const RewardReply& reply);
 
+  int64_t num_faults_ = 0;  // of rewards, since this call began
+  int64_t num_faults_in_row_ = 0;
   std::map<WorkerId, PolicyVersion> sent_;  // the last version sent to a worker
   bool stop_asked_ = false;
   RunResult result_;

@@ -111,7 +111,8 @@ void RunJournal::Restore(const RunTotals& totals, const RunTotals& step_totals,
   warnings_.Restore(warnings);
 }
 
-void RunJournal::OnResponse(const GroupTrajectories& group, int64_t member) {
+void RunJournal::OnResponse(const GroupTrajectories& group, int64_t member,
+                            std::string_view detail) {
   if (writer_ == nullptr || writer_->level() < RecordLevel::kDecisions) return;
   const auto index = static_cast<size_t>(member);
   const Trajectory& trajectory = *group.members[index];
@@ -127,7 +128,8 @@ void RunJournal::OnResponse(const GroupTrajectories& group, int64_t member) {
                               .turns = CountTurns(trajectory.response).assistant,
                               .tool_calls = tools.num_calls,
                               .tool_failures = tools.num_failures,
-                              .tool_time = tools.time}));
+                              .tool_time = tools.time,
+                              .detail = detail}));
 }
 
 MetricsRow RunJournal::EndStep(const StepTimes& times, const Coordinator& coordinator,

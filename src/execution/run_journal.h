@@ -46,8 +46,9 @@ class RunJournal final : public Journal {
   // run has none.
   void SetNumGpus(int64_t num_gpus) { num_gpus_ = num_gpus; }
 
-  // A member of this group has finished.
-  void OnResponse(const GroupTrajectories& group, int64_t member);
+  // A member of this group has finished. `detail`: what its reward function gave beside the
+  // score, a JSON object or empty.
+  void OnResponse(const GroupTrajectories& group, int64_t member, std::string_view detail = {});
   // Dynamic sampling drops this group: its rewards are equal.
   void OnGroupDropped(const GroupTrajectories& group, PolicyVersion step);
   // Closes the step's row and returns it.

@@ -45,7 +45,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& setting
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                         Trainer::Create(policy.config, policy.weights, options));
   PACE_ASSIGN_OR_RETURN(Evaluator evaluator,
-                        Evaluator::Create(settings, policy, resources.executor));
+                        Evaluator::Create(settings, policy, resources.executor, resources.rewards));
   std::optional<uint32_t> initial_checksum;
   if (options.kl.active()) initial_checksum = ChecksumOf(policy.weights);
   return std::unique_ptr<TrainingRun>(
@@ -54,6 +54,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& setting
                             .trainer = std::move(trainer),
                             .evaluator = std::move(evaluator),
                             .executor = std::move(resources.executor),
+                            .rewards = std::move(resources.rewards),
                             .initial_checksum = initial_checksum}));
 }
 
@@ -117,11 +118,20 @@ void TrainingRun::TakeKept(PromptIndex prompt, PolicyVersion version, GroupReque
   }
 }
 
-std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
+std::optional<RewardRequest> TrainingRun::RewardRequestFor(const FinishedResponse& response) const {
+  const GroupTrajectories* const group = store_.Find(response.id.group);
+  if (group == nullptr) return std::nullopt;
+  return RewardRequestOf(prompt_source().ProblemAt(group->prompt), response.response,
+                         prompt_source().tokenizer());
+}
+
+std::optional<Event> TrainingRun::Finish(FinishedResponse response, const RewardReply* reply) {
   const MemberId id = response.id;
   const GroupTrajectories* const group = store_.Find(id.group);
   if (group == nullptr) return std::nullopt;
-  const Judgement judged = prompt_source().Judge(group->prompt, response.response);
+  const Judgement judged = reply != nullptr
+                               ? prompt_source().Judge(*reply, response.response)
+                               : prompt_source().Judge(group->prompt, response.response);
   Trajectory trajectory{.response = std::move(response.response),
                         .reason = response.reason,
                         .correct = judged.correct,
@@ -139,7 +149,7 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response) {
   journal_.totals().num_tokens_generated += trajectory.response.num_policy_tokens();
   journal_.totals().num_interrupted += trajectory.response.num_interrupts > 0 ? 1 : 0;
   store_.Finish(id, std::move(trajectory));
-  journal_.OnResponse(*group, id.member);
+  journal_.OnResponse(*group, id.member, judged.detail);
   if (settings_.train.dynamic_sampling && group->complete() && group->uniform()) {
     journal_.OnGroupDropped(*group, coordinator_.version());
     Abandon({id.group, /*keep_prefix=*/false}, {});

@@ -62,8 +62,11 @@ class TrainingRun {
   // the same prompt left unfinished continue.
   Result<GroupRequest> Start(const StartGroup& command, PolicyVersion version);
   // What the coordinator is to be told: ResponseFinished; under dynamic sampling
-  // GroupFailed for a group that teaches nothing; none where the group is gone.
-  std::optional<Event> Finish(FinishedResponse response);
+  // GroupFailed for a group that teaches nothing; none where the group is gone. `reply` is what a
+  // reward function said; without it the problem's verifier judges.
+  std::optional<Event> Finish(FinishedResponse response, const RewardReply* reply = nullptr);
+  // What the reward function is to be asked; none where the group is gone.
+  std::optional<RewardRequest> RewardRequestFor(const FinishedResponse& response) const;
   // The call of a response that paused; none where it ends instead.
   std::optional<ToolCall> CallOf(const PartialResponse& response) const;
   // The tool replied after this time: what the response reads; none where it ends.
@@ -92,6 +95,8 @@ class TrainingRun {
   Trainer& trainer() { return *parts_.trainer; }
   Evaluator& evaluator() { return parts_.evaluator; }
   const std::shared_ptr<ToolExecutor>& executor() const { return parts_.executor; }
+  // Null where pace itself verifies.
+  const std::shared_ptr<RewardPool>& rewards() const { return parts_.rewards; }
 
  private:
   struct KeptResponse {
@@ -103,6 +108,7 @@ class TrainingRun {
     std::unique_ptr<Trainer> trainer;
     Evaluator evaluator;
     std::shared_ptr<ToolExecutor> executor;  // null without tools
+    std::shared_ptr<RewardPool> rewards;
     // Of the policy's weights, where KL penalties measure the distance from them.
     std::optional<uint32_t> initial_checksum;
   };

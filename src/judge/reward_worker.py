@@ -33,7 +33,8 @@ def read_exactly(connection, size):
 
 def receive(connection):
     (size,) = struct.unpack("<I", read_exactly(connection, 4))
-    return json.loads(read_exactly(connection, size))
+    # A response may hold bytes that are no characters.
+    return json.loads(read_exactly(connection, size).decode("utf-8", "replace"))
 
 
 def send(connection, message):

@@ -193,6 +193,10 @@ class FileRunWriter final : public RunWriter {
     out.Put("tool_calls", line.tool_calls);
     out.Put("tool_failures", line.tool_failures);
     out.Put("tool_seconds", line.tool_time.count());
+    if (!line.detail.empty()) {
+      out.Key("detail");
+      out.Raw(line.detail);
+    }
     return Keep(rollouts_.End());
   }
 

@@ -83,6 +83,8 @@ struct RolloutLine {
   int64_t tool_calls = 0;
   int64_t tool_failures = 0;
   Seconds tool_time{0};
+  // What a reward function gave beside the score: a JSON object; empty = not written.
+  std::string_view detail = {};
 };
 
 class RunWriter {

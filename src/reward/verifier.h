@@ -29,6 +29,7 @@ enum class VerifierMode {
   kGsm8k,        // the number after "####", else the last number
   kExact,        // the whole response, white space around it aside
   kRetool,       // kDapoStrict with a score that grows with the turns taken
+  kOwn,          // a function of the user's (src/judge): Verify knows nothing of it
 };
 
 // "dapo", "dapo-strict", "dapo-int", "math", "equiv", "gsm8k", "exact", "retool".

@@ -20,21 +20,12 @@
 #include "rollout/engine.h"
 #include "runtime/affinity.h"
 #include "runtime/mailbox.h"
+#include "runtime/pending_rewards.h"
+#include "runtime/run_clock.h"
 #include "runtime/server_fleet.h"
 
 namespace pace {
 namespace {
-
-// The wall clock, from where a resumed run left off.
-class RunClock final : public Clock {
- public:
-  Seconds Now() const override { return base_ + wall_.Now(); }
-  void SetBase(Seconds base) { base_ = base - wall_.Now(); }
-
- private:
-  WallClock wall_;
-  Seconds base_{0};
-};
 
 // RuntimeDriver: carries out the coordinator's commands on real threads.
 //
@@ -71,7 +62,7 @@ class RuntimeDriver final : public RunDriver {
     Seconds made{0};
     Result<ToolReply> reply;
   };
-  using Message = std::variant<WorkerSpoke, Trained, Evaluated, Saved, ToolReplied>;
+  using Message = std::variant<WorkerSpoke, Trained, Evaluated, Saved, ToolReplied, JudgedResponse>;
 
   Status Begin();
   Status Resume();
@@ -89,6 +80,7 @@ class RuntimeDriver final : public RunDriver {
   Status On(Evaluated& message);
   Status On(Saved& message);
   Status On(ToolReplied& message);
+  Status On(JudgedResponse& message);
   // Handles the events of the worker so far.
   Status HearWorker(size_t worker);
   Status OnWorker(size_t worker, RolloutEvent& event);
@@ -97,6 +89,7 @@ class RuntimeDriver final : public RunDriver {
   void Submit(size_t worker, GroupRequest request) override;
   GroupInFlight Cancel(size_t worker, GroupId group, bool keep) override;
   Status Sync(size_t worker, const PublishedWeights& weights) override;
+  Status AskReward(RewardRequest request, FinishedResponse response) override;
   void StartTraining() override;
   Status StartEvaluation(PolicyVersion version) override;
   void StartCheckpoint() override;
@@ -147,6 +140,7 @@ class RuntimeDriver final : public RunDriver {
   double pulse_rate_ = 0;  // tokens per second
 
   Mailbox<Message> mailbox_;
+  PendingRewards judging_{[this](JudgedResponse judged) { mailbox_.Put(std::move(judged)); }};
   // The last members: their threads write into the mailbox.
   std::vector<Slot> slots_;
   const RolloutEngine* first_engine_ = nullptr;  // in this process, if any
@@ -366,6 +360,21 @@ Status RuntimeDriver::On(ToolReplied& message) {
   return Status::Ok();
 }
 
+// While a checkpoint is due it waits for the reply, so that no response is left between engine and
+// store when the run is saved.
+Status RuntimeDriver::AskReward(RewardRequest request, FinishedResponse response) {
+  if (checkpoint_.has_value()) {
+    return RunDriver::AskReward(std::move(request), std::move(response));
+  }
+  judging_.Ask(*run_->rewards(), std::move(request), std::move(response));
+  return Status::Ok();
+}
+
+Status RuntimeDriver::On(JudgedResponse& message) {
+  judging_.Settle();
+  return FinishJudged(std::move(message.response), message.request, message.reply);
+}
+
 Status RuntimeDriver::On(Trained& message) {
   if (!message.step.ok()) return message.step.status();
   step_clock_.Set(StepPart::kSync, clock_.Now());
@@ -500,7 +509,7 @@ void RuntimeDriver::WatchForStall(bool something_happened) {
 // How a run is saved and continues.
 
 Status RuntimeDriver::SaveIfReady() {
-  if (!checkpoint_.has_value() || batch_.has_value()) return Status::Ok();
+  if (!checkpoint_.has_value() || batch_.has_value() || judging_.count() > 0) return Status::Ok();
   for (const Slot& slot : slots_) {
     if (slot.awaited_sync.has_value()) return Status::Ok();
   }

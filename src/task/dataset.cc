@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "config/reward_options.h"
 #include "core/check.h"
 #include "core/printable.h"
 #include "reward/verifier.h"
@@ -32,6 +33,11 @@ Result<DatasetForm> DatasetFormOf(const TaskOptions& options) {
   DatasetForm form{.prompt_template = options.prompt_template,
                    .keys = {.prompt = options.prompt_key, .answer = options.answer_key}};
   if (options.verifier == "auto") return form;
+  PACE_ASSIGN_OR_RETURN(const auto own, PythonRewardOf(options.verifier));
+  if (own.has_value()) {
+    form.verifier = VerifierMode::kOwn;
+    return form;
+  }
   const Result<VerifierMode> mode = VerifierModeFromName(options.verifier);
   if (!mode.ok()) return mode.status().At("task.verifier");
   form.verifier = *mode;
