@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"raises", "raise ValueError('x' * 100000 + '\\n')", RewardFault::kException},
         Hostile{"nan", "return float('nan')", RewardFault::kInvalid},
         Hostile{"infinite", "return -float('inf')", RewardFault::kInvalid},
-        Hostile{"text", "return 'good'", RewardFault::kInvalid},
+        Hostile{"text", "return '1'", RewardFault::kInvalid},
         Hostile{"none", "return None", RewardFault::kInvalid},
         Hostile{"huge_text", "return {'score': 1, 'text': 'x' * 10 ** 7}", RewardFault::kInvalid},
         Hostile{"huge_memory", "return 'x' * 2 ** 30", RewardFault::kException},

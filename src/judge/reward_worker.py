@@ -96,7 +96,8 @@ def result_of(value):
             return {"invalid": "gave a dictionary without 'score'"}
         value = fields.pop("score")
     try:
-        score = float(value)
+        # A text is no number, even where it reads like one.
+        score = float(None if isinstance(value, (str, bytes, bytearray)) else value)
     except (TypeError, ValueError, OverflowError):
         return {"invalid": f"gave {type(value).__name__} instead of a number or a dictionary"}
     if not math.isfinite(score):
