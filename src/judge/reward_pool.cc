@@ -9,15 +9,20 @@
 #include <utility>
 #include <variant>
 
+#include "judge/ask_again.h"
+
 namespace pace {
 namespace {
 
 // How long the thread sleeps when nothing is due.
 constexpr Seconds kLookUp{1};
+// Responses of one message to a function that takes one at a time: fewer wake-ups. The process
+// answers with those that fit into its time slice, and the others are asked again.
+constexpr int64_t kMessageSize = 16;
 
 RewardLimits LimitsOf(const RewardOptions& options) {
   return {.num_workers = options.num_workers,
-          .batch = options.batch,
+          .batch = options.batch > 1 ? options.batch : kMessageSize,
           .timeout = Seconds(options.timeout),
           .start_timeout = Seconds(options.start_timeout)};
 }
@@ -257,6 +262,10 @@ void RewardPool::Do(const EndRewardWorker& action) {
 }
 
 void RewardPool::Do(const DeliverReward& action) {
+  if (action.reply.fault == RewardFault::kInvalid && action.reply.message == kAskAgain) {
+    Execute(queue_.Ask(action.ticket, Now()));
+    return;
+  }
   auto asked = open_.extract(action.ticket);
   if (!asked.empty()) asked.mapped().done(action.reply);
 }

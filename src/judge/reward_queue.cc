@@ -133,8 +133,10 @@ void RewardQueue::OnFailedStart(const std::string& why, RewardActions& out) {
 }
 
 std::vector<RewardTicket> RewardQueue::TakeBatch() {
+  // Every process gets its share.
+  const int64_t share = (num_waiting() + limits_.num_workers - 1) / limits_.num_workers;
   std::vector<RewardTicket> batch;
-  while (!waiting_.empty() && std::ssize(batch) < limits_.batch) {
+  while (!waiting_.empty() && std::ssize(batch) < std::min(limits_.batch, share)) {
     const Waiting next = waiting_.front();
     if (next.alone && !batch.empty()) break;
     waiting_.pop_front();

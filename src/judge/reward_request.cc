@@ -6,6 +6,7 @@
 
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
+#include "judge/ask_again.h"
 
 namespace pace {
 namespace {
@@ -63,6 +64,10 @@ RewardReply ParseReply(JsonScanner& scan) {
     } else if (scan.key() == "invalid") {
       reply.fault = RewardFault::kInvalid;
       scan.Text(reply.message);
+    } else if (scan.key() == "later") {
+      bool later = false;
+      scan.Bool(later);
+      reply = RewardReply::Failed(RewardFault::kInvalid, std::string(kAskAgain));
     } else if (scan.key() == "score") {
       has_score = scan.Real(-kLargest, kLargest, "", reply.score);
     } else if (scan.key() == "correct") {

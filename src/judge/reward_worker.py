@@ -14,10 +14,14 @@ import os
 import socket
 import struct
 import sys
+import time
 import traceback
 
 _MAX_BYTES = 4 << 20
 _MAX_MESSAGE = 400
+_FOLDER = os.getcwd()  # in which every call begins
+# Seconds after which the responses of a message that are left are given back.
+_TIME_SLICE = 0.05
 
 
 def read_exactly(connection, size):
@@ -120,8 +124,20 @@ def result_of(value):
     return result
 
 
+def answer_each(function, items, names, path):
+    """One call for each response, as many as fit into the time slice, but at least one."""
+    results, end = [], time.monotonic() + _TIME_SLICE
+    for item in items:
+        if results and time.monotonic() > end:
+            results.append({"later": True})
+        else:
+            results += answer(function, [item], names, False, path)
+    return results
+
+
 def answer(function, items, names, batched, path):
     try:
+        os.chdir(_FOLDER)
         values = function(**arguments(items, names, batched))
         if not batched:
             return [result_of(values)]
@@ -138,7 +154,7 @@ def answer(function, items, names, batched, path):
 def main():
     connection = socket.socket(fileno=int(sys.argv[1]))
     path, name, batch = sys.argv[2], sys.argv[3], int(sys.argv[4])
-    process, folder = os.getpid(), os.getcwd()
+    process = os.getpid()
     sys.argv = [path]
     try:
         function = load(path, name)
@@ -152,10 +168,12 @@ def main():
         items = message["items"]
         for item in items:
             item["prompt"] = json.loads(item["prompt"]) if item["prompt"] else ""
-        results = answer(function, items, names, batch > 1, path)
+        if batch > 1:
+            results = answer(function, items, names, True, path)
+        else:
+            results = answer_each(function, items, names, path)
         if os.getpid() != process:
             os._exit(0)  # a fork of the function's; its parent answers
-        os.chdir(folder)
         send(connection, {"batch": message["batch"], "results": results})
 
 

@@ -1,8 +1,8 @@
 // PendingRewards: finished responses whose reward is being computed elsewhere.
 //
-//   PendingRewards pending([this](JudgedResponse judged) { mailbox_.Put(std::move(judged)); });
-//   pending.Ask(*pool, request, response);   // the function is called on the pool's thread
-//   pending.Settle();                        // its message was handled
+//   PendingRewards pending([&](JudgedResponse judged) { mailbox.Put(std::move(judged)); });
+//   pending.Ask(pool, request, response);   // the function is called on the pool's thread
+//   pending.Settle();                       // its message was handled
 //
 // Replies that come after the destructor are dropped: the pool may outlive the driver.
 // Thread-safety: one thread; the function is called on the pool's.
