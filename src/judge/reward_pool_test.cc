@@ -36,6 +36,8 @@ std::set<std::string> ProcessesWith(const std::string& mark) {
   return found;
 }
 
+constexpr char kMark[] = "reward-pool-test-mark";
+
 class RewardPoolTest : public testing::Test {
  protected:
   // A pool of the function `score` in this source.
@@ -49,8 +51,10 @@ class RewardPoolTest : public testing::Test {
     file_ = WriteFile(folder / "rewards.py", source);
     return RewardPool::Open({(folder / "rewards.py").string(), "score"}, options_);
   }
+  // What the processes start inherits the mark, whatever its command line.
+  void SetUp() override { setenv("REWARD_TEST_MARK", kMark, 1); }
   void TearDown() override {
-    const std::set<std::string> left = ProcessesWith("RewardPoolTest");
+    const std::set<std::string> left = ProcessesWith(kMark);
     EXPECT_TRUE(left.empty()) << left.size() << " processes are left";
   }
 
@@ -69,6 +73,20 @@ TEST_F(RewardPoolTest, ANumberIsAReward) {
   EXPECT_EQ(right.score, 1);
   EXPECT_TRUE(right.correct);
   EXPECT_EQ(pool->Judge(Request("5")).score, 0);
+}
+
+TEST_F(RewardPoolTest, TheSearchForOrphansFindsWhatAProcessStarted) {
+  options_.num_workers = 1;
+  const auto pool = Open(
+      "import os, subprocess\n"
+      "def score(response):\n"
+      "    assert os.getppid() == 0, 'no namespace'\n"
+      "    subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
+      "    return 1\n");
+  EXPECT_EQ(ProcessesWith(kMark).size(), 1U);
+  const RewardReply reply = pool->Judge(Request("4"));
+  if (!reply.ok()) GTEST_SKIP() << "NOT CHECKED: no PID namespaces here";
+  EXPECT_EQ(ProcessesWith(kMark).size(), 2U);
 }
 
 TEST_F(RewardPoolTest, ADictionaryIsRecordedAndEveryFieldCanBeAskedFor) {
@@ -166,8 +184,10 @@ INSTANTIATE_TEST_SUITE_P(
                 RewardFault::kInvalid},
         Hostile{"forks", "\n    for _ in range(4): os.fork()\n    time.sleep(1000)",
                 RewardFault::kTimeout},
+        // So does what left the session, but only with a namespace.
         Hostile{"daemon",
-                "\n    subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
+                "assert os.getppid() == 0, 'no namespace'\n"
+                "    subprocess.Popen(['sleep', '1000'], start_new_session=True)\n"
                 "    os._exit(1)",
                 RewardFault::kCrash},
         // Without a PID namespace its parent is this test.
