@@ -6,6 +6,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdlib>
+
 #include "bind/convert.h"
 #include "config/methods.h"
 #include "config/presets.h"
@@ -15,13 +17,19 @@ namespace {
 
 using namespace nb::literals;
 
+// Numbers as such, where the field holds one; `auto` and names as text.
 nb::object ValueOf(const Field& field) {
   const std::string text = field.Get();
   const nb::str value(text.c_str(), text.size());
-  if (field.type() == "integer") return nb::int_(nb::object(value));
-  if (field.type() == "real") return nb::float_(nb::object(value));
   if (text == "true" || text == "false") return nb::bool_(text == "true");
-  return value;
+  if (field.type() == "text" || field.type().starts_with("list")) return value;
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') return value;
+  if (text.find_first_not_of("-0123456789") == std::string::npos) {
+    return nb::int_(std::strtoll(text.c_str(), nullptr, 10));
+  }
+  return nb::float_(number);
 }
 
 nb::object Get(Settings& settings, const std::string& key) {
