@@ -49,6 +49,15 @@ def problems_of(tree):
                 problems.append(f"{path}: no {function} in {lists} names it")
             if len(path.parts) > 2 and path.parts[1] not in joined:
                 problems.append(f"{path}: tests/CMakeLists.txt does not add {path.parts[1]}")
+    named = {}
+    for path in source_tree.files(tree):
+        if path.name != "CMakeLists.txt" or path.parts[0] not in ("src", "tests"):
+            continue
+        for function in ("pace_test", "pace_python_test", "pace_fuzzer"):
+            for call in source_tree.cmake_calls((tree / path).read_text(), function):
+                named.setdefault(call[0], []).append(path)
+    problems += [f"{name}: a test of {' and of '.join(map(str, paths))}"
+                 for name, paths in named.items() if len(paths) > 1]
     return problems
 
 
@@ -103,7 +112,7 @@ class RegistrationCheckCanFailTest(unittest.TestCase):
 
     def test_a_fuzz_target_registered_as_a_test_is_found(self):
         self.write("src/core/b_fuzz.cc")
-        self.write("src/pool/CMakeLists.txt", "pace_test(t SRCS b_fuzz.cc)")
+        self.write("src/pool/CMakeLists.txt", "pace_test(other SRCS b_fuzz.cc)")
         self.assert_one_problem("src/core/b_fuzz.cc")
 
     def test_a_source_outside_every_target_is_found(self):
@@ -118,6 +127,11 @@ class RegistrationCheckCanFailTest(unittest.TestCase):
                    "pace_test(t SRCS a_test.cc)\npace_fuzzer(f SRCS a_fuzz.cc)\n")
         self.assertEqual(problems_of(self.tree), [])
 
+    def test_a_name_of_two_tests_is_found(self):
+        self.write("src/pool/CMakeLists.txt", "pace_test(t SRCS c_test.cc)")
+        self.write("src/pool/c_test.cc")
+        self.assert_one_problem("src/core/CMakeLists.txt and of src/pool/CMakeLists.txt")
+
     def test_a_folder_outside_the_build_is_found(self):
         self.write("src/extra/CMakeLists.txt", "pace_library(extra SRCS a.cc)")
         self.write("src/extra/a.cc")
@@ -129,7 +143,7 @@ class RegistrationCheckCanFailTest(unittest.TestCase):
         self.assert_one_problem("tests/report/y_test.py")
 
     def test_an_unlisted_test_of_the_whole_is_found(self):
-        self.write("tests/report/CMakeLists.txt", "pace_test(x SRCS other_test.cc)")
+        self.write("tests/report/CMakeLists.txt", "pace_test(other SRCS other_test.cc)")
         self.write("tests/report/y_test.cc")
         self.assert_one_problem("tests/report/y_test.cc")
 
