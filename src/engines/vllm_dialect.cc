@@ -232,7 +232,7 @@ class Vllm final : public Dialect {
       const Result<std::string> server = answer::TextOf(answer.body, "server");
       // A seed of a request ends vLLM on the CPU when the prompt is read in several passes, and
       // slows it down elsewhere.
-      facts.takes_seeds = server.ok() && server->compare("pace") == 0;
+      facts.takes_seeds = server.ok() && *server == "pace";
     } else if (index == kModels) {
       return ReadModels(answer.body, facts);
     } else if (index == kTokenize) {

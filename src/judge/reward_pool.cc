@@ -219,7 +219,7 @@ void RewardPool::OnMessage(int64_t index, const std::string& message) {
   Execute(queue_.OnReplies(index, std::move(replies).value(), Now()));
 }
 
-void RewardPool::Execute(RewardActions actions) {
+void RewardPool::Execute(const RewardActions& actions) {
   for (const RewardAction& action : actions) {
     std::visit([this](const auto& typed) { Do(typed); }, action);
   }

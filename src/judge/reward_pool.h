@@ -67,7 +67,7 @@ class RewardPool {
   void WaitForWork();
   void Hear(int64_t worker);
   void OnMessage(int64_t worker, const std::string& message);
-  void Execute(RewardActions actions);
+  void Execute(const RewardActions& actions);
   void Do(const StartRewardWorker& action);
   void Do(const SendRewards& action);
   void Do(const EndRewardWorker& action);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "control/admission_session.h"
@@ -69,8 +70,8 @@ TEST(SessionReplayTest, ReplayGivesTheVerdictsOfARecordedSession) {
         if (line.find("\"group\"") == std::string_view::npos) return;
         ASSERT_LT(next, verdicts.size());
         EXPECT_TRUE(line.ends_with(verdicts[next])) << line << verdicts[next];
-        num_rejected += line.find("\"reject\"") != line.npos;
-        num_guarded += line.find("freshest_possible") != line.npos;
+        num_rejected += line.find("\"reject\"") != std::string_view::npos;
+        num_guarded += line.find("freshest_possible") != std::string_view::npos;
         ++next;
       });
   ASSERT_TRUE(status.ok()) << status.message();
