@@ -41,7 +41,7 @@ endif()
 # tests that loop for seconds.
 set(PACE_TEST_OPTIONS -O0)
 set(PACE_OPTIMIZED_TEST_OPTIONS -O1)
-# The same holds for COLD libraries, which users wait for, but not long.
+# COLD libraries: users never wait for them long enough to notice the difference.
 set(PACE_COLD_OPTIONS $<$<CONFIG:Release>:-O1>)
 if(PACE_SANITIZE)
   set(PACE_COLD_OPTIONS -O0)

@@ -8,9 +8,9 @@
 #   pace_file_options(kernels.cc -mavx2)
 #   pace_python_test(layers_test SCRIPT layers_test.py [HEAVY] [PEERS] [NEEDS pace])
 #
-# TORCH: its files see tensors. COLD: reads settings, starts commands or draws pages, which is
-# not worth much of the compiler's time. FUZZED: and yet a fuzzer explores it. OPTIMIZED: its own
-# files are worth optimising. PEERS: runs in the Python that has torch and, where scripts/setup
+# TORCH: its files see tensors. COLD: its speed does not matter (settings, commands, reports), so it
+# is compiled with little optimisation. FUZZED: a COLD library that a fuzzer explores, built as the
+# others are under a sanitizer. OPTIMIZED: the test's own files are optimised. PEERS: runs in the Python that has torch and, where scripts/setup
 # could install them, the packages to compare with.
 #
 # SAME_BITS: promises the same bits on every processor; what `make test` runs of the cross

@@ -4,8 +4,9 @@
 // begins and which groups it draws; the session answers with verdicts. Nothing else of pace is
 // needed: no coordinator, no workers, no payloads.
 //
-//   PACE_ASSIGN_OR_RETURN(AdmissionSession session, AdmissionSession::Create(options, batch,
-//   seed)); PACE_ASSIGN_OR_RETURN(StepPlan plan, session.BeginStep(version, occupancy, served));
+//   PACE_ASSIGN_OR_RETURN(AdmissionSession session,
+//                         AdmissionSession::Create(options, batch, seed));
+//   PACE_ASSIGN_OR_RETURN(StepPlan plan, session.BeginStep(version, occupancy, served));
 //   PACE_ASSIGN_OR_RETURN(Decision decision, session.Draw(group));
 //   if (decision.verdict == Verdict::kAdmit) Train(group);
 //

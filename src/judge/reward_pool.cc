@@ -9,8 +9,6 @@
 #include <utility>
 #include <variant>
 
-#include "judge/ask_again.h"
-
 namespace pace {
 namespace {
 
@@ -262,7 +260,7 @@ void RewardPool::Do(const EndRewardWorker& action) {
 }
 
 void RewardPool::Do(const DeliverReward& action) {
-  if (action.reply.fault == RewardFault::kInvalid && action.reply.message == kAskAgain) {
+  if (action.reply.later) {
     Execute(queue_.Ask(action.ticket, Now()));
     return;
   }

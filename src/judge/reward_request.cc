@@ -6,7 +6,6 @@
 
 #include "core/json_scanner.h"
 #include "core/json_writer.h"
-#include "judge/ask_again.h"
 
 namespace pace {
 namespace {
@@ -65,9 +64,7 @@ RewardReply ParseReply(JsonScanner& scan) {
       reply.fault = RewardFault::kInvalid;
       scan.Text(reply.message);
     } else if (scan.key() == "later") {
-      bool later = false;
-      scan.Bool(later);
-      reply = RewardReply::Failed(RewardFault::kInvalid, std::string(kAskAgain));
+      scan.Bool(reply.later);
     } else if (scan.key() == "score") {
       has_score = scan.Real(-kLargest, kLargest, "", reply.score);
     } else if (scan.key() == "correct") {
@@ -80,7 +77,7 @@ RewardReply ParseReply(JsonScanner& scan) {
       scan.FailUnknownKey();
     }
   }
-  if (!scan.ok()) return reply;
+  if (!scan.ok() || reply.later) return reply;
   if (!reply.ok()) return RewardReply::Failed(reply.fault, OneLine(reply.message));
   if (!has_score) return RewardReply::Failed(RewardFault::kInvalid, "gave no score");
   if (reply.detail.size() > kMaxDetailBytes) {

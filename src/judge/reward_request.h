@@ -45,6 +45,8 @@ struct RewardReply {
   std::optional<std::string> extracted = {};
   // Further keys that the function returned: a JSON object, or empty.
   std::string detail = {};
+  // The process had no time left for this response: it has to be asked again.
+  bool later = false;
 
   bool ok() const { return fault == RewardFault::kNone; }
   static RewardReply Failed(RewardFault fault, std::string message);
@@ -62,7 +64,7 @@ std::string BatchJson(int64_t batch, std::span<const RewardRequest* const> reque
 Status ParseReady(std::string_view json);
 
 // {"batch": 7, "results": [{"score": 1, "correct": true, "extracted": null, "detail": "{}"},
-//                          {"error": "ValueError: ..."}]}
+//                          {"error": "ValueError: ..."}, {"later": true}]}
 // An error unless it answers this batch with this number of results.
 Result<std::vector<RewardReply>> ParseReplies(std::string_view json, int64_t batch, size_t size);
 

@@ -54,6 +54,13 @@ TEST(RewardRequestTest, WhatIsNoRewardIsInvalid) {
             RewardFault::kInvalid);
 }
 
+TEST(RewardRequestTest, AProcessMayGiveAResponseBack) {
+  const auto replies = ParseReplies(R"({"batch":0,"results":[{"score":1},{"later":true}]})", 0, 2);
+  ASSERT_TRUE(replies.ok()) << replies.status().message();
+  EXPECT_FALSE((*replies)[0].later);
+  EXPECT_TRUE((*replies)[1].later);
+}
+
 TEST(RewardRequestTest, AnAnswerToAnotherBatchIsAnError) {
   EXPECT_EQ(ParseReplies(R"({"batch":2,"results":[{"score":1}]})", 3, 1).status().message(),
             "answered batch 2 instead of 3");

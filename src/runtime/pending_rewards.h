@@ -58,7 +58,7 @@ class PendingRewards {
  private:
   struct Door {
     Mutex mutex;
-    Done done PACE_GUARDED_BY(mutex);  // empty: nobody listens any more
+    Done done PACE_GUARDED_BY(mutex);  // empty after the destructor
   };
 
   const std::shared_ptr<Door> door_ = std::make_shared<Door>();
