@@ -147,7 +147,7 @@ EQUIVALENCE = [
     ("12", "First 11, then the final answer is $12$. I hope it is correct.", True),
     ("12", "We get $11$ and then \\boxed{12}.", True), ("12", "\\boxed{11}, not 12", False),
     ("12", "After six loaves are sold, the answer is 12.", True), ("12", "The last number here is 12", True),
-    ("12", "Answer: $12$", True), ("12", "there is no number", False), ("12", "", False),
+    ("12", "Answer: $12$", True), ("12", "Answer: $\n12\n$", False), ("12", "there is no number", False), ("12", "", False),
     ("2,3", "\\boxed{2} or \\boxed{3}", True), ("5", "\\geq 5", False),
     ("\\frac{1}{2}", "So the probability is $\\boxed{\\dfrac{1}{2}}$.", True),
 ]

@@ -67,6 +67,21 @@ size_t NextOf(const std::vector<size_t>& places, size_t at) {
   return found == places.end() ? kNone : *found;
 }
 
+// Two letters in a row that are no command's.
+bool HoldsWord(std::string_view content) {
+  const auto is_letter = [&](size_t at) {
+    return (content[at] >= 'a' && content[at] <= 'z') || (content[at] >= 'A' && content[at] <= 'Z');
+  };
+  for (size_t at = 0; at + 1 < content.size(); ++at) {
+    if (content[at] == '\\') {
+      while (at + 1 < content.size() && is_letter(at + 1)) ++at;
+    } else if (is_letter(at) && is_letter(at + 1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool HoldsBox(std::string_view content) {
   constexpr std::string_view kCommand = "\\boxed{";
   const size_t begin = content.find(kCommand);
@@ -171,6 +186,22 @@ std::optional<MathSpan> MathSpans::MatchFraction(size_t at) const {
   return MathSpan{text_.substr(at, end - at), false, end};
 }
 
+bool MathSpans::IsBrokenInline(size_t begin, size_t end) const {
+  constexpr size_t kMaxInlineBytes = 256;
+  const size_t from = begin - std::min(begin, kMaxInlineBytes);
+  const std::string_view before = text_.substr(from, begin - from);
+  const std::string_view behind = text_.substr(end, kMaxInlineBytes);
+  const bool dollars = before.rfind('$') != kNone && !IsEscaped(before, before.rfind('$'));
+  const size_t open = before.rfind(dollars ? "$" : "\\(");
+  const size_t close = behind.find(dollars ? "$" : "\\)");
+  if (open == kNone || close == kNone || (close > 0 && IsEscaped(behind, close))) return false;
+  const size_t inside = from + open + (dollars ? 1 : 2);
+  const std::string_view content = text_.substr(inside, end + close - inside);
+  // "$5" is money, and $$ may span lines.
+  if (!IsSpace(content.front()) || (open > 0 && before[open - 1] == '$')) return false;
+  return content.find('\n') != kNone && !HoldsWord(content);
+}
+
 void MathSpans::TakePercent(MathSpan& span) const {
   span.end = SkipSpace(text_, span.end);
   for (const std::string_view sign :
@@ -227,9 +258,14 @@ std::optional<AnswerPosition> AnswerPositions::MathAt(size_t begin, size_t at) c
   return AnswerPosition{begin, end, std::move(list), std::nullopt, {}};
 }
 
+bool AnswerPositions::IsBroken(const PlainMatch& match) const {
+  const auto begin = static_cast<size_t>(match.text.data() - text_.data());
+  return spans_.IsBrokenInline(begin, begin + match.text.size());
+}
+
 std::optional<AnswerPosition> AnswerPositions::PlainAt(size_t begin, size_t at) const {
   std::optional<PlainMatch> match = MatchPlain(text_, at);
-  if (!match.has_value()) return std::nullopt;
+  if (!match.has_value() || IsBroken(*match)) return std::nullopt;
   const size_t end = match->end;
   return AnswerPosition{begin, end, std::nullopt, std::move(match), {}};
 }
@@ -388,7 +424,7 @@ std::vector<AnswerPosition> AnswerPositions::Anywhere() const {
         continue;
       }
       const size_t end = std::max(found->end, at + 1);
-      plain.push_back({at, end, std::nullopt, std::move(found), {}});
+      if (!IsBroken(*found)) plain.push_back({at, end, std::nullopt, std::move(found), {}});
       DropEarly(plain);
       at = end;
     }

@@ -42,6 +42,10 @@ class MathSpans {
   // With `boxed`, only environments that hold a \boxed{...}.
   std::optional<MathSpanList> MatchList(size_t at, bool boxed) const;
 
+  // Whether the bytes from `begin` to `end` stand in "$ ... $" or "\( ... \)" that spans
+  // lines and holds no word: no environment, and so no plain number either.
+  bool IsBrokenInline(size_t begin, size_t end) const;
+
  private:
   std::optional<MathSpan> Match(size_t at, bool boxed) const;
   std::optional<MathSpan> MatchDisplay(size_t at) const;
@@ -86,6 +90,7 @@ class AnswerPositions {
  private:
   std::optional<AnswerPosition> MathAt(size_t begin, size_t at) const;
   std::optional<AnswerPosition> PlainAt(size_t begin, size_t at) const;
+  bool IsBroken(const PlainMatch& match) const;
   // Mathematics or a number after ":" and space.
   std::optional<AnswerPosition> MathAfterIs(size_t begin, size_t at) const;
   std::optional<AnswerPosition> PlainAfterIs(size_t begin, size_t at) const;

@@ -74,6 +74,18 @@ TEST(AnswerSearchTest, EscapedAndLonelyDollarsAreNoEnvironments) {
   EXPECT_EQ(TextOf("a $ sign\n and another $ and 9 left"), "9");
 }
 
+TEST(AnswerSearchTest, ANumberInAnEnvironmentThatSpansLinesIsNoAnswer) {
+  EXPECT_EQ(TextOf("Answer $ \n 9 \n $"), "");
+  EXPECT_EQ(TextOf("The final answer is $\n9\n$."), "");
+  EXPECT_EQ(TextOf("so \\(\n 1 + 2\n\\)"), "");
+  EXPECT_EQ(TextOf("$ \n x = 9 \n $, done"), "");
+  EXPECT_EQ(TextOf("we have 4, then $\n9\n$"), "4");
+  // Money, and environments that are whole.
+  EXPECT_EQ(TextOf("one costs $9\n$ is a sign"), "9");
+  EXPECT_EQ(TextOf("Answer $ 9 $"), "9");
+  EXPECT_EQ(TextOf("Answer $$\n9\n$$"), "9");
+}
+
 TEST(AnswerTextTest, TidiesWords) {
   EXPECT_EQ(TidyAnswer("1 \\text{ and } 2", false), "1, 2");
   EXPECT_EQ(TidyAnswer("1, or 2", false), "1, 2");
