@@ -22,6 +22,9 @@ _UNNAMED = re.compile(r"\bnamespace\s*\{")
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
 # What a test file repeats without harm.
 _SHARED = {"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "INSTANTIATE_TEST_SUITE_P"}
+# Functions, types and constants of ours; other words are parameters, members, aliases of
+# namespaces or the language's.
+_OURS = re.compile(r"k?[A-Z]\w*(?<!_)$")
 
 
 def code_of(text):
@@ -45,9 +48,9 @@ def unnamed_names(code):
             elif depth == 1:
                 outside.append(character)
         text = "".join(outside)
-        names |= set(re.findall(r"\b(\w+)\s*(?=[({;=\[])", text))
+        names |= set(re.findall(r"(?<![\w:.>])(\w+)\s*(?=[({;=\[])", text))
         names |= set(re.findall(r"\b(?:struct|class|enum|using)\s+(?:class\s+)?(\w+)", text))
-    return names - _SHARED
+    return {name for name in names - _SHARED if _OURS.match(name)}
 
 
 class SourceFile:

@@ -50,6 +50,11 @@ class UnityGroupsTest(unittest.TestCase):
         self.assertEqual(self.groups(unnamed("int Load() { return 1; }"),
                                      '// Load\nint Two(F f) { return f.Load("Load"); }'), [[0, 1]])
 
+    def test_words_of_the_language_parameters_and_initialisers_do_not_count(self):
+        body = ("constexpr size_t k{0} = std::string_view::npos;\n"
+                "void Run{0}(int options = 0);\nRow{0}::Row{0}(int n) : rows_(n) {{}}")
+        self.assertEqual(self.groups(unnamed(body.format("A")), unnamed(body.format("B"))), [[0, 1]])
+
     def test_groups_are_bounded(self):
         texts = [unnamed(f"int F{i}() {{ return 1; }}") for i in range(unity_groups.MAX_FILES + 1)]
         self.assertEqual([len(group) for group in self.groups(*texts)],
