@@ -10,10 +10,8 @@
 namespace pace {
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
-
 bool HasWord(std::string_view text, std::string_view word) {
-  for (size_t at = text.find(word); at != kNone; at = text.find(word, at + 1)) {
+  for (size_t at = text.find(word); at != kNowhere; at = text.find(word, at + 1)) {
     const size_t end = at + word.size();
     if ((at == 0 || !IsAsciiLetter(text[at - 1])) &&
         (end == text.size() || !IsAsciiLetter(text[end]))) {
@@ -30,13 +28,13 @@ bool BelongTogether(std::string_view between, bool same_content) {
   const size_t distance = CountCodePoints(between);
   if (distance < kNear) return true;
   return !same_content && distance < kFar &&
-         (between.find_first_of(",;") != kNone || HasWord(between, "and") ||
+         (between.find_first_of(",;") != kNowhere || HasWord(between, "and") ||
           HasWord(between, "or"));
 }
 
 struct BoxCommand {
-  size_t begin = kNone;
-  size_t end = kNone;
+  size_t begin = kNowhere;
+  size_t end = kNowhere;
 };
 
 // The \boxed and \fbox of a text, from the last.
@@ -51,10 +49,10 @@ class BoxCommands {
   BoxCommand LastBefore(size_t limit) {
     BoxCommand last;
     for (size_t i = 0; i < kNames.size(); ++i) {
-      if (last_[i] != kNone && last_[i] + kNames[i].size() > limit) {
+      if (last_[i] != kNowhere && last_[i] + kNames[i].size() > limit) {
         last_[i] = text_.substr(0, limit).rfind(kNames[i]);
       }
-      const bool later = last_[i] != kNone && (last.begin == kNone || last_[i] > last.begin);
+      const bool later = last_[i] != kNowhere && (last.begin == kNowhere || last_[i] > last.begin);
       if (later) last = {last_[i], last_[i] + kNames[i].size()};
     }
     return last;
@@ -94,12 +92,12 @@ std::string JoinBoxes(std::string_view text, bool last_only) {
   size_t limit = text.size();
   while (true) {
     const BoxCommand command = commands.LastBefore(limit);
-    if (command.begin == kNone) break;
+    if (command.begin == kNowhere) break;
     const size_t open = text.find_first_not_of(" \t\r\n", command.end);
-    if (open == kNone || open >= limit) break;
+    if (open == kNowhere || open >= limit) break;
     const std::string_view reachable = text.substr(0, limit);
-    const size_t close = text[open] == '{' ? ClosingBrace(reachable, open) : kNone;
-    if (close == kNone) {
+    const size_t close = text[open] == '{' ? ClosingBrace(reachable, open) : kNowhere;
+    if (close == kNowhere) {
       if (boxes.empty()) boxes.push_back(text.substr(open));
       break;
     }

@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t kWindow = 300;
 constexpr size_t kStrictWindow = 100;
-constexpr size_t kNone = std::string_view::npos;
 
 struct Substitution {
   std::string_view before;
@@ -41,18 +40,18 @@ constexpr std::string_view kDeletions[] = {
     "\\dots",
 };
 
-// The end of `word` in any case at `at`, or kNone. Python's re folds U+017F to
+// The end of `word` in any case at `at`, or kNowhere. Python's re folds U+017F to
 // "s", and no other character outside ASCII to a letter of the words used here.
 size_t MatchWord(std::string_view text, size_t at, std::string_view word) {
   constexpr uint32_t kLongS = 0x17F;
   for (const char letter : word) {
-    if (at >= text.size()) return kNone;
+    if (at >= text.size()) return kNowhere;
     const CodePoint point = ReadCodePoint(text, at);
     const char folded = point.code >= 'A' && point.code <= 'Z' ? static_cast<char>(point.code + 32)
                         : point.code == kLongS                 ? 's'
                         : point.code < 0x80                    ? static_cast<char>(point.code)
                                                                : '\0';
-    if (folded != letter) return kNone;
+    if (folded != letter) return kNowhere;
     at += point.num_bytes;
   }
   return at;
@@ -73,7 +72,7 @@ size_t SkipSpace(std::string_view text, size_t at) {
 size_t BeginOfCapture(std::string_view text, size_t behind_colon) {
   const size_t at = SkipSpace(text, behind_colon);
   if (at < text.size()) return at;
-  size_t last = kNone;
+  size_t last = kNowhere;
   for (size_t i = behind_colon; i < text.size(); i += CharacterBytes(text, i)) {
     if (text[i] != '\n') last = i;
   }
@@ -83,11 +82,11 @@ size_t BeginOfCapture(std::string_view text, size_t behind_colon) {
 // One match of `Answer\s*:\s*([^\n]+)` at `at`: what it captures.
 std::optional<std::string_view> MatchAnswerLine(std::string_view text, size_t at) {
   size_t behind = MatchWord(text, at, "answer");
-  if (behind == kNone) return std::nullopt;
+  if (behind == kNowhere) return std::nullopt;
   behind = SkipSpace(text, behind);
   if (behind >= text.size() || text[behind] != ':') return std::nullopt;
   const size_t begin = BeginOfCapture(text, behind + 1);
-  if (begin == kNone) return std::nullopt;
+  if (begin == kNowhere) return std::nullopt;
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
@@ -98,8 +97,8 @@ std::string KeepFirstMath(std::string_view text) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = text.substr(at, end - at);
     const size_t first = line.find('$');
-    const size_t second = first == kNone ? kNone : line.find('$', first + 1);
-    out += second == kNone ? line : line.substr(first, second + 1 - first);
+    const size_t second = first == kNowhere ? kNowhere : line.find('$', first + 1);
+    out += second == kNowhere ? line : line.substr(first, second + 1 - first);
     if (end < text.size()) out += '\n';
     at = end + 1;
   }
@@ -112,12 +111,12 @@ std::string Unwrap(std::string_view text, std::string_view command, bool greedy)
   std::string out;
   size_t at = 0;
   size_t line_end = 0;
-  for (size_t found = text.find(command); found != kNone; found = text.find(command, at)) {
+  for (size_t found = text.find(command); found != kNowhere; found = text.find(command, at)) {
     const size_t inside = found + command.size();
     if (line_end < inside) line_end = std::min(text.find('\n', inside), text.size());
     const std::string_view line = text.substr(inside, line_end - inside);
     const size_t close = greedy ? line.rfind('}') : line.find('}');
-    if (close == kNone) {
+    if (close == kNowhere) {
       // Nor is one after any other command of this line.
       out += text.substr(at, line_end - at);
       at = line_end;
@@ -138,9 +137,9 @@ std::string BraceFractions(std::string_view text) {
   size_t at = 0;
   while (true) {
     const size_t found = text.find("frac", at);
-    if (found == kNone) break;
+    if (found == kNowhere) break;
     const size_t first = found + 4;
-    const size_t second = first < text.size() ? first + CharacterBytes(text, first) : kNone;
+    const size_t second = first < text.size() ? first + CharacterBytes(text, first) : kNowhere;
     out += text.substr(at, first - at);
     at = first;
     if (first >= text.size() || text[first] == '{' || second >= text.size() ||
@@ -164,7 +163,7 @@ std::string BraceRoots(std::string_view text) {
   size_t at = 0;
   while (true) {
     const size_t found = text.find("sqrt", at);
-    if (found == kNone) break;
+    if (found == kNowhere) break;
     const size_t first = found + 4;
     out += text.substr(at, first - at);
     at = first;
@@ -207,7 +206,7 @@ std::string ExtractDapo(std::string_view response) {
 
 std::string NormalizeDapo(std::string_view text) {
   const size_t equals = text.rfind('=');
-  std::string out(equals == kNone ? text : text.substr(equals + 1));
+  std::string out(equals == kNowhere ? text : text.substr(equals + 1));
   for (const Substitution& rule : kSubstitutions) out = ReplaceAll(out, rule.before, rule.after);
   for (const std::string_view word : kDeletions) out = ReplaceAll(out, word, "");
   out = KeepFirstMath(out);

@@ -13,7 +13,6 @@
 namespace pace {
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
 // Longer answers are no words and no choice.
 constexpr size_t kMaxWordsBytes = 1000;
 
@@ -24,7 +23,7 @@ std::string_view EndOf(std::string_view text) {
   if (text.size() <= kMaxVerifiedBytes) return text;
   text.remove_prefix(text.size() - kMaxVerifiedBytes);
   const size_t line = text.substr(0, kNear).find('\n');
-  if (line != kNone) return text.substr(line + 1);
+  if (line != kNowhere) return text.substr(line + 1);
   const auto is_continued = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
   while (!text.empty() && is_continued(text[0])) text.remove_prefix(1);
   return text;
@@ -77,7 +76,7 @@ size_t BeginOfAnnounced(std::string_view response) {
   size_t begin = 0;
   for (const std::string_view phrase : {"answer is", "nswer:"}) {
     const size_t at = response.rfind(phrase);
-    if (at != kNone) begin = std::max(begin, at + phrase.size());
+    if (at != kNowhere) begin = std::max(begin, at + phrase.size());
   }
   return begin;
 }
@@ -115,7 +114,7 @@ bool NamesAnotherChoice(std::string_view rest) {
     joined = true;
   }
   if (!joined || rest.empty() || rest[0] < 'A' || rest[0] > 'J') return false;
-  return rest.size() == 1 || std::string_view(".,:;)*/ \n").find(rest[1]) != kNone;
+  return rest.size() == 1 || std::string_view(".,:;)*/ \n").find(rest[1]) != kNowhere;
 }
 
 // For answers that are a choice, "C": the letter that begins the announced
@@ -125,15 +124,15 @@ bool IsSameChoice(std::string_view answer, std::string_view response) {
   if (answer.size() > kMaxWordsBytes) return false;
   const std::string choice = equiv::PlainWords(equiv::TidyAnswer(answer, true));
   if (choice.size() != 1 || choice[0] < 'a' || choice[0] > 'j') return false;
-  if (response.find("\\boxed") != kNone) return false;
+  if (response.find("\\boxed") != kNowhere) return false;
   const size_t begin = BeginOfAnnounced(response);
-  if (begin == 0 && response.find_first_of("$\\\n") != kNone) return false;
+  if (begin == 0 && response.find_first_of("$\\\n") != kNowhere) return false;
   const size_t letter = response.find_first_not_of(" \t\n*(:", begin);
-  if (letter == kNone || response[letter] != choice[0] - 32) return false;
+  if (letter == kNowhere || response[letter] != choice[0] - 32) return false;
   if (letter + 1 == response.size()) return true;
   if (NamesAnotherChoice(response.substr(letter + 1))) return false;
   const std::string_view followers = begin > 0 ? ".,:;)* \n" : ".,:;)*";
-  return followers.find(response[letter + 1]) != kNone;
+  return followers.find(response[letter + 1]) != kNowhere;
 }
 
 }  // namespace

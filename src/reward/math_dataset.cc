@@ -10,12 +10,10 @@
 namespace pace {
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
-
 std::vector<std::string_view> Split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
   size_t at = 0;
-  for (size_t found = FindText(text, separator); found != kNone;
+  for (size_t found = FindText(text, separator); found != kNowhere;
        found = FindText(text, separator, at)) {
     parts.push_back(text.substr(at, found - at));
     at = found + separator.size();
@@ -82,7 +80,7 @@ bool IsPlainInteger(std::string_view text) {
   if (text == "0") return true;
   if (!text.empty() && text[0] == '-') text.remove_prefix(1);
   return !text.empty() && text.size() <= kMaxDigits && text[0] != '0' &&
-         text.find_first_not_of("0123456789") == kNone;
+         text.find_first_not_of("0123456789") == kNowhere;
 }
 
 std::string SlashToFraction(std::string text) {
@@ -108,20 +106,20 @@ std::string DropShortLeftSide(std::string text) {
 std::optional<std::string_view> BoxedAnswer(std::string_view response) {
   constexpr std::string_view kBare = "\\boxed ";
   const size_t bare = response.rfind(kBare);
-  if (bare != kNone) {
+  if (bare != kNowhere) {
     const std::string_view rest = response.substr(bare + kBare.size());
     return rest.substr(0, rest.find('$'));
   }
   std::string_view command = "\\boxed{";
   size_t begin = response.rfind(command);
-  if (begin == kNone) {
+  if (begin == kNowhere) {
     command = "\\fbox{";
     begin = response.rfind(command);
   }
-  if (begin == kNone) return std::nullopt;
+  if (begin == kNowhere) return std::nullopt;
   const size_t open = begin + command.size() - 1;
   const size_t close = ClosingBrace(response, open);
-  if (close == kNone) return std::nullopt;
+  if (close == kNowhere) return std::nullopt;
   return response.substr(open + 1, close - open - 1);
 }
 
@@ -165,9 +163,10 @@ std::optional<WrittenNumber> NumberAt(std::string_view text, size_t at) {
 
 std::optional<std::string> NumberBehindMarker(std::string_view text) {
   constexpr std::string_view kMarker = "####";
-  for (size_t found = text.rfind(kMarker); found != kNone; found = text.rfind(kMarker, found - 1)) {
+  for (size_t found = text.rfind(kMarker); found != kNowhere;
+       found = text.rfind(kMarker, found - 1)) {
     const size_t at = text.find_first_not_of(" \t\r\n", found + kMarker.size());
-    if (at != kNone) {
+    if (at != kNowhere) {
       const std::optional<WrittenNumber> number = NumberAt(text, at);
       if (number.has_value()) return number->canonical;
     }
@@ -226,7 +225,7 @@ bool IsMathEquivalent(std::string_view one, std::string_view other) {
 }
 
 Verification VerifyMath(std::string_view response, std::string_view answer) {
-  const bool has_box = response.find("\\boxed") != kNone || response.find("\\fbox") != kNone;
+  const bool has_box = response.find("\\boxed") != kNowhere || response.find("\\fbox") != kNowhere;
   const std::optional<std::string_view> found =
       has_box ? BoxedAnswer(response) : std::optional<std::string_view>(response);
   if (!found.has_value()) return ZeroOrOne(false, std::nullopt);

@@ -13,12 +13,18 @@
 
 namespace pace {
 
+// What a search returns that finds nothing.
+inline constexpr size_t kNowhere = std::string_view::npos;
+
 // Of ASCII alone.
 inline bool IsDigit(char c) {
   return c >= '0' && c <= '9';
 }
 inline bool IsAsciiLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+inline bool IsAsciiSpace(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 // str.isdigit of one character: decimal digits and superscripts, circled and

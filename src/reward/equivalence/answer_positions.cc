@@ -9,20 +9,15 @@
 namespace pace::equiv {
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
 // Longer environments are derivations, and are looked into for boxes.
 constexpr size_t kMaxSpanBytes = 4096;
-
-bool IsSpace(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
 
 bool IsEscaped(std::string_view text, size_t at) {
   return at > 0 && text[at - 1] == '\\';
 }
 
 size_t SkipSpace(std::string_view text, size_t at) {
-  while (at < text.size() && IsSpace(text[at])) ++at;
+  while (at < text.size() && IsAsciiSpace(text[at])) ++at;
   return at;
 }
 
@@ -37,7 +32,7 @@ size_t SkipJoint(std::string_view text, size_t at) {
   for (const std::string_view joint : {"and", "or"}) {
     if (StartsAt(text, behind_comma, joint)) return SkipSpace(text, behind_comma + joint.size());
   }
-  return behind_comma == at ? kNone : SkipSpace(text, behind_comma);
+  return behind_comma == at ? kNowhere : SkipSpace(text, behind_comma);
 }
 
 // After -?digits, with a fraction after a point or a comma.
@@ -45,7 +40,7 @@ size_t SkipNumber(std::string_view text, size_t at) {
   if (at < text.size() && text[at] == '-') ++at;
   const size_t begin = at;
   while (at < text.size() && IsDigit(text[at])) ++at;
-  if (at == begin) return kNone;
+  if (at == begin) return kNowhere;
   if (at + 1 < text.size() && (text[at] == '.' || text[at] == ',') && IsDigit(text[at + 1])) {
     ++at;
     while (at < text.size() && IsDigit(text[at])) ++at;
@@ -55,7 +50,7 @@ size_t SkipNumber(std::string_view text, size_t at) {
 
 std::vector<size_t> PlacesOf(std::string_view text, std::string_view sign) {
   std::vector<size_t> places;
-  for (size_t at = text.find(sign); at != kNone; at = text.find(sign, at + 1)) {
+  for (size_t at = text.find(sign); at != kNowhere; at = text.find(sign, at + 1)) {
     places.push_back(at);
   }
   return places;
@@ -64,14 +59,12 @@ std::vector<size_t> PlacesOf(std::string_view text, std::string_view sign) {
 // The first of `places` at or after `at`.
 size_t NextOf(const std::vector<size_t>& places, size_t at) {
   const auto found = std::lower_bound(places.begin(), places.end(), at);
-  return found == places.end() ? kNone : *found;
+  return found == places.end() ? kNowhere : *found;
 }
 
 // Two letters in a row that are no command's.
 bool HoldsWord(std::string_view content) {
-  const auto is_letter = [&](size_t at) {
-    return (content[at] >= 'a' && content[at] <= 'z') || (content[at] >= 'A' && content[at] <= 'Z');
-  };
+  const auto is_letter = [&](size_t at) { return IsAsciiLetter(content[at]); };
   for (size_t at = 0; at + 1 < content.size(); ++at) {
     if (content[at] == '\\') {
       while (at + 1 < content.size() && is_letter(at + 1)) ++at;
@@ -85,9 +78,9 @@ bool HoldsWord(std::string_view content) {
 bool HoldsBox(std::string_view content) {
   constexpr std::string_view kCommand = "\\boxed{";
   const size_t begin = content.find(kCommand);
-  if (begin == kNone) return false;
+  if (begin == kNowhere) return false;
   const size_t inside = begin + kCommand.size();
-  return inside < content.size() && content.find('}', inside + 1) != kNone;
+  return inside < content.size() && content.find('}', inside + 1) != kNowhere;
 }
 
 constexpr int kFinalReach = 100;
@@ -95,13 +88,13 @@ constexpr int kReach = 50;
 // Only the last ones are ever tried.
 constexpr size_t kMaxPositions = 20;
 
-// Where the last few positions of `word` begin; kNone where it has none.
+// Where the last few positions of `word` begin; kNowhere where it has none.
 size_t BeginOfLast(std::string_view text, std::string_view word) {
   std::vector<size_t> positions;
-  for (size_t at = text.find(word); at != kNone; at = text.find(word, at + 1)) {
+  for (size_t at = text.find(word); at != kNowhere; at = text.find(word, at + 1)) {
     positions.push_back(at);
   }
-  if (positions.empty()) return kNone;
+  if (positions.empty()) return kNowhere;
   return positions[positions.size() - std::min(positions.size(), kMaxPositions)];
 }
 
@@ -114,7 +107,7 @@ void DropEarly(std::vector<AnswerPosition>& positions) {
 template <typename Match>
 void ForEach(std::string_view text, std::string_view word, const Match& match,
              std::vector<AnswerPosition>& out) {
-  for (size_t at = BeginOfLast(text, word); at != kNone;) {
+  for (size_t at = BeginOfLast(text, word); at != kNowhere;) {
     std::optional<AnswerPosition> position = match(at);
     const size_t next = position.has_value() ? std::max(position->end, at + 1) : at + 1;
     if (position.has_value()) out.push_back(*std::move(position));
@@ -137,7 +130,7 @@ std::optional<MathSpan> MathSpans::MatchDisplay(size_t at) const {
   if (IsEscaped(text_, at)) return std::nullopt;
   const size_t begin = at + 2;
   const size_t close = NextOf(dollars ? dollars_ : brackets_, begin + 1);
-  if (close == kNone || close - begin > kMaxSpanBytes || IsEscaped(text_, close)) {
+  if (close == kNowhere || close - begin > kMaxSpanBytes || IsEscaped(text_, close)) {
     return std::nullopt;
   }
   return MathSpan{text_.substr(begin, close - begin), false, close + 2};
@@ -157,7 +150,7 @@ std::optional<MathSpan> MathSpans::MatchInline(size_t at) const {
   if (!StartsAt(text_, at, "\\(")) return std::nullopt;
   const size_t begin = at + 2;
   const size_t close = NextOf(parentheses_, begin);
-  if (close == kNone || close == begin || close - begin > kMaxSpanBytes ||
+  if (close == kNowhere || close == begin || close - begin > kMaxSpanBytes ||
       IsEscaped(text_, close) || NextOf(lines_, begin) < close) {
     return std::nullopt;
   }
@@ -165,11 +158,11 @@ std::optional<MathSpan> MathSpans::MatchInline(size_t at) const {
 }
 
 std::optional<MathSpan> MathSpans::MatchBrackets(size_t at) const {
-  if (!IsSpace(text_[at]) || !StartsAt(text_, at + 1, "[")) return std::nullopt;
+  if (!IsAsciiSpace(text_[at]) || !StartsAt(text_, at + 1, "[")) return std::nullopt;
   const size_t begin = at + 2;
   const size_t close = text_.find_first_of("[]\n", begin);
-  if (close == kNone || close == begin || text_[close] != ']') return std::nullopt;
-  if (close + 1 >= text_.size() || !IsSpace(text_[close + 1])) return std::nullopt;
+  if (close == kNowhere || close == begin || text_[close] != ']') return std::nullopt;
+  if (close + 1 >= text_.size() || !IsAsciiSpace(text_[close + 1])) return std::nullopt;
   return MathSpan{text_.substr(begin, close - begin), false, close + 2};
 }
 
@@ -180,7 +173,7 @@ std::optional<MathSpan> MathSpans::MatchFraction(size_t at) const {
   for (int i = 0; i < 2; ++i) {
     if (!StartsAt(text_, end, "{")) return std::nullopt;
     end = SkipNumber(text_, end + 1);
-    if (end == kNone || !StartsAt(text_, end, "}")) return std::nullopt;
+    if (end == kNowhere || !StartsAt(text_, end, "}")) return std::nullopt;
     ++end;
   }
   return MathSpan{text_.substr(at, end - at), false, end};
@@ -191,15 +184,16 @@ bool MathSpans::IsBrokenInline(size_t begin, size_t end) const {
   const size_t from = begin - std::min(begin, kMaxInlineBytes);
   const std::string_view before = text_.substr(from, begin - from);
   const std::string_view behind = text_.substr(end, kMaxInlineBytes);
-  const bool dollars = before.rfind('$') != kNone && !IsEscaped(before, before.rfind('$'));
+  const bool dollars = before.rfind('$') != kNowhere && !IsEscaped(before, before.rfind('$'));
   const size_t open = before.rfind(dollars ? "$" : "\\(");
   const size_t close = behind.find(dollars ? "$" : "\\)");
-  if (open == kNone || close == kNone || (close > 0 && IsEscaped(behind, close))) return false;
+  if (open == kNowhere || close == kNowhere || (close > 0 && IsEscaped(behind, close)))
+    return false;
   const size_t inside = from + open + (dollars ? 1 : 2);
   const std::string_view content = text_.substr(inside, end + close - inside);
   // "$5" is money, and $$ may span lines.
-  if (!IsSpace(content.front()) || (open > 0 && before[open - 1] == '$')) return false;
-  return content.find('\n') != kNone && !HoldsWord(content);
+  if (!IsAsciiSpace(content.front()) || (open > 0 && before[open - 1] == '$')) return false;
+  return content.find('\n') != kNowhere && !HoldsWord(content);
 }
 
 void MathSpans::TakePercent(MathSpan& span) const {
@@ -226,7 +220,7 @@ std::optional<MathSpan> MathSpans::Match(size_t at, bool boxed) const {
 std::optional<MathSpanList> MathSpans::MatchList(size_t at, bool boxed) const {
   constexpr size_t kMaxSpans = 6;
   const char c = text_[at];
-  if (c != '$' && c != '\\' && c != '-' && !IsSpace(c)) return std::nullopt;
+  if (c != '$' && c != '\\' && c != '-' && !IsAsciiSpace(c)) return std::nullopt;
   std::optional<MathSpan> span = Match(at, boxed);
   if (!span.has_value()) return std::nullopt;
   MathSpanList list;
@@ -234,7 +228,7 @@ std::optional<MathSpanList> MathSpans::MatchList(size_t at, bool boxed) const {
     list.spans.push_back(*span);
     list.end = span->end;
     const size_t next = SkipJoint(text_, list.end);
-    if (list.spans.size() == kMaxSpans || next == kNone || next >= text_.size()) break;
+    if (list.spans.size() == kMaxSpans || next == kNowhere || next >= text_.size()) break;
     span = Match(next, boxed);
   }
   return list;
@@ -287,7 +281,7 @@ std::optional<AnswerPosition> AnswerPositions::PlainAfterIs(size_t begin, size_t
 
 bool AnswerPositions::IsHoped(size_t end) const {
   if (end < text_.size() && text_[end] == '.') ++end;
-  if (end < text_.size() && IsSpace(text_[end])) ++end;
+  if (end < text_.size() && IsAsciiSpace(text_[end])) ++end;
   return text_.substr(std::min(end, text_.size()), 6) == "I hope";
 }
 
@@ -343,7 +337,7 @@ std::vector<AnswerPosition> AnswerPositions::Boxed() const {
   constexpr std::string_view kCommand = "\\boxed{";
   std::vector<AnswerPosition> out;
   const size_t first = text_.find(kCommand);
-  if (first == kNone) return out;
+  if (first == kNowhere) return out;
   for (size_t at = 0; at < text_.size();) {
     std::optional<MathSpanList> list = spans_.MatchList(at, true);
     if (!list.has_value()) {
@@ -356,7 +350,7 @@ std::vector<AnswerPosition> AnswerPositions::Boxed() const {
     at = end;
   }
   const size_t last = text_.rfind('}');
-  if (last != kNone && last > first + kCommand.size()) {
+  if (last != kNowhere && last > first + kCommand.size()) {
     out.push_back(
         {first, last + 1, std::nullopt, std::nullopt, text_.substr(first, last + 1 - first)});
   }

@@ -17,7 +17,6 @@
 namespace pace::equiv {
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
 constexpr size_t kMaxBareBytes = 1000;
 constexpr size_t kMaxReadBytes = 10'000;
 
@@ -43,9 +42,9 @@ bool IsFormulaWord(std::string_view word, bool behind_number) {
 bool IsBareMath(std::string_view text) {
   if (text.empty() || text.size() > kMaxBareBytes) return false;
   for (const std::string_view mark : {"\\(", "\\[", "\\boxed", "\\fbox"}) {
-    if (text.find(mark) != kNone) return false;
+    if (text.find(mark) != kNowhere) return false;
   }
-  for (size_t at = text.find('$'); at != kNone; at = text.find('$', at + 1)) {
+  for (size_t at = text.find('$'); at != kNowhere; at = text.find('$', at + 1)) {
     if (at == 0 || text[at - 1] != '\\') return false;
   }
   size_t num_words = 0;
@@ -59,7 +58,7 @@ bool IsBareMath(std::string_view text) {
          word.starts_with("\\begin") || word.starts_with("\\end") ||
          word.starts_with("\\operatorname"))) {
       const size_t close = ClosingBrace(text, end);
-      if (close == kNone) return false;
+      if (close == kNowhere) return false;
       end = close + 1;
     } else if (!is_command && !word.empty()) {
       const bool behind_number =
@@ -81,7 +80,7 @@ FoundAnswer ReadBareMath(std::string_view text) {
   if (IsPlainNumber(text)) {
     MathNodePtr number = ReadPlain(*MatchPlainNumber(text, 0));
     if (number != nullptr) answer.readings.push_back(std::move(number));
-    if (text.find(',') == kNone) return answer;
+    if (text.find(',') == kNowhere) return answer;
   }
   MathNodePtr reading = ReadAnswer(answer.text);
   if (reading != nullptr) answer.readings.push_back(std::move(reading));
@@ -168,7 +167,7 @@ bool IsNegated(const AnswerPosition& position, std::string_view text) {
   constexpr size_t kReach = 16;
   std::string_view before = text.substr(0, static_cast<size_t>(content.data() - text.data()));
   before.remove_prefix(before.size() - std::min(before.size(), kReach));
-  while (!before.empty() && std::string_view(" $\\([*").find(before.back()) != kNone) {
+  while (!before.empty() && std::string_view(" $\\([*").find(before.back()) != kNowhere) {
     before.remove_suffix(1);
   }
   if (before.ends_with("n't")) return true;

@@ -11,8 +11,6 @@
 namespace pace::equiv {
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
-
 constexpr std::pair<std::string_view, std::string_view> kScales[] = {
     {"hundred", "\\cdot10^{2}"}, {"thousand", "\\cdot10^{3}"},  {"million", "\\cdot10^{6}"},
     {"billion", "\\cdot10^{9}"}, {"trillion", "\\cdot10^{12}"}, {"dozen", "\\cdot12 "},
@@ -31,18 +29,18 @@ bool StartsAt(std::string_view text, size_t at, std::string_view word) {
   return text.substr(std::min(at, text.size()), word.size()) == word;
 }
 
-// The end of `word` at `at` where no letter touches it; kNone otherwise.
+// The end of `word` at `at` where no letter touches it; kNowhere otherwise.
 size_t WordAt(std::string_view text, size_t at, std::string_view word) {
-  if (!StartsAt(text, at, word)) return kNone;
+  if (!StartsAt(text, at, word)) return kNowhere;
   const size_t end = at + word.size();
-  if (at > 0 && (IsAsciiLetter(text[at - 1]) || text[at - 1] == '\\')) return kNone;
-  if (end < text.size() && IsAsciiLetter(text[end])) return kNone;
+  if (at > 0 && (IsAsciiLetter(text[at - 1]) || text[at - 1] == '\\')) return kNowhere;
+  if (end < text.size() && IsAsciiLetter(text[end])) return kNowhere;
   return end;
 }
 
 // The end of \text{ word } and its kin.
 size_t TextCommandAt(std::string_view text, size_t at, std::string_view word) {
-  if (!StartsAt(text, at, "\\t") && !StartsAt(text, at, "\\m")) return kNone;
+  if (!StartsAt(text, at, "\\t") && !StartsAt(text, at, "\\m")) return kNowhere;
   for (const std::string_view command : {"\\text", "\\mbox", "\\textbf", "\\mathrm", "\\textrm"}) {
     if (!StartsAt(text, at, command)) continue;
     size_t next = SkipSpace(text, at + command.size());
@@ -52,16 +50,16 @@ size_t TextCommandAt(std::string_view text, size_t at, std::string_view word) {
     next = SkipSpace(text, next + word.size());
     if (next < text.size() && text[next] == '}') return next + 1;
   }
-  return kNone;
+  return kNowhere;
 }
 
 size_t EitherAt(std::string_view text, size_t at, std::string_view word) {
   const size_t end = WordAt(text, at, word);
-  return end != kNone ? end : TextCommandAt(text, at, word);
+  return end != kNowhere ? end : TextCommandAt(text, at, word);
 }
 
 struct Replacement {
-  size_t end = kNone;
+  size_t end = kNowhere;
   std::string_view symbol;
 };
 
@@ -70,14 +68,14 @@ size_t SeparatorAt(std::string_view text, size_t at) {
   const size_t word = SkipSpace(text, at + (text[at] == ',' ? 1 : 0));
   for (const std::string_view joint : {"and", "or"}) {
     const size_t end = EitherAt(text, word, joint);
-    if (end != kNone) return end;
+    if (end != kNowhere) return end;
   }
   const size_t open = SkipSpace(text, at);
-  if (open >= text.size() || text[open] != '{') return kNone;
+  if (open >= text.size() || text[open] != '{') return kNowhere;
   const size_t comma = SkipSpace(text, open + 1);
-  if (comma >= text.size() || text[comma] != ',') return kNone;
+  if (comma >= text.size() || text[comma] != ',') return kNowhere;
   const size_t close = SkipSpace(text, comma + 1);
-  return close < text.size() && text[close] == '}' ? close + 1 : kNone;
+  return close < text.size() && text[close] == '}' ? close + 1 : kNowhere;
 }
 
 // The end of a word for percent, space before it included.
@@ -85,9 +83,9 @@ size_t PercentAt(std::string_view text, size_t at) {
   const size_t word = SkipSpace(text, at);
   for (const std::string_view name : {"percentage", "percent", "pct"}) {
     const size_t end = EitherAt(text, word, name);
-    if (end != kNone) return end;
+    if (end != kNowhere) return end;
   }
-  return kNone;
+  return kNowhere;
 }
 
 // The words that count a number in thousands and the like, after one; their value
@@ -98,25 +96,25 @@ Replacement ScaleAt(std::string_view text, size_t at) {
   if (!(before >= '0' && before <= '9') && before != '}') return {};
   for (const auto& [name, factor] : kScales) {
     const size_t end = EitherAt(text, word, name);
-    if (end != kNone) return {end, factor};
+    if (end != kNowhere) return {end, factor};
   }
   return {};
 }
 
 size_t InfinityAt(std::string_view text, size_t at) {
   const size_t end = WordAt(text, at, "infinity");
-  return end != kNone ? end : WordAt(text, at, "inf");
+  return end != kNowhere ? end : WordAt(text, at, "inf");
 }
 
 // The dots after a decimal that goes on: 0.333\ldots
 size_t DotsAt(std::string_view text, size_t at) {
   size_t digits = at;
   while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
-  if (digits == at || digits == 0 || text[digits - 1] != '.') return kNone;
+  if (digits == at || digits == 0 || text[digits - 1] != '.') return kNowhere;
   for (const std::string_view name : {"\\ldots", "\\cdots", "\\dots"}) {
     if (StartsAt(text, at, name)) return at + name.size();
   }
-  return kNone;
+  return kNowhere;
 }
 
 // What only decorates: dollar signs, quotes, thin spaces, "th", empty texts.
@@ -126,9 +124,9 @@ size_t NoiseAt(std::string_view text, size_t at) {
   if (text[at] == '"' && !escaped) return at + 1;
   // Quotes, not the prime of f' and the minutes of 30\circ 15'.
   if (text[at] == '\'' && text.size() > 1 && (at == 0 || at + 1 == text.size())) {
-    return text.front() == '\'' && text.back() == '\'' ? at + 1 : kNone;
+    return text.front() == '\'' && text.back() == '\'' ? at + 1 : kNowhere;
   }
-  if (text[at] != '\\') return kNone;
+  if (text[at] != '\\') return kNowhere;
   if (StartsAt(text, at, "\\$")) return at + 2;
   if (StartsAt(text, at, "\\!")) return SkipSpace(text, at + 2);
   if (StartsAt(text, at, "\\mathrm{th}")) return at + 11;
@@ -150,7 +148,7 @@ std::string WithoutNoise(std::string_view text) {
   std::string out;
   for (size_t at = 0; at < single.size();) {
     const size_t end = NoiseAt(single, at);
-    if (end == kNone) {
+    if (end == kNowhere) {
       out += single[at++];
     } else {
       at = end;
@@ -159,7 +157,7 @@ std::string WithoutNoise(std::string_view text) {
   return out;
 }
 
-// The word at `at` that has a symbol, with its end; kNone where there is none.
+// The word at `at` that has a symbol, with its end; kNowhere where there is none.
 Replacement SymbolAt(std::string_view text, size_t at) {
   const char c = text[at];
   const bool begins_word =
@@ -169,8 +167,8 @@ Replacement SymbolAt(std::string_view text, size_t at) {
   for (const Replacement& rule :
        {Replacement{SeparatorAt(text, at), ","}, Replacement{PercentAt(text, at), "\\%"},
         ScaleAt(text, at), Replacement{InfinityAt(text, at), "\\infty "},
-        Replacement{DotsAt(text, at), " "}, Replacement{escaped_space ? at + 2 : kNone, " "}}) {
-    if (rule.end != kNone) return rule;
+        Replacement{DotsAt(text, at), " "}, Replacement{escaped_space ? at + 2 : kNowhere, " "}}) {
+    if (rule.end != kNowhere) return rule;
   }
   return {};
 }
@@ -181,7 +179,7 @@ std::string WithSymbolsForWords(std::string_view text) {
   bool is_balanced = true;
   for (size_t at = 0; at < text.size();) {
     const Replacement found = SymbolAt(text, at);
-    if (found.end != kNone) {
+    if (found.end != kNowhere) {
       out += found.symbol;
       at = found.end;
       continue;
@@ -189,8 +187,8 @@ std::string WithSymbolsForWords(std::string_view text) {
     // The words of a longer \text{...} are its own.
     const bool is_text = StartsAt(text, at, "\\text{") || StartsAt(text, at, "\\mbox{");
     const size_t close = is_text && is_balanced ? ClosingBrace(text, at + 5) : at;
-    is_balanced = is_balanced && close != kNone;
-    const size_t end = close == kNone ? at + 1 : close + 1;
+    is_balanced = is_balanced && close != kNowhere;
+    const size_t end = close == kNowhere ? at + 1 : close + 1;
     out += text.substr(at, end - at);
     at = end;
   }
@@ -199,7 +197,7 @@ std::string WithSymbolsForWords(std::string_view text) {
 
 // "\\frac" as some sources escape it; rows of matrices keep their "\\".
 std::string WithSingleBackslashes(std::string text) {
-  if (text.find("matrix") != kNone || text.find("array") != kNone) return text;
+  if (text.find("matrix") != kNowhere || text.find("array") != kNowhere) return text;
   std::string out;
   for (size_t at = 0; at < text.size(); ++at) {
     const bool doubled = text[at] == '\\' && at + 2 < text.size() && text[at + 1] == '\\' &&
@@ -211,7 +209,7 @@ std::string WithSingleBackslashes(std::string text) {
 
 // \begin{align*} x &= 5 \end{align*} around one line says nothing more than it.
 std::string WithoutAlignment(std::string text) {
-  if (text.find("\\begin{") == kNone && text.find("\\end{") == kNone) return text;
+  if (text.find("\\begin{") == kNowhere && text.find("\\end{") == kNowhere) return text;
   bool aligned = false;
   for (const std::string_view name :
        {"align", "aligned", "equation", "gather", "gathered", "split"}) {
@@ -221,13 +219,13 @@ std::string WithoutAlignment(std::string text) {
         mark += name;
         mark += star;
         mark += '}';
-        if (text.find(mark) == kNone) continue;
+        if (text.find(mark) == kNowhere) continue;
         text = ReplaceAll(text, mark, " ");
         aligned = true;
       }
     }
   }
-  const bool has_rows = text.find("matrix") != kNone || text.find("array") != kNone;
+  const bool has_rows = text.find("matrix") != kNowhere || text.find("array") != kNowhere;
   return aligned && !has_rows ? ReplaceAll(text, "&", "") : text;
 }
 
@@ -263,9 +261,9 @@ std::string TidyAnswer(std::string_view latex, bool last_box_only) {
 }
 
 std::string_view BehindLastEqual(std::string_view text) {
-  if (text.find_first_of(",;") != kNone) return text;
+  if (text.find_first_of(",;") != kNowhere) return text;
   size_t num_equals = 0;
-  size_t last = kNone;
+  size_t last = kNowhere;
   for (size_t at = 0; at < text.size(); ++at) {
     const char before = at > 0 ? text[at - 1] : '\0';
     if (text[at] != '=' || before == '\\' || before == '<' || before == '!' || before == '>') {
@@ -292,7 +290,7 @@ std::string PlainWords(std::string_view text) {
     }
   }
   const size_t begin = out.find_first_not_of(" .,;:!?*\"'()");
-  if (begin == kNone) return "";
+  if (begin == kNowhere) return "";
   return out.substr(begin, out.find_last_not_of(" .,;:!?*\"'()") + 1 - begin);
 }
 

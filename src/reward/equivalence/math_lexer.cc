@@ -11,8 +11,6 @@
 namespace pace::equiv {
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
-
 bool IsSpace(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -88,7 +86,7 @@ class Lexer {
     const size_t next = text_.find_first_not_of(" \t\r\n", at_ + 1);
     const bool sized = at_ >= 5 && (text_.substr(at_ - 5, 5) == "\\left" ||
                                     (at_ >= 6 && text_.substr(at_ - 6, 6) == "\\right"));
-    if (next != kNone && !sized) return false;
+    if (next != kNowhere && !sized) return false;
     ++at_;
     return true;
   }
@@ -112,11 +110,11 @@ class Lexer {
   // 0.1\overline{6}, written "0.1(6)" in the word.
   bool ReadRepeating(size_t end) {
     constexpr std::string_view kOverline = "\\overline{";
-    if (text_.substr(at_, end - at_).find('.') == kNone) return false;
+    if (text_.substr(at_, end - at_).find('.') == kNowhere) return false;
     if (text_.substr(end, kOverline.size()) != kOverline) return false;
     const size_t begin = end + kOverline.size();
     const size_t close = text_.find('}', begin);
-    if (close == kNone || close == begin) return false;
+    if (close == kNowhere || close == begin) return false;
     const std::string_view digits = text_.substr(begin, close - begin);
     if (!std::all_of(digits.begin(), digits.end(), IsDigit)) return false;
     std::string word(text_.substr(at_, end - at_));
@@ -242,9 +240,9 @@ class Lexer {
   // after them.
   std::optional<std::string_view> Braced(size_t end) {
     const size_t open = text_.find_first_not_of(" \t", end);
-    if (open == kNone || text_[open] != '{') return std::nullopt;
+    if (open == kNowhere || text_[open] != '{') return std::nullopt;
     const size_t close = ClosingBrace(text_, open);
-    if (close == kNone) return std::nullopt;
+    if (close == kNowhere) return std::nullopt;
     at_ = close + 1;
     return text_.substr(open + 1, close - open - 1);
   }
@@ -256,7 +254,7 @@ class Lexer {
     if (!is_matrix && *name != "array") return false;
     if (begin && *name == "array" && Peek() == '{') {
       const size_t close = ClosingBrace(text_, at_);
-      if (close == kNone) return false;
+      if (close == kNowhere) return false;
       at_ = close + 1;
     }
     return Push(begin ? MathToken::kMatrixBegin : MathToken::kMatrixEnd, std::string(*name), 0);
@@ -281,7 +279,7 @@ class Lexer {
          {"(mod ", "(\\mod ", "(\\bmod ", "(\\text{mod }", "(\\mod{"}) {
       if (text_.substr(at_, word.size()) != word) continue;
       const size_t close = text_.find(')', at_);
-      if (close == kNone) return false;
+      if (close == kNowhere) return false;
       std::string inside = WithoutSpace(text_.substr(at_ + word.size(), close - at_ - word.size()));
       if (word.ends_with("{") && inside.ends_with("}")) inside.pop_back();
       return Push(MathToken::kModulus, std::move(inside), close + 1 - at_);
@@ -291,7 +289,8 @@ class Lexer {
 
   bool ReadNamedSet(size_t end) {
     const std::optional<std::string_view> name = Braced(end);
-    if (!name.has_value() || name->size() != 1 || std::string_view("RNZQC").find(*name) == kNone) {
+    if (!name.has_value() || name->size() != 1 ||
+        std::string_view("RNZQC").find(*name) == kNowhere) {
       return false;
     }
     return Push(MathToken::kNamedSet, std::string(*name), 0);
@@ -330,7 +329,7 @@ class Lexer {
       return Push(MathToken::kAccent, std::string(command) + ":" + WithoutSpace(*inside), 0);
     }
     const size_t letter = text_.find_first_not_of(' ', end);
-    if (letter == kNone || !IsAsciiLetter(text_[letter])) return false;
+    if (letter == kNowhere || !IsAsciiLetter(text_[letter])) return false;
     at_ = letter;
     return Push(MathToken::kAccent, std::string(command) + ":" + text_[letter], 1);
   }

@@ -12,14 +12,9 @@
 namespace pace::equiv {
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
 // Longer ones are no answer, and are looked at again from every place in them.
 constexpr size_t kMaxNumberBytes = 1000;
 constexpr size_t kMaxArithmeticBytes = 200;
-
-bool IsSpace(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
 
 size_t SkipDigits(std::string_view text, size_t at) {
   const size_t limit = std::min(text.size(), at + kMaxNumberBytes);
@@ -27,11 +22,11 @@ size_t SkipDigits(std::string_view text, size_t at) {
   return at;
 }
 
-// After (^|\s|=)(\*\*)?; kNone where no number may begin.
+// After (^|\s|=)(\*\*)?; kNowhere where no number may begin.
 size_t SkipPrefix(std::string_view text, size_t at) {
-  if (at >= text.size()) return kNone;
-  const bool at_begin = at == 0 && !IsSpace(text[0]) && text[0] != '=';
-  if (!at_begin && !IsSpace(text[at]) && text[at] != '=') return kNone;
+  if (at >= text.size()) return kNowhere;
+  const bool at_begin = at == 0 && !IsAsciiSpace(text[0]) && text[0] != '=';
+  if (!at_begin && !IsAsciiSpace(text[at]) && text[at] != '=') return kNowhere;
   if (!at_begin) ++at;
   return text.substr(at, 2) == "**" ? at + 2 : at;
 }
@@ -45,33 +40,33 @@ size_t SkipCurrency(std::string_view text, size_t at) {
   return is_sign ? at + point.num_bytes : at;
 }
 
-// The end of [1-9]\d{0,2}([ ,]\d{3})+(\.\d+)? at `at`, or kNone.
+// The end of [1-9]\d{0,2}([ ,]\d{3})+(\.\d+)? at `at`, or kNowhere.
 size_t SkipGrouped(std::string_view text, size_t at) {
   size_t end = SkipDigits(text, at);
-  if (end == at || end - at > 3 || text[at] == '0') return kNone;
+  if (end == at || end - at > 3 || text[at] == '0') return kNowhere;
   const size_t first_group = end;
   const size_t limit = at + kMaxNumberBytes;
   while (end < std::min(text.size(), limit) && (text[end] == ',' || text[end] == ' ') &&
          SkipDigits(text, end + 1) >= end + 4) {
     end += 4;
   }
-  if (end == first_group) return kNone;
+  if (end == first_group) return kNowhere;
   const bool has_point = end + 1 < text.size() && text[end] == '.' && IsDigit(text[end + 1]);
   return has_point ? SkipDigits(text, end + 1) : end;
 }
 
-// The end of \d+[.,]\d+ | \.\d+ | \d+ at `at`, or kNone.
+// The end of \d+[.,]\d+ | \.\d+ | \d+ at `at`, or kNowhere.
 size_t SkipSimple(std::string_view text, size_t at) {
   const size_t whole = SkipDigits(text, at);
   const bool has_mark = whole + 1 < text.size() && IsDigit(text[whole + 1]) &&
                         (text[whole] == '.' || (text[whole] == ',' && whole > at));
   if (has_mark) return SkipDigits(text, whole + 1);
-  return whole == at ? kNone : whole;
+  return whole == at ? kNowhere : whole;
 }
 
 size_t SkipPercent(std::string_view text, size_t at) {
   size_t end = at;
-  while (end < text.size() && IsSpace(text[end])) ++end;
+  while (end < text.size() && IsAsciiSpace(text[end])) ++end;
   for (const std::string_view sign :
        {"%", "percentage", "Percentage", "percent", "Percent", "pct", "Pct"}) {
     if (text.substr(end, sign.size()) == sign) return end + sign.size();
@@ -80,7 +75,7 @@ size_t SkipPercent(std::string_view text, size_t at) {
 }
 
 struct ScaleWord {
-  size_t end = kNone;
+  size_t end = kNowhere;
   int64_t factor = 1;
 };
 
@@ -103,10 +98,10 @@ std::optional<PlainMatch> MatchNumber(std::string_view text, size_t at) {
   if (at > 0 && at <= text.size() && IsDigit(text[at - 1])) return std::nullopt;
   const size_t digits = at < text.size() && text[at] == '-' ? at + 1 : at;
   size_t end = SkipGrouped(text, digits);
-  if (end == kNone) end = SkipSimple(text, digits);
-  if (end == kNone) return std::nullopt;
+  if (end == kNowhere) end = SkipSimple(text, digits);
+  if (end == kNowhere) return std::nullopt;
   const ScaleWord scale = ScaleWordAt(text, end);
-  if (scale.end != kNone) {
+  if (scale.end != kNowhere) {
     return PlainMatch{text.substr(at, end - at), false, false, scale.end, scale.factor};
   }
   const size_t behind = SkipPercent(text, end);
@@ -127,7 +122,7 @@ MathNodePtr ReadNumber(std::string_view text) {
   auto node = std::make_shared<MathNode>();
   node->number = negative ? Negate(*value) : *value;
   const size_t point = digits.find('.');
-  if (point != kNone) node->num_places = digits.size() - point - 1;
+  if (point != kNowhere) node->num_places = digits.size() - point - 1;
   return node;
 }
 
@@ -148,7 +143,7 @@ size_t SkipSuffix(std::string_view text, size_t end) {
   if (text.substr(std::min(end, text.size()), 2) == "**") end += 2;
   if (end >= text.size()) return text.size();
   const char c = text[end];
-  return IsSpace(c) || std::string_view(".,:)$").find(c) != kNone ? end + 1 : kNone;
+  return IsAsciiSpace(c) || std::string_view(".,:)$").find(c) != kNowhere ? end + 1 : kNowhere;
 }
 
 // Python's notation: no products without a sign.
@@ -156,7 +151,7 @@ MathNodePtr ReadArithmetic(std::string_view text) {
   std::string plain;
   char last = '\0';
   for (const char c : text) {
-    if (IsSpace(c)) {
+    if (IsAsciiSpace(c)) {
       plain += ' ';
       continue;
     }
@@ -172,30 +167,30 @@ MathNodePtr ReadArithmetic(std::string_view text) {
 
 std::optional<PlainMatch> MatchPlainNumber(std::string_view text, size_t at) {
   const size_t begin = SkipPrefix(text, at);
-  if (begin == kNone) return std::nullopt;
+  if (begin == kNowhere) return std::nullopt;
   return MatchNumber(text, SkipCurrency(text, begin));
 }
 
 std::optional<PlainMatch> MatchPlainArithmetic(std::string_view text, size_t at) {
   const size_t begin = SkipPrefix(text, at);
-  if (begin == kNone) return std::nullopt;
+  if (begin == kNowhere) return std::nullopt;
   size_t digit = begin;
   for (const char sign : {'-', '(', '-'}) {
     if (digit < text.size() && text[digit] == sign) ++digit;
   }
   if (digit >= text.size() || !IsDigit(text[digit])) return std::nullopt;
   const size_t limit = std::min(text.size(), begin + kMaxArithmeticBytes);
-  size_t sign = kNone;
+  size_t sign = kNowhere;
   size_t end = digit + 1;
   for (; end < limit && IsArithmeticCharacter(text[end]); ++end) {
-    const bool is_operand = IsDigit(text[end]) || text[end] == '.' || IsSpace(text[end]);
-    if (sign == kNone && !is_operand) sign = end;
+    const bool is_operand = IsDigit(text[end]) || text[end] == '.' || IsAsciiSpace(text[end]);
+    if (sign == kNowhere && !is_operand) sign = end;
   }
-  if (sign == kNone) return std::nullopt;
-  while (end > sign && SkipSuffix(text, end) == kNone) --end;
+  if (sign == kNowhere) return std::nullopt;
+  while (end > sign && SkipSuffix(text, end) == kNowhere) --end;
   if (end < sign + 2) return std::nullopt;
   std::string_view found = text.substr(begin, end - begin);
-  while (found.back() == '.' || IsSpace(found.back())) found.remove_suffix(1);
+  while (found.back() == '.' || IsAsciiSpace(found.back())) found.remove_suffix(1);
   return PlainMatch{found, true, false, SkipSuffix(text, end)};
 }
 

@@ -11,8 +11,6 @@
 namespace pace::equiv {
 namespace {
 
-constexpr size_t kNone = std::string_view::npos;
-
 const std::set<std::string_view>& Units() {
   static const std::set<std::string_view> units = {
       // one letter each: metres, seconds, hours, grams, litres, ...
@@ -49,7 +47,7 @@ std::string Lower(std::string_view text) {
 }
 
 bool IsNumber(std::string_view text) {
-  return text.find_first_not_of("+-0123456789.,") == kNone;
+  return text.find_first_not_of("+-0123456789.,") == kNowhere;
 }
 
 // Drops "^2", "^{2}" or a superscript digit from the end.
@@ -64,7 +62,7 @@ std::string_view WithoutPower(std::string_view text) {
 bool MayEndHere(std::string_view text) {
   if (text.empty()) return false;
   const char last = text.back();
-  if (std::string_view("+-*/=^_({[,;:<>&|\\").find(last) != kNone) return false;
+  if (std::string_view("+-*/=^_({[,;:<>&|\\").find(last) != kNowhere) return false;
   size_t begin = text.size();
   while (begin > 0 && IsAsciiLetter(text[begin - 1])) --begin;
   if (begin == 0 || text[begin - 1] != '\\') return true;
@@ -145,7 +143,7 @@ std::string_view WithoutUnitWord(std::string_view text) {
 std::string LastWord(std::string_view text) {
   constexpr std::string_view kAround = " \t\r\n.,;!$})]*";
   const size_t last = text.find_last_not_of(kAround);
-  if (last == kNone) return "";
+  if (last == kNowhere) return "";
   size_t begin = last + 1;
   while (begin > 0 && (IsAsciiLetter(text[begin - 1]) || text[begin - 1] == '.')) --begin;
   std::string word = Lower(text.substr(begin, last + 1 - begin));
@@ -277,13 +275,13 @@ class Scanner {
 
   bool AtEnd() {
     const size_t rest = text_.find_first_not_of(" .,;:", at_);
-    return rest == kNone;
+    return rest == kNowhere;
   }
 
  private:
   bool TakeSign(char sign) {
     const size_t next = text_.find_first_not_of(' ', at_);
-    if (next == kNone || text_[next] != sign) return false;
+    if (next == kNowhere || text_[next] != sign) return false;
     at_ = next + 1;
     return true;
   }
@@ -291,7 +289,7 @@ class Scanner {
   // The next word in lower case; "" where something else is next.
   std::string Word() {
     const size_t begin = text_.find_first_not_of(' ', at_);
-    if (begin == kNone) return "";
+    if (begin == kNowhere) return "";
     size_t end = begin;
     while (end < text_.size() && IsAsciiLetter(text_[end])) ++end;
     std::string word(text_.substr(begin, end - begin));
@@ -340,7 +338,7 @@ size_t BehindLastNumber(std::string_view text) {
   for (size_t at = text.size(); at-- > 0;) {
     if (IsDigit(text[at]) && (at == 0 || text[at - 1] != '^')) return at + 1;
   }
-  return kNone;
+  return kNowhere;
 }
 
 }  // namespace
@@ -383,7 +381,7 @@ std::string MeasureAtEnd(std::string_view answer) {
   if (answer.size() > kMaxBytes) answer.remove_prefix(answer.size() - kMaxBytes);
   const std::string plain = Plain(answer);
   size_t begin = BehindLastNumber(plain);
-  if (begin == kNone) return "";
+  if (begin == kNowhere) return "";
   // Between a number and its unit, \pi and letters may stand.
   std::string out;
   for (; begin < plain.size() && out.empty(); ++begin) {
