@@ -136,6 +136,8 @@ class Sources:
             found.update(f"eval/<benchmark>/{metric}{'@k' if has_k else ''}{tail}"
                          for metric, has_k, tail in re.findall(
                              r"prefix \+ \"(\w+)\"( \+ k)?(?: \+ \"(\w+)\")?", bare))
+            found.update(f"worker/<n>/{metric}"
+                         for metric in re.findall(r"put_worker\(\"(\w+)\"", bare))
         return found
 
 

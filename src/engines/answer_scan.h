@@ -83,6 +83,11 @@ inline bool Spans(JsonScanner& scan, std::vector<VersionSpan>& out) {
 Result<std::string> TextOf(std::string_view body, std::string_view wanted);
 // A server's error: "message", "error", "detail", or the first line of what it sent.
 std::string ErrorOf(std::string_view body);
+// The sum of the samples of a counter in Prometheus' text format; 0 where there is none. A sample
+// that is no finite number of 0 or more counts as 0.
+double CounterOf(std::string_view text, std::string_view name);
+// Of the histogram or summary of that name.
+FirstTokens FirstTokensOf(std::string_view text, std::string_view name);
 
 }  // namespace pace::answer
 

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/status.h"
 #include "core/token_id.h"
 #include "http/client.h"
@@ -76,6 +77,12 @@ struct ServerFacts {
   NetworkShape shape = {};
 };
 
+// Requests that have a token, and the sum of their times to it, since the server started.
+struct FirstTokens {
+  int64_t count = 0;
+  Seconds time{0};
+};
+
 // Tokenizers that agree on this text are taken to be the same.
 inline constexpr std::string_view kProbeText =
     "Add 12 and 7.5: it's \"19.5\" — naïve? ∑ 你好\n\n  end";
@@ -114,6 +121,9 @@ class Dialect {
   virtual HttpCall Label() const = 0;
   virtual Result<std::string> ReadLabel(std::string_view body) const = 0;
   virtual HttpCall Health() const = 0;
+  // What the server measured itself; zeros where it does not say.
+  virtual HttpCall Metrics() const = 0;
+  virtual FirstTokens ReadMetrics(std::string_view body) const = 0;
 
   // What an answer with another status than 200 says, in one line.
   virtual std::string ReadError(std::string_view body) const = 0;

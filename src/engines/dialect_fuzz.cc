@@ -45,6 +45,8 @@ void FuzzLabel(const Dialect& dialect, std::string_view body) {
   const Result<std::string> label = dialect.ReadLabel(body);
   if (!label.ok()) CheckOneLine(label.status().message());
   CheckOneLine(dialect.ReadError(body));
+  const FirstTokens first = dialect.ReadMetrics(body);
+  PACE_CHECK(first.count >= 0 && first.time.count() >= 0, "first tokens");
 }
 
 // The first byte says who reads the rest, and as what.

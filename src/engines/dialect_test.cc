@@ -167,6 +167,26 @@ TEST(SglangDialectTest, WritesAndReads) {
             std::string::npos);
 }
 
+TEST(DialectTest, TimesToTheFirstTokenAreSumsOverEnginesOfAServer) {
+  const std::string text =
+      "# HELP vllm:time_to_first_token_seconds Histogram\n"
+      "vllm:time_to_first_token_seconds_bucket{engine=\"0\",le=\"0.001\"} 7.0\n"
+      "vllm:time_to_first_token_seconds_count{engine=\"0\",model_name=\"a b\"} 4.0\n"
+      "vllm:time_to_first_token_seconds_sum{engine=\"0\",model_name=\"a b\"} 1.5\n"
+      "vllm:time_to_first_token_seconds_count{engine=\"1\"} 2.0\n"
+      "vllm:time_to_first_token_seconds_sum{engine=\"1\"} 5e-1\n"
+      "vllm:time_to_first_token_seconds_summary 99\n"
+      "vllm:time_to_first_token_seconds_created{engine=\"0\"} 1.7e9\n";
+  const FirstTokens first = VllmDialect().ReadMetrics(text);
+  EXPECT_EQ(first.count, 6);
+  EXPECT_EQ(first.time, Seconds(2));
+  EXPECT_EQ(SglangDialect().ReadMetrics(text).count, 0);
+  for (const std::string value : {"NaN", "+Inf", "-1", "1e999", "", "1x", "2 3\t"}) {
+    const std::string line = Concat("vllm:time_to_first_token_seconds_count ", value);
+    EXPECT_EQ(VllmDialect().ReadMetrics(line).count, 0) << value;
+  }
+}
+
 TEST(DialectTest, ErrorsOfServersFitOnOneLine) {
   const Dialect& vllm = VllmDialect();
   EXPECT_EQ(vllm.ReadError(R"({"error":{"message":"too long","type":"BadRequestError"}})"),

@@ -54,6 +54,11 @@ void FakeServer::Receive(int64_t call, const HttpCall& http) {
   if (target == "/tokenize") return Reply(call, R"({"tokens":[1,2,3],"count":3})");
   if (target == "/weight_info") return Reply(call, Concat(R"({"weight_version":")", label, "\"}"));
   if (target == "/health") return Reply(call, "");
+  if (target == "/metrics") {
+    return Reply(call,
+                 "vllm:time_to_first_token_seconds_sum 1.5\n"
+                 "vllm:time_to_first_token_seconds_count 3\n");
+  }
   if (target == "/inference/v1/abort_requests") return Reply(call, R"({"status":"aborted"})");
   if (target == "/collective_rpc" && http.body.find("inspection") != std::string::npos) {
     return Reply(call, Concat(R"({"results":["(embed_tokens): E(num_embeddings=)", kVocabulary,

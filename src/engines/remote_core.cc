@@ -41,6 +41,7 @@ std::vector<RemoteAction> RemoteCore::TakeActions() {
 
 void RemoteCore::Go(const Status& error, Loss loss) {
   if (gone()) return;
+  if (phase_ != Phase::kJoining) ++num_failures_;
   for (const auto& [call, purpose] : calls_) actions_.emplace_back(DropCall{call});
   calls_.clear();
   groups_.clear();
@@ -242,6 +243,7 @@ void RemoteCore::OnLoad(const ServerAnswer& answer) {
                                      ": ", dialect_.ReadError(answer.body));
     // What half an update leaves is a mixture: the whole once more, and never a resume.
     if (++num_load_failures_ >= kMaxFailures) return Go(error);
+    ++num_failures_;
     num_loaded_ = 0;
   } else {
     ++num_loaded_;
@@ -554,6 +556,7 @@ void RemoteCore::Finish(GroupId id, int64_t index, FinishReason reason) {
 void RemoteCore::FailMember(MemberId id, const Status& error) {
   Member* const member = Find(id);
   if (++member->num_failures >= kMaxFailures) return Go(error);
+  ++num_failures_;
   EndCancelledIfQuiet(id.group);
   LoadIfQuiet();
   SendWaiting();

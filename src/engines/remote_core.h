@@ -76,6 +76,9 @@ class RemoteCore {
   int64_t num_in_server() const;  // requests
   const ServerFacts& facts() const { return facts_; }
   int64_t num_sampled_tokens() const { return num_sampled_; }
+  int64_t num_failures() const { return num_failures_; }  // of calls, since it joined
+  bool joined() const { return phase_ != Phase::kNew && phase_ != Phase::kJoining; }
+  bool syncing() const { return sync_.has_value(); }
   // Aborts if states disagree.
   void CheckInvariants() const;
 
@@ -154,6 +157,7 @@ class RemoteCore {
   int64_t next_call_ = 1;
   int64_t next_request_ = 1;
   int64_t num_sampled_ = 0;
+  int64_t num_failures_ = 0;
   std::vector<RemoteAction> actions_;
 };
 

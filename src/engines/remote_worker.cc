@@ -14,6 +14,10 @@ using SteadyClock = std::chrono::steady_clock;
 // How often the server is looked after, and how long the thread sleeps at most.
 constexpr Seconds kLookAfter{1};
 constexpr std::chrono::seconds kPatience{1};
+// How often the server is asked what it measured, and the number of that call, which the core
+// gives to none of its own.
+constexpr Seconds kReadMetrics{2};
+constexpr int64_t kMetricsCall = 0;
 
 }  // namespace
 
@@ -37,6 +41,9 @@ struct RemoteWorker::State {
   void Run() PACE_EXCLUDES(mutex);
   void Act();
   void AnswerTickets();
+  // Answers that came, and calls for which it is time.
+  void Hear(const HttpCalls::Done& done);
+  void AskMetrics(SteadyClock::time_point now);
   void HandOver() PACE_EXCLUDES(mutex);
 
   struct Ticket {
@@ -54,7 +61,10 @@ struct RemoteWorker::State {
   std::map<int64_t, Ticket> tickets;
   std::vector<RolloutEvent> new_events;
   std::map<int64_t, std::vector<GroupRequest>> new_replies;
-  std::chrono::duration<double> busy_time{0};
+  RolloutStats new_stats;
+  bool asks_metrics = false;
+  SteadyClock::time_point metrics_asked = {};
+  std::optional<FirstTokens> first_tokens_before;  // as the worker joined
 
   mutable Mutex mutex;
   CondVar happened;  // events or replies came, or the thread ended
@@ -112,20 +122,44 @@ void RemoteWorker::State::Run() {
     if (!todo.empty()) continue;
     const auto before = SteadyClock::now();
     const bool busy = core.num_in_server() > 0;
-    for (HttpCalls::Done& done : http.Poll(kLookAfter)) {
-      if (done.answer.ok()) {
-        core.Answered(done.call, *done.answer);
-      } else {
-        core.Failed(done.call, done.answer.status());
-      }
-    }
+    const bool syncing = core.syncing();
+    for (const HttpCalls::Done& done : http.Poll(kLookAfter)) Hear(done);
     const auto now = SteadyClock::now();
-    if (busy) busy_time += now - before;
+    if (busy) new_stats.busy_time += now - before;
+    if (syncing) new_stats.sync_time += now - before;
+    AskMetrics(now);
     if (now - looked >= kLookAfter) {
       looked = now;
       core.LookAfter();
     }
   }
+}
+
+void RemoteWorker::State::Hear(const HttpCalls::Done& done) {
+  if (done.call == kMetricsCall) {
+    asks_metrics = false;
+    // A server that does not measure works as well.
+    if (!done.answer.ok() || done.answer->status != 200) return;
+    const FirstTokens now = options.dialect->ReadMetrics(done.answer->body);
+    if (!first_tokens_before.has_value()) first_tokens_before = now;
+    // A proxy may have sent it to another server.
+    if (now.count < first_tokens_before->count) return;
+    new_stats.num_first_tokens = now.count - first_tokens_before->count;
+    new_stats.first_token_time =
+        std::max(Seconds(0), Seconds(now.time - first_tokens_before->time));
+  } else if (done.answer.ok()) {
+    core.Answered(done.call, *done.answer);
+  } else {
+    core.Failed(done.call, done.answer.status());
+  }
+}
+
+void RemoteWorker::State::AskMetrics(SteadyClock::time_point now) {
+  if (asks_metrics || core.gone() || !core.joined()) return;
+  if (now - metrics_asked < kReadMetrics) return;
+  asks_metrics = true;
+  metrics_asked = now;
+  http.Add(kMetricsCall, options.dialect->Metrics(), options.core.control_deadline);
 }
 
 void RemoteWorker::State::Act() {
@@ -145,6 +179,7 @@ void RemoteWorker::State::Act() {
           continue;
         }
       }
+      if (std::get_if<WeightsSynced>(&event) != nullptr) ++new_stats.num_syncs;
       if (auto* gone_event = std::get_if<WorkerGone>(&event)) {
         gone_event->error = gone_event->error.At(options.server.url);
       }
@@ -187,8 +222,9 @@ void RemoteWorker::State::HandOver() {
     replies.merge(new_replies);
     new_replies.clear();
     gone = is_gone;
-    stats.num_sampled_tokens = core.num_sampled_tokens();
-    stats.busy_time = busy_time;
+    new_stats.num_sampled_tokens = core.num_sampled_tokens();
+    new_stats.num_failures = core.num_failures();
+    stats = new_stats;
   }
   if (tells) on_events();
 }

@@ -323,6 +323,10 @@ class Vllm final : public Dialect {
     return answer::TextOf(body, "weight_version");
   }
   HttpCall Health() const override { return {.method = "GET", .target = "/health"}; }
+  HttpCall Metrics() const override { return {.method = "GET", .target = "/metrics"}; }
+  FirstTokens ReadMetrics(std::string_view body) const override {
+    return answer::FirstTokensOf(body, "vllm:time_to_first_token_seconds");
+  }
   std::string ReadError(std::string_view body) const override { return answer::ErrorOf(body); }
 
  private:

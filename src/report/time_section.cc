@@ -3,6 +3,7 @@
 
 #include "config/methods.h"
 #include "core/concat.h"
+#include "record/worker_metrics.h"
 #include "report/axes.h"
 #include "report/chart.h"
 #include "report/sections.h"
@@ -38,6 +39,34 @@ std::optional<double> ReferenceFor(const ReportView& view, size_t run) {
 
 std::string Seconds3(std::optional<double> value) {
   return value.has_value() ? Readable(*value) : "\u2013";
+}
+
+// Workers of runs that recorded them, one row each; empty without any.
+std::string WorkerTable(const ReportView& view) {
+  Table table;
+  table.caption = "Rollout workers, means over the second half; failures are of the whole run";
+  table.corner = "run";
+  table.columns = {"worker",          "tokens/s",       "seconds to the first token",
+                   "pauses per step", "seconds paused", "failures"};
+  for (size_t i = 0; i < view.runs.size(); ++i) {
+    const MetricsTable& metrics = view.runs[i].metrics;
+    for (int64_t worker = 0; metrics.Has(WorkerMetric(worker, "tokens_per_s")); ++worker) {
+      TableRow row;
+      row.head = view.summaries[i].name;
+      row.run = i;
+      row.cells.push_back(Concat(worker));
+      for (const std::string_view name : {"tokens_per_s", "first_token_s", "pauses", "pause_s"}) {
+        row.cells.push_back(Seconds3(SettledMean(metrics, WorkerMetric(worker, name))));
+      }
+      double failures = 0;  // of the whole run
+      for (const auto& value : metrics.Column(WorkerMetric(worker, "failures"))) {
+        failures += value.value_or(0);
+      }
+      row.cells.push_back(Readable(failures));
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table.rows.empty() ? "" : RenderTable(table);
 }
 
 }  // namespace
@@ -88,7 +117,7 @@ std::string TimeSection(const ReportView& view) {
                        "while rollouts waited anyway is hatched below the bar: it costs the step "
                        "nothing.",
                        Concat("<div class=\"charts two\">", RenderBars(chart), RenderTable(table),
-                              "</div>", TimelineFigures(view)));
+                              "</div>", TimelineFigures(view), WorkerTable(view)));
 }
 
 }  // namespace pace

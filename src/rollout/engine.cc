@@ -18,6 +18,7 @@ constexpr std::chrono::seconds kPatience{1};
 
 struct SubmitCommand {
   GroupRequest request;
+  SteadyClock::time_point asked = SteadyClock::now();
 };
 struct CancelCommand {
   GroupId group;
@@ -82,6 +83,7 @@ struct RolloutEngine::State {
   void Do(TakeCommand&& command);
   void Do(ResumeCommand&& command);
   void Step();
+  void CountFirstTokens(const std::vector<MemberId>& sampled);
   bool IsPaused(MemberId id) const {
     const PartialResponse* const response = core->Peek(id);
     return response != nullptr && response->paused.has_value();
@@ -99,6 +101,7 @@ struct RolloutEngine::State {
   std::vector<RolloutEvent> new_events;
   std::map<int64_t, std::vector<GroupRequest>> new_replies;
   RolloutStats new_stats;
+  std::map<MemberId, SteadyClock::time_point> no_token_yet;  // when they were asked for
 
   mutable Mutex mutex;
   CondVar asked;     // commands came
@@ -172,12 +175,24 @@ std::vector<Command> RolloutEngine::State::TakeCommands() {
 
 void RolloutEngine::State::Do(SubmitCommand&& command) {
   const GroupId group = command.request.group;
+  std::vector<MemberId> members;
+  for (int64_t i = 0; i < command.request.num_members(); ++i) {
+    members.push_back({group, command.request.member(i)});
+  }
   const Status status = core->Submit(std::move(command.request));
-  if (!status.ok()) new_events.emplace_back(GroupRefused{group, status});
+  if (!status.ok()) {
+    new_events.emplace_back(GroupRefused{group, status});
+    return;
+  }
+  for (const MemberId id : members) {
+    if (!IsPaused(id)) no_token_yet.emplace(id, command.asked);
+  }
 }
 
 void RolloutEngine::State::Do(CancelCommand&& command) {
   std::optional<GroupRequest> request = core->Cancel(command.group);
+  std::erase_if(no_token_yet,
+                [&](const auto& entry) { return entry.first.group == command.group; });
   if (request) new_events.emplace_back(GroupCancelled{*std::move(request)});
 }
 
@@ -191,9 +206,13 @@ void RolloutEngine::State::Do(FinishPausedCommand&& command) {
 }
 
 void RolloutEngine::State::Do(SyncCommand&& command) {
+  const auto start = SteadyClock::now();
   const Status status = core->Sync(command.version, std::move(command.weights));
   PACE_CHECK(status.ok(), status.message());
-  if (core->version() == command.version) new_events.emplace_back(WeightsSynced{command.version});
+  new_stats.sync_time += SteadyClock::now() - start;
+  if (core->version() != command.version) return;  // drained: Step installs it
+  ++new_stats.num_syncs;
+  new_events.emplace_back(WeightsSynced{command.version});
 }
 
 void RolloutEngine::State::Do(InvalidateCommand&&) {
@@ -208,6 +227,8 @@ void RolloutEngine::State::Do(PauseCommand&& command) {
 
 void RolloutEngine::State::Do(TakeCommand&& command) {
   std::vector<GroupRequest>& reply = new_replies[command.ticket];
+  std::erase_if(no_token_yet,
+                [&](const auto& entry) { return entry.first.group == command.group; });
   if (auto request = core->Cancel(command.group)) reply.push_back(*std::move(request));
 }
 
@@ -233,12 +254,27 @@ void RolloutEngine::State::Step() {
   new_stats.busy_time += time;
   new_stats.score_time += core->decoder().scoring_time() - scoring_before;
   if (on_pass) on_pass(*core, *report);
-  if (report->synced) new_events.emplace_back(WeightsSynced{*report->synced});
+  if (!no_token_yet.empty()) CountFirstTokens(report->sampled);
+  if (report->synced) {
+    ++new_stats.num_syncs;
+    new_events.emplace_back(WeightsSynced{*report->synced});
+  }
   for (FinishedResponse& finished : report->finished) {
     new_events.emplace_back(std::move(finished));
   }
   for (const MemberId id : report->paused) {
     new_events.emplace_back(ResponsePaused{id, *core->Peek(id)});
+  }
+}
+
+void RolloutEngine::State::CountFirstTokens(const std::vector<MemberId>& sampled) {
+  const auto now = SteadyClock::now();
+  for (const MemberId id : sampled) {
+    const auto found = no_token_yet.find(id);
+    if (found == no_token_yet.end()) continue;
+    ++new_stats.num_first_tokens;
+    new_stats.first_token_time += now - found->second;
+    no_token_yet.erase(found);
   }
 }
 

@@ -427,5 +427,23 @@ TEST(RolloutEngineTest, AnObserverSeesEveryTokenButTheLastOfEachResponse) {
   }
 }
 
+TEST(RolloutEngineTest, EveryRequestHasItsFirstTokenOnceAndSyncsAreCounted) {
+  RolloutEngine engine(Core());
+  ASSERT_TRUE(engine.Sync(PolicyVersion(0), WeightSet()).ok());
+  engine.Submit(Request(1, 5, 3));
+  engine.Submit(Request(2, 5));
+  Log log;
+  log.TakeUntilFinished(engine, 4);
+  ASSERT_TRUE(engine.Sync(PolicyVersion(1), WeightSet()).ok());
+  engine.Submit(Request(3, 1));
+  log.TakeUntilFinished(engine, 5);
+  engine.Stop();
+  const RolloutStats stats = engine.stats();
+  EXPECT_EQ(stats.num_first_tokens, 5);
+  EXPECT_GT(stats.first_token_time.count(), 0);
+  EXPECT_EQ(stats.num_syncs, 2);
+  EXPECT_EQ(stats.num_failures, 0);
+}
+
 }  // namespace
 }  // namespace pace

@@ -82,6 +82,15 @@ struct RolloutStats {
   int64_t num_preemptions = 0;
   std::chrono::duration<double> busy_time{0};   // in passes
   std::chrono::duration<double> score_time{0};  // of busy_time, scoring cached hidden states
+  // Requests that have a token, and the sum of their times from submission to the first one. A
+  // response that is sent again is a request of its own.
+  int64_t num_first_tokens = 0;
+  std::chrono::duration<double> first_token_time{0};
+  // Weight syncs that took effect, and the time in which they kept the worker from generating.
+  int64_t num_syncs = 0;
+  std::chrono::duration<double> sync_time{0};
+  // Calls that failed: a server's alone.
+  int64_t num_failures = 0;
 };
 
 class RolloutWorker {

@@ -23,6 +23,7 @@
 #include "runtime/pending_rewards.h"
 #include "runtime/run_clock.h"
 #include "runtime/server_fleet.h"
+#include "runtime/worker_slots.h"
 
 namespace pace {
 namespace {
@@ -106,31 +107,10 @@ class RuntimeDriver final : public RunDriver {
   Status FinishSaves();
   void Pulse();
   void WatchForStall(bool something_happened);
-  // Of all engines, since the run began.
-  Seconds RescoreTime() const;
-  Seconds BusyTime() const;
-  int64_t SampledTokens() const;
   int64_t MaxGroups() const;
-
-  // By worker: its id is its index. A worker that is lost stays, and does nothing.
-  struct Slot {
-    std::unique_ptr<RolloutWorker> worker = {};  // null: lost
-    std::optional<PolicyVersion> awaited_sync = {};
-    size_t server = 0;    // of the fleet
-    bool joined = false;  // the coordinator knows it
-  };
-  // Calls `act` with every worker that is there.
-  template <typename Act>
-  void ForWorkers(Act act) const {
-    for (const Slot& slot : slots_) {
-      if (slot.worker != nullptr) act(*slot.worker);
-    }
-  }
-  double NumWorkers() const;
 
   RunClock& run_clock_;    // clock_, to be set
   int64_t num_saves_ = 0;  // under way
-  RolloutStats lost_;      // of workers that are gone
   Seconds rescored_before_{0};
   Seconds busy_before_{0};
   int64_t sampled_before_ = 0;
@@ -142,7 +122,7 @@ class RuntimeDriver final : public RunDriver {
   Mailbox<Message> mailbox_;
   PendingRewards judging_{[this](JudgedResponse judged) { mailbox_.Put(std::move(judged)); }};
   // The last members: their threads write into the mailbox.
-  std::vector<Slot> slots_;
+  WorkerSlots slots_;
   const RolloutEngine* first_engine_ = nullptr;  // in this process, if any
   std::unique_ptr<ServerFleet> fleet_;           // null with engines in this process
   const std::unique_ptr<TaskThread> training_thread_;
@@ -190,7 +170,7 @@ Status RuntimeDriver::MakeWorkers() {
     auto engine = std::make_unique<RolloutEngine>(
         std::move(core), [this, index] { mailbox_.Put(WorkerSpoke{index}); });
     if (first_engine_ == nullptr) first_engine_ = engine.get();
-    slots_.push_back({.worker = std::move(engine)});
+    slots_.Add({.worker = std::move(engine), .number = static_cast<size_t>(i)});
   }
   return Status::Ok();
 }
@@ -199,12 +179,6 @@ Status RuntimeDriver::Prepare(PublishedWeights& published) {
   if (fleet_ != nullptr) return fleet_->Publish(published);
   PACE_ASSIGN_OR_RETURN(published.prepared, first_engine_->Prepare(published.weights));
   return Status::Ok();
-}
-
-double RuntimeDriver::NumWorkers() const {
-  int64_t count = 0;
-  ForWorkers([&](const RolloutWorker&) { ++count; });
-  return static_cast<double>(std::max<int64_t>(1, count));
 }
 
 Status RuntimeDriver::JoinEngines() {
@@ -223,29 +197,22 @@ Status RuntimeDriver::AskAbsent() {
   PACE_ASSIGN_OR_RETURN(const std::vector<size_t> absent, fleet_->Due(SteadyClock::now()));
   for (const size_t server : absent) {
     const size_t index = slots_.size();
-    slots_.push_back(
-        {.worker = fleet_->Call(server, [this, index] { mailbox_.Put(WorkerSpoke{index}); }),
-         .server = server});
+    slots_.Add({.worker = fleet_->Call(server, [this, index] { mailbox_.Put(WorkerSpoke{index}); }),
+                .number = server});
   }
   return Status::Ok();
 }
 
 Status RuntimeDriver::OnReady(size_t worker) {
-  Slot& slot = slots_[worker];
+  WorkerSlot& slot = slots_[worker];
   slot.joined = true;
-  fleet_->OnReady(slot.server);
+  fleet_->OnReady(slot.number);
   return Handle(WorkerJoined{WorkerId(static_cast<int64_t>(worker)), MaxGroups()});
 }
 
 Status RuntimeDriver::OnGone(size_t worker, const WorkerGone& gone) {
-  Slot& slot = slots_[worker];
-  const RolloutStats stats = slot.worker->stats();
-  lost_.num_sampled_tokens += stats.num_sampled_tokens;
-  lost_.busy_time += stats.busy_time;
-  slot.worker.reset();
-  slot.awaited_sync.reset();
-  const bool joined = std::exchange(slot.joined, false);
-  PACE_RETURN_IF_ERROR(fleet_->OnGone(slot.server, gone));
+  const bool joined = slots_.Lose(worker);
+  PACE_RETURN_IF_ERROR(fleet_->OnGone(slots_[worker].number, gone));
   if (!joined) return Status::Ok();
   return LoseWorker(WorkerId(static_cast<int64_t>(worker)), {});
 }
@@ -378,14 +345,15 @@ Status RuntimeDriver::On(JudgedResponse& message) {
 Status RuntimeDriver::On(Trained& message) {
   if (!message.step.ok()) return message.step.status();
   step_clock_.Set(StepPart::kSync, clock_.Now());
-  const Seconds rescored = RescoreTime();
-  const double num_engines = NumWorkers();
+  const Seconds rescored = slots_.ScoreTime();
+  const double num_engines = slots_.count();
   StepTimes times = step_clock_.EndStep(clock_.Now(), (rescored - rescored_before_) / num_engines);
   rescored_before_ = rescored;
-  const Seconds busy = BusyTime();
+  const Seconds busy = slots_.BusyTime();
   times.engines_busy = (busy - busy_before_) / num_engines;
   busy_before_ = busy;
-  const int64_t num_sampled = SampledTokens();
+  slots_.EndStep(times.step, message.step->metrics);
+  const int64_t num_sampled = slots_.SampledTokens();
   const int64_t num_new = num_sampled - std::exchange(sampled_before_, num_sampled);
   PACE_RETURN_IF_ERROR(Handle(EndStep(std::move(message.step).value(), times, num_new)));
   if (batch_.has_value()) return Status::Ok();
@@ -432,7 +400,7 @@ Status RuntimeDriver::Sync(size_t worker, const PublishedWeights& weights) {
 void RuntimeDriver::StartTraining() {
   step_clock_.Set(StepPart::kTrain, clock_.Now());
   // Rescoring during this wait counts as visible: the trainer was blocked on it.
-  step_clock_.BlameRescoring((RescoreTime() - rescored_before_) / NumWorkers());
+  step_clock_.BlameRescoring((slots_.ScoreTime() - rescored_before_) / slots_.count());
   training_thread_->Post([this, step = batch_->step, data = run_->BatchOf(*batch_)] {
     mailbox_.Put(Trained{Train(step, data)});
   });
@@ -449,28 +417,10 @@ void RuntimeDriver::StartCheckpoint() {
   step_clock_.Set(StepPart::kOther, clock_.Now());
 }
 
-Seconds RuntimeDriver::RescoreTime() const {
-  Seconds total{0};
-  ForWorkers([&](const RolloutWorker& worker) { total += worker.stats().score_time; });
-  return total;
-}
-
-Seconds RuntimeDriver::BusyTime() const {
-  Seconds total = lost_.busy_time;
-  ForWorkers([&](const RolloutWorker& worker) { total += worker.stats().busy_time; });
-  return total;
-}
-
-int64_t RuntimeDriver::SampledTokens() const {
-  int64_t total = lost_.num_sampled_tokens;
-  ForWorkers([&](const RolloutWorker& worker) { total += worker.stats().num_sampled_tokens; });
-  return total;
-}
-
 void RuntimeDriver::Pulse() {
   const auto now = SteadyClock::now();
   if (setup_.observer == nullptr || now - last_pulse_ < std::chrono::milliseconds(200)) return;
-  const int64_t tokens = SampledTokens();
+  const int64_t tokens = slots_.SampledTokens();
   const double seconds = std::chrono::duration<double>(now - last_pulse_).count();
   RunPulse pulse;
   pulse.time = clock_.Now();
@@ -510,7 +460,7 @@ void RuntimeDriver::WatchForStall(bool something_happened) {
 
 Status RuntimeDriver::SaveIfReady() {
   if (!checkpoint_.has_value() || batch_.has_value() || judging_.count() > 0) return Status::Ok();
-  for (const Slot& slot : slots_) {
+  for (const WorkerSlot& slot : slots_) {
     if (slot.awaited_sync.has_value()) return Status::Ok();
   }
   PACE_RETURN_IF_ERROR(Save());
@@ -545,7 +495,7 @@ Status RuntimeDriver::Save() {
           mailbox_.Put(Saved{Write(run, trainer, served, settings_.checkpoint.keep)});
         });
   }
-  for (const Slot& slot : slots_) {
+  for (const WorkerSlot& slot : slots_) {
     if (slot.joined) slot.worker->Resume();
   }
   return Status::Ok();
@@ -574,7 +524,7 @@ Status RuntimeDriver::Resume() {
   step_clock_.Set(StepPart::kOther, clock_.Now());
   const bool same_engines =
       !settings_.engine.IsElsewhere() && CheckWorkers(run, settings_.engine.count).ok();
-  if (!same_engines) slots_.resize(FirstFreeId(run));
+  if (!same_engines) slots_.StartAt(FirstFreeId(run));
   PACE_RETURN_IF_ERROR(MakeWorkers());
   PACE_ASSIGN_OR_RETURN(PublishedWeights published, Publish(run.served, resumed.served));
   Serve(std::move(published));
@@ -594,7 +544,7 @@ Status RuntimeDriver::Resume() {
 }
 
 Status RuntimeDriver::ContinueOnEngines(RunCheckpoint& run) {
-  for (Slot& slot : slots_) {
+  for (WorkerSlot& slot : slots_) {
     slot.joined = true;
     PACE_RETURN_IF_ERROR(slot.worker->Sync(published_));
   }

@@ -128,6 +128,11 @@ class MetricsText {
     text_ +=
         Concat(name_, "{model_name=", model_, label.empty() ? "" : ",", label, "} ", value, "\n");
   }
+  // Of a summary.
+  void Sum(double sum, int64_t count) {
+    text_ += Concat(name_, "_sum{model_name=", model_, "} ", sum, "\n");
+    text_ += Concat(name_, "_count{model_name=", model_, "} ", count, "\n");
+  }
   template <typename T>
   void Put(std::string_view name, std::string_view kind, std::string_view help, T value) {
     Begin(name, kind, help);
@@ -461,6 +466,9 @@ HttpResponse ApiServer::Metrics(const Context& /*context*/) {
   text.Sample(stats.num_stopped, "finished_reason=\"stop\"");
   text.Sample(stats.num_at_length, "finished_reason=\"length\"");
   text.Sample(stats.num_aborted, "finished_reason=\"abort\"");
+  text.Begin("vllm:time_to_first_token_seconds", "summary",
+             "Seconds from a request to its first token.");
+  text.Sum(stats.engine.first_token_time.count(), stats.engine.num_first_tokens);
   text.Put("pace:weight_loads_total", "counter", "Loads of weights.", stats.num_weight_loads);
   text.Put("pace:passes_total", "counter", "Forward passes.", stats.engine.num_passes);
   text.Put("pace:busy_seconds_total", "counter", "Seconds in forward passes.",

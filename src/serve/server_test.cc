@@ -269,6 +269,9 @@ TEST_F(ApiServerTest, SaysWhatItServes) {
   Post("/inference/v1/generate", kGenerate);
   const std::string metrics = Get("/metrics").body;
   EXPECT_NE(metrics.find("vllm:generation_tokens_total{model_name=\"m\"}"), std::string::npos);
+  EXPECT_NE(metrics.find("vllm:time_to_first_token_seconds_count{model_name=\"m\"} 1\n"),
+            std::string::npos)
+      << metrics;
   EXPECT_NE(metrics.find("vllm:prompt_tokens_total{model_name=\"m\"} 3\n"), std::string::npos)
       << metrics;
   for (const char* target : {"/openapi.json", "/server_info", "/v1/models", "/load"}) {

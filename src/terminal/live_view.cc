@@ -14,6 +14,7 @@
 
 #include "core/concat.h"
 #include "core/utf8.h"
+#include "record/worker_metrics.h"
 #include "terminal/terminal_text.h"
 
 namespace pace {
@@ -87,6 +88,7 @@ constexpr int kRowsOfLines = 12;
 constexpr int kNumTrends = 3;
 constexpr int kMostTrendRows = 6;
 constexpr int kMostWaitLines = 3;
+constexpr int64_t kMostWorkerLines = 4;
 
 template <typename Value>
 std::string Format(const char* format, Value value) {
@@ -321,6 +323,32 @@ std::optional<std::string> Number(const char* format, std::optional<double> valu
   return Shown(value, [format](double v) { return Format(format, v); });
 }
 
+// Of the first workers; the rest is counted.
+std::string WorkerLines(const MetricsRow& row, int width, const LiveLook& look) {
+  std::string out;
+  int64_t num_workers = 0;
+  for (; Find(row, WorkerMetric(num_workers, "tokens_per_s")).has_value(); ++num_workers) {
+    if (num_workers >= kMostWorkerLines) continue;
+    const auto metric = [&](std::string_view name) {
+      return Find(row, WorkerMetric(num_workers, name));
+    };
+    std::optional<double> failures = metric("failures");
+    if (failures == 0) failures.reset();
+    out += PairLine(
+        Concat("worker ", num_workers),
+        {{"", Shown(metric("tokens_per_s"), [](double n) { return Short(n) + " tokens/s"; })},
+         {"first token", Number("%.3f s", metric("first_token_s"))},
+         {"paused", Number("%.3f s", metric("pause_s"))},
+         {"failures", Shown(failures, Short)}},
+        width, look);
+  }
+  if (num_workers > kMostWorkerLines) {
+    out += PairLine("", {{"", Concat("and ", num_workers - kMostWorkerLines, " workers more")}},
+                    width, look);
+  }
+  return out;
+}
+
 // What the trainer does, in as many lines as the sentence needs.
 std::string TrainerLines(const LiveStatus& status, int width, const LiveLook& look) {
   constexpr std::array<std::string_view, 4> kEnds = {"training", "finished", "stopped early",
@@ -515,7 +543,8 @@ std::string RenderLiveView(const LiveStatus& status, int width, const LiveLook& 
       {{"", Shown(TokensPerSecond(status), [](double n) { return Short(n) + " tokens/s"; })},
        {"engines busy", Shown(Find(row, "rollout/busy"), Percent)}},
       width, look);
-  out += TrainerLines(status, width, look);
+  const std::string workers = WorkerLines(row, width, look);
+  out += workers + TrainerLines(status, width, look);
   LiveLook quiet = look;
   quiet.colour = false;
   const std::string last = PairLine("",
@@ -525,7 +554,8 @@ std::string RenderLiveView(const LiveStatus& status, int width, const LiveLook& 
                                     width, quiet);
   const bool dim = !last.empty() && look.colour;
   out += dim ? Concat("\033[2m", last.substr(0, last.size() - 1), "\033[0m\n") : last;
-  return out + Trends(status, width, look, rows);
+  const auto num_worker_lines = std::count(workers.begin(), workers.end(), '\n');
+  return out + Trends(status, width, look, rows - static_cast<int>(num_worker_lines));
 }
 
 std::string RenderLiveLine(const LiveStatus& status) {

@@ -387,5 +387,32 @@ TEST(LookFromEnvironmentTest, TheFirstLocaleThatIsSetDecides) {
   EXPECT_TRUE(LookFromEnvironment().unicode);
 }
 
+TEST(LiveViewTest, EachWorkerHasALineWithItsSpeedAndItsFailures) {
+  LiveStatus status = SomeStatus();
+  for (int i = 0; i < 6; ++i) {
+    const std::string worker = Concat("worker/", i, "/");
+    status.row.emplace_back(worker + "tokens_per_s", 100 + i);
+    status.row.emplace_back(worker + "first_token_s", 0.0125);
+    status.row.emplace_back(worker + "pauses", 1);
+    status.row.emplace_back(worker + "pause_s", 0.25);
+    status.row.emplace_back(worker + "failures", i == 1 ? 2 : 0);
+  }
+  const std::string text = RenderLiveView(status, 80, {.unicode = false});
+  EXPECT_NE(text.find("worker 0   100 tokens/s  first token 0.013 s  paused 0.250 s\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("worker 1   101 tokens/s  first token 0.013 s  paused 0.250 s  failures 2\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("worker 3"), std::string::npos);
+  EXPECT_EQ(text.find("worker 4"), std::string::npos);
+  EXPECT_NE(text.find("and 2 workers more"), std::string::npos);
+  // Charts leave them their lines.
+  for (const int rows : {20, 24, 30, 40}) {
+    const std::string whole = RenderLiveView(status, 80, {.unicode = false}, rows);
+    EXPECT_LE(std::ssize(LinesOf(whole)), std::max<std::ptrdiff_t>(rows, 16)) << rows;
+  }
+}
+
 }  // namespace
 }  // namespace pace

@@ -1,4 +1,6 @@
-"""Rollout on servers: pace train on fleets of pace serve, killed, shared, refused, resumed."""
+"""Rollout on servers: pace train on fleets of pace serve, killed, shared, refused, resumed.
+
+PACE_LONG_TESTS=1 kills a server in each of 20 steps instead of 5."""
 
 import itertools
 import json
@@ -9,22 +11,34 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 
 import pace_process
 from recording_proxy import RecordingProxy
 from small_run import SHAPE, SMALL
+from watched_run import WatchedRun
 
 PATIENCE = 300
+LONG = os.environ.get("PACE_LONG_TESTS") == "1"
+# Seconds within which a run notices that a server was killed, and that one does not answer.
+KILL_NOTICED = 2
+CONTROL_SECONDS = 3
 
 
 class Server:
-    """One `pace serve` of a test's own."""
+    """One `pace serve` of a test's own; `begin` starts it again at the same address."""
 
     def __init__(self, model, folder, name):
+        self.model = model
         self.ready = pathlib.Path(folder) / f"{name}.url"
+        self.url = "http://127.0.0.1:0"
+        self.begin()
+
+    def begin(self):
+        self.ready.unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            [str(pace_process.BINARY), "serve", str(model), "--port", "0",
-             "--ready-file", str(self.ready)],
+            [str(pace_process.BINARY), "serve", str(self.model),
+             "--port", self.url.rpartition(":")[2], "--ready-file", str(self.ready)],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + PATIENCE
         while not self.ready.exists():
@@ -32,6 +46,11 @@ class Server:
                 raise AssertionError("pace serve did not start")
             time.sleep(0.05)
         self.url = self.ready.read_text().strip()
+
+    def label(self):
+        """Of the weights that it serves."""
+        with urllib.request.urlopen(f"{self.url}/weight_info", timeout=60) as answer:
+            return json.load(answer)["weight_version"]
 
     def end(self):
         self.process.kill()
@@ -121,33 +140,86 @@ class EnginesTest(unittest.TestCase):
         rows = self.check_run(run, 6)
         self.assertGreater(max(row["staleness/lag/max"] for row in rows), 0)
         for row in rows:
+            for worker in range(2):
+                self.assertIn(f"worker/{worker}/tokens_per_s", row)
+                self.assertEqual(row[f"worker/{worker}/failures"], 0)
+        self.assertGreater(sum(row["worker/0/pauses"] for row in rows), 1)
+        for row in rows:
             self.assertAlmostEqual(row["staleness/waiting/mean"] + row["staleness/generation/mean"],
                                    row["staleness/lag/mean"], places=9)
         self.assertFalse(list((run / "weights").glob("v*")), "weights are removed at the end")
         self.assertEqual(len(list((run / "servers").glob("*.log"))), 2)
 
-    def test_servers_that_are_killed_are_replaced(self):
-        run = self.folder / "killed"
-        process = subprocess.Popen(
-            self.command("run.num_steps=12", "--fleet", 2, "--out", run), cwd=self.folder,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        killed = 0
-        seen = -1
-        metrics = run / "metrics.jsonl"
+    def test_a_fleet_replaces_servers_that_are_killed(self):
+        run = self.folder / "replaced"
+        watched = WatchedRun(*self.command("run.num_steps=6", "--fleet", 2, "--out", run)[1:],
+                             cwd=self.folder)
+        self.addCleanup(watched.end)
+        watched.wait_for("step 1 of")
+        os.kill(children(watched.process.pid)[0], signal.SIGKILL)
+        watched.process.wait(timeout=PATIENCE)
+        self.assertEqual(watched.process.returncode, 0, watched.text())
+        self.check_run(run, 6)
+
+    def test_a_server_is_killed_in_every_step_and_one_is_stopped(self):
+        num_steps = 20 if LONG else 5
+        servers = [Server(self.model, self.folder, f"killed{i}") for i in range(2)]
+        for server in servers:
+            self.addCleanup(server.end)
+        out = self.folder / "killed"
+        urls = ",".join(server.url for server in servers)
+        # The run cannot end before the kills: it is asked to.
+        run = WatchedRun(*self.command("run.num_steps=100000", f"engine.urls=[{urls}]",
+                                       f"engine.control_s={CONTROL_SECONDS}", "--method", "pace",
+                                       "--out", out)[1:], cwd=self.folder)
+        self.addCleanup(run.end)
+        noticed = []
+        for number in range(num_steps):
+            before = time.monotonic()
+            run.wait_for(r"step \d+ of ", after=before)
+            victim = servers[number % 2]
+            self.wait_until_served(victim)
+            killed = time.monotonic()
+            victim.end()
+            noticed.append(run.wait_for(f"lost {victim.url}", after=killed) - killed)
+            # The other one goes on, and the one that was killed joins again.
+            run.wait_for(r"step \d+ of ", after=killed + noticed[-1])
+            victim.begin()
+            run.wait_for(f"{victim.url}: is back", after=killed)
+        stopped = time.monotonic()
+        servers[0].process.send_signal(signal.SIGSTOP)
+        hung = run.wait_for(f"lost {servers[0].url}", after=stopped) - stopped
+        run.wait_for(r"step \d+ of ", after=stopped + hung)
+        servers[0].process.send_signal(signal.SIGCONT)
+        run.wait_for(f"{servers[0].url}: is back", after=stopped + hung)
+        run.process.send_signal(signal.SIGTERM)
+        run.process.wait(timeout=PATIENCE)
+        rows = pace_process.json_lines((out / "metrics.jsonl").read_text())
+        print(f"\n{num_steps} kills in {len(rows)} steps, noticed after at most "
+              f"{max(noticed):.2f} s; a stopped server after {hung:.1f} s")
+        self.assertEqual(len(noticed), num_steps)
+        if LONG:
+            self.assertLess(max(noticed), KILL_NOTICED)
+        self.check_run(out, len(rows))
+        self.check_trained_once(out, len(rows))
+        failures = sum(row.get(f"worker/{i}/failures", 0) for row in rows for i in range(2))
+        self.assertGreaterEqual(failures, num_steps)
+        self.assertTrue(any(row.get("worker/1/tokens_per_s", 0) > 0 for row in rows))
+
+    def wait_until_served(self, server):
+        """The run has given it weights."""
         deadline = time.monotonic() + PATIENCE
-        while process.poll() is None and time.monotonic() < deadline:
-            steps = len(metrics.read_text().splitlines()) if metrics.exists() else 0
-            if steps > seen and steps < 8:
-                seen = steps
-                servers = children(process.pid)
-                if servers:
-                    os.kill(servers[steps % len(servers)], signal.SIGKILL)
-                    killed += 1
+        while not server.label().startswith("run-"):
+            self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, errors)
-        self.assertGreater(killed, 1)
-        self.check_run(run, 12)
+
+    def check_trained_once(self, run, num_steps):
+        """No group is admitted twice, and every batch is whole."""
+        admitted = [line["group"] for line in
+                    pace_process.json_lines((run / "decisions.jsonl").read_text())
+                    if line["verdict"] == "admit"]
+        self.assertEqual(len(admitted), len(set(admitted)))
+        self.assertEqual(len(admitted), num_steps * 3)
 
     def test_a_server_that_lies_spoils_no_run(self):
         # Alone, so that every answer that the run needs comes from it, and every kind of lie is told.
@@ -163,12 +235,7 @@ class EnginesTest(unittest.TestCase):
         self.assertGreater(liar.num_lies, 9)
         self.assertIn(f"lost {proxy.url}", done.stderr)
         self.assertIn(f"{proxy.url}: is back", done.stderr)
-        # No group is judged twice in one step, and none is trained on twice.
-        admitted = [line["group"] for line in
-                    pace_process.json_lines((run / "decisions.jsonl").read_text())
-                    if line["verdict"] == "admit"]
-        self.assertEqual(len(admitted), len(set(admitted)))
-        self.assertEqual(len(admitted), 6 * 3)
+        self.check_trained_once(run, 6)
 
     def test_a_network_of_another_shape_is_refused_in_one_line(self):
         server = Server("tiny", self.folder, "shape")

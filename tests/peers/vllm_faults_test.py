@@ -1,59 +1,19 @@
 """vLLM servers that are killed and stopped in the middle of a run."""
 
 import pathlib
-import re
 import signal
-import subprocess
 import tempfile
-import threading
 import time
 import unittest
 
 import vllm_process
 
 import pace_process
+from watched_run import PATIENCE, WatchedRun
 
 # Seconds within which a run notices that a server was killed.
 KILL_NOTICED = 2
 CONTROL_SECONDS = 10
-PATIENCE = 900
-
-
-class Run:
-    """A run and what it says, with the time of each line."""
-
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([str(pace_process.BINARY), *map(str, arguments)],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        self.lines = []
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append((time.monotonic(), line))
-
-    def wait_for(self, pattern, after=0.0):
-        """When the run said it, after this time."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            for when, line in list(self.lines):
-                if when > after and re.search(pattern, line):
-                    return when
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.05)
-        raise AssertionError(f"the run did not say {pattern!r}:\n{self.text()}")
-
-    def text(self):
-        return "".join(line for _, line in self.lines)
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self._reader.join()
-        self.process.stderr.close()
 
 
 class VllmFaultsTest(unittest.TestCase):
@@ -64,7 +24,7 @@ class VllmFaultsTest(unittest.TestCase):
             self.addCleanup(server.end)
         out = folder / "run"
         urls = ",".join(server.url for server in servers)
-        run = Run("train", "tiny", f"engine.urls=[{urls}]", "--method", "pace",
+        run = WatchedRun("train", "tiny", f"engine.urls=[{urls}]", "--method", "pace",
                   "run.num_steps=100000", "run.evaluate_every=0", "batch.num_groups=4",
                   "batch.group_size=6", "supply.threshold=3", "record.level=full",
                   f"engine.control_s={CONTROL_SECONDS}", "--out", out)

@@ -183,6 +183,11 @@ class SampleMaker {
           std::clamp(0.2 + 0.4 * std::abs(skill - 0.4) + 0.05 * Normal(), 0.0, 1.0));
     m.Set("selection/truncated_trained", std::clamp(0.05 + 0.02 * Normal(), 0.0, 1.0));
     m.Set("rollout/tokens_per_s", sync() ? 900 : 2400 + 100 * Normal());
+    m.Set("worker/0/tokens_per_s", 800 + 20 * Normal());
+    m.Set("worker/0/first_token_s", 0.05);
+    m.Set("worker/0/pauses", 1);
+    m.Set("worker/0/pause_s", 0.02);
+    m.Set("worker/0/failures", 0);
     m.Set("rollout/busy", std::clamp((sync() ? 0.75 : 0.95) + 0.03 * Normal(), 0.0, 1.0));
   }
 
