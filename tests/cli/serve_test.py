@@ -677,29 +677,59 @@ class OwnServeTest(unittest.TestCase):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         host, port = urllib.parse.urlsplit(url).netloc.split(":")
-        client.generate(max_tokens=50, ignore_eos=True)
+        body = json.dumps({"token_ids": PROMPT, "sampling_params": {"max_tokens": 50, "seed": 5,
+                                                                    "ignore_eos": True}}).encode()
+        expected = client.generate(max_tokens=50, seed=5, ignore_eos=True)["choices"][0]["token_ids"]
         before = resident_kb(server.pid)
+        post = b"POST /inference/v1/generate HTTP/1.1\r\nHost: x\r\nContent-Length: "
+        whole = post + b"%d\r\n\r\n" % len(body) + body
+        says = [
+            b"",  # connects and says nothing
+            b"POST /inference/v1/generate HTTP/1.1\r\nHost: x\r\nContent-Le",
+            post + b"5000\r\n\r\n" + b"x" * 3000,  # half a body
+            post + b"900000000000\r\n\r\n",  # too long a body
+            b"GET /health HTTP/1.1\r\nX: " + b"y" * 300_000,  # a giant header
+            b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 200,  # never reads the answers
+            whole * 4,  # several requests at once
+            whole,  # closes early: below
+            b"\xff\x00\r\n\r\n",
+        ]
         rude = []
-        for index in range(1500):
+        most = 0
+        for index in range(1800):
+            kind = index % len(says)
             connection = socket.create_connection((host, int(port)))
+            connection.settimeout(0.05)
             with contextlib.suppress(OSError):
-                connection.sendall(b"POST /inference/v1/generate HTTP/1.1\r\nContent-Length: 5000\r\n"
-                                   b"\r\n" + b"x" * (index % 3000))
-            rude.append(connection)
-        # Those that came just now may keep their places for a second.
-        deadline = time.monotonic() + 60
-        answered = False
-        while not answered and time.monotonic() < deadline:
-            time.sleep(0.2)
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                answered = client.get("/health")[0] == 200
-        for _ in range(20):
-            self.assertEqual(client.get("/health")[0], 200)
-        answer = client.generate(max_tokens=50, ignore_eos=True)
-        self.assertEqual(len(answer["choices"][0]["token_ids"]), 50)
-        self.assertLess(resident_kb(server.pid), before + 400_000)
+                connection.sendall(says[kind])
+            if kind == 7:
+                connection.close()
+            else:
+                rude.append(connection)
+            if index % 300 == 299:
+                self.assertEqual(self.wait_for_answer(client, seed=5), expected)
+                most = max(most, resident_kb(server.pid))
+        self.assertEqual(self.wait_for_answer(client, seed=5), expected)
+        most = max(most, resident_kb(server.pid))
+        print(f"\n1800 rude clients: {before} kB before, at most {most} kB")
+        # 1,024 connections and as many that end, 64 KiB each of buffer and of message, and the
+        # 256 MiB of max_total_bytes.
+        self.assertLess(most, before + 2048 * 128 + (256 << 10))
         for connection in rude:
             connection.close()
+
+    def wait_for_answer(self, client, **sampling):
+        """The tokens of a response; those that connected just now keep their places for a second."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                status, answer = client.post("/inference/v1/generate", {
+                    "token_ids": PROMPT,
+                    "sampling_params": {"max_tokens": 50, "ignore_eos": True, **sampling}})
+                if status == 200:
+                    return answer["choices"][0]["token_ids"]
+            time.sleep(0.1)
+        raise AssertionError("a live client was not served")
 
     def test_readers_that_stop_reading_do_not_stop_others(self):
         server, url = start("tiny")

@@ -1,5 +1,10 @@
-"""vLLM servers that are killed and stopped in the middle of a run."""
+"""vLLM servers that are killed and stopped in the middle of a run.
 
+PACE_VLLM_STEPS=20 makes the run whose servers are killed in every step longer."""
+
+import contextlib
+import http.client
+import os
 import pathlib
 import signal
 import tempfile
@@ -14,6 +19,7 @@ from watched_run import PATIENCE, WatchedRun
 # Seconds within which a run notices that a server was killed.
 KILL_NOTICED = 2
 CONTROL_SECONDS = 10
+NUM_STEPS = int(os.environ.get("PACE_VLLM_STEPS", "4"))
 
 
 class VllmFaultsTest(unittest.TestCase):
@@ -58,6 +64,50 @@ class VllmFaultsTest(unittest.TestCase):
         done = pace_process.run("train", "--resume", out, f"run.num_steps={steps + 3}")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.check(out), steps + 3)
+
+    def test_a_server_is_killed_in_every_step(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        servers = vllm_process.start_servers(folder, 2)
+        for server in servers:
+            self.addCleanup(server.end)
+        out = folder / "run"
+        urls = ",".join(server.url for server in servers)
+        run = WatchedRun("train", "tiny", f"engine.urls=[{urls}]", "--method", "pace",
+                         f"run.num_steps={NUM_STEPS}", "run.evaluate_every=0",
+                         "batch.num_groups=8", "batch.group_size=6", "supply.threshold=3",
+                         "record.level=full", f"engine.control_s={CONTROL_SECONDS}", "--out", out)
+        self.addCleanup(run.end)
+        kills = []
+        for step in range(NUM_STEPS):
+            if step > 0:
+                run.wait_for(f"step {step} of ")
+            # A server starts slowly: where one is still absent, the run loses the other one, too.
+            victim = self.one_that_serves(run, servers)
+            kills.append((time.monotonic(), victim.url))
+            victim.kill()
+            self.assertIsNone(run.said(f"step {step + 1} of "), "the step ended before its kill")
+            victim.begin()
+        run.process.wait(timeout=PATIENCE)
+        self.assertEqual(run.process.returncode, 0, run.text())
+        noticed = [run.wait_for(f"lost {url}", after=when) - when for when, url in kills]
+        returns = sum(line.endswith(": is back\n") for _, line in run.lines)
+        print(f"\n{len(kills)} kills in {NUM_STEPS} steps, noticed after at most "
+              f"{max(noticed):.2f} s; {returns} returns")
+        self.assertLess(max(noticed), KILL_NOTICED)
+        self.assertEqual(self.check(out), NUM_STEPS)
+
+    @staticmethod
+    def one_that_serves(run, servers):
+        """A server that the run has given weights."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline and run.running():
+            for server in servers:
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    status, info = vllm_process.call(server.url, "GET", "/weight_info", timeout=5)
+                    if status == 200 and str(info.get("weight_version")).startswith("run-"):
+                        return server
+            time.sleep(0.05)
+        raise AssertionError(f"no server serves the run:\n{run.text()}")
 
     def check(self, out):
         """Every step is there once, nothing is trained on twice, and decisions replay."""
