@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <optional>
 
 #include "core/printable.h"
 #include "core/random.h"
@@ -147,6 +146,17 @@ uint64_t SeedOf(const GroupRequest& request, int64_t member, size_t num_tokens) 
   const uint64_t response =
       random.Bits(static_cast<uint64_t>(request.prompt.value()), static_cast<uint64_t>(member));
   return CounterRandom(response, kSeedStream).Bits(num_tokens);
+}
+
+std::optional<FinishReason> StopReasonOf(const StopRules& stop, std::span<const TokenRecord> tokens,
+                                         AnswerEnd end) {
+  const bool fixed_length = !stop.lengths.empty();
+  if (!fixed_length && !tokens.empty() && !tokens.back().is_tool &&
+      std::ranges::find(stop.stop_tokens, tokens.back().id) != stop.stop_tokens.end()) {
+    return FinishReason::kStopToken;
+  }
+  if (end == AnswerEnd::kStop) return FinishReason::kStopString;
+  return std::nullopt;
 }
 
 }  // namespace pace

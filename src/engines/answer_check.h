@@ -5,6 +5,7 @@
 #define PACE_ENGINES_ANSWER_CHECK_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,11 @@ void TakeScore(std::span<const float> scores, int64_t max_scored, PartialRespons
 
 // Independent random numbers for every response and for each time that it is sent.
 uint64_t SeedOf(const GroupRequest& request, int64_t member, size_t num_tokens);
+
+// The stop rule that a response has met, after an answer that ended like this; none where it has
+// met none, or only its length.
+std::optional<FinishReason> StopReasonOf(const StopRules& stop, std::span<const TokenRecord> tokens,
+                                         AnswerEnd end);
 
 }  // namespace pace
 

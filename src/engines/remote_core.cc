@@ -14,9 +14,6 @@ namespace {
 constexpr int64_t kMaxFailures = 2;
 // Answers that it has too much to do, in a row.
 constexpr int64_t kMaxOverloads = 10000;
-bool Contains(const std::vector<TokenId>& tokens, TokenId id) {
-  return std::find(tokens.begin(), tokens.end(), id) != tokens.end();
-}
 
 }  // namespace
 
@@ -183,8 +180,16 @@ Status RemoteCore::Sync(PolicyVersion version, std::string folder) {
   return Status::Ok();
 }
 
+bool RemoteCore::SyncWaits() const {
+  return version_.has_value() &&
+         std::any_of(groups_.begin(), groups_.end(), [this](const auto& entry) {
+           const Group& group = entry.second;
+           return !group.cancelled && group.request.only_version == version_;
+         });
+}
+
 void RemoteCore::BeginSync() {
-  if (phase_ != Phase::kServing || !next_sync_.has_value()) return;
+  if (phase_ != Phase::kServing || !next_sync_.has_value() || SyncWaits()) return;
   sync_ = std::exchange(next_sync_, std::nullopt);
   paused_ = false;
   num_loaded_ = 0;
@@ -357,18 +362,9 @@ bool RemoteCore::held() const {
 std::vector<GroupRequest> RemoteCore::Unfinished() const {
   std::vector<GroupRequest> requests;
   for (const auto& [id, group] : groups_) {
-    if (!group.cancelled && !group.members.empty()) requests.push_back(RequestOf(group));
+    if (!group.cancelled && !group.request.only_version) requests.push_back(group.Resumed());
   }
   return requests;
-}
-
-GroupRequest RemoteCore::RequestOf(const Group& group) const {
-  GroupRequest request = group.request;
-  for (const auto& [index, member] : group.members) {
-    request.members.push_back(index);
-    request.resumed.push_back(member.response);
-  }
-  return request;
 }
 
 // --- responses ---
@@ -382,10 +378,7 @@ RemoteCore::Member* RemoteCore::Find(MemberId id) {
 
 int64_t RemoteCore::num_in_server() const {
   int64_t count = 0;
-  for (const auto& [id, group] : groups_) {
-    count += std::count_if(group.members.begin(), group.members.end(),
-                           [](const auto& entry) { return entry.second.in_server(); });
-  }
+  for (const auto& [id, group] : groups_) count += group.num_in_server();
   return count;
 }
 
@@ -394,15 +387,35 @@ bool RemoteCore::CanSend() const {
 }
 
 void RemoteCore::SendWaiting() {
+  BeginSync();
   if (!CanSend()) return;
+  RefusePassed();
   int64_t room = options_.max_requests - num_in_server();
-  for (auto& [id, group] : groups_) {
-    if (group.cancelled) continue;
-    for (auto& [index, member] : group.members) {
-      if (member.state != MemberState::kWaiting) continue;
-      if (room-- <= 0) return;
-      SendMember(group, index, member, /*only_scores=*/member.response.paused.has_value());
+  // Those that a sync waits for come first, and the others after that sync.
+  for (const bool bound : {true, false}) {
+    if (!bound && next_sync_.has_value()) return;
+    for (auto& [id, group] : groups_) {
+      const std::optional<PolicyVersion>& only = group.request.only_version;
+      if (group.cancelled || (bound ? only != version_ : only.has_value())) continue;
+      for (auto& [index, member] : group.members) {
+        if (member.state != MemberState::kWaiting) continue;
+        if (room-- <= 0) return;
+        SendMember(group, index, member, /*only_scores=*/member.response.paused.has_value());
+      }
     }
+  }
+}
+
+void RemoteCore::RefusePassed() {
+  std::vector<GroupId> passed;
+  for (const auto& [id, group] : groups_) {
+    if (!group.cancelled && group.request.only_version.value_or(*version_) < *version_) {
+      passed.push_back(id);
+    }
+  }
+  for (const GroupId id : passed) {
+    Refuse(id, Unavailable("version ", *groups_.at(id).request.only_version,
+                           " is wanted: the server has ", *version_));
   }
 }
 
@@ -519,14 +532,7 @@ void RemoteCore::Settle(GroupId id, int64_t index, AnswerEnd end) {
   Member& member = group.members.at(index);
   const StopRules& stop = group.request.stop;
   const std::vector<TokenRecord>& tokens = member.response.tokens;
-  std::optional<FinishReason> reason;
-  const bool fixed_length = !stop.lengths.empty();
-  if (!fixed_length && !tokens.empty() && !tokens.back().is_tool &&
-      Contains(stop.stop_tokens, tokens.back().id)) {
-    reason = FinishReason::kStopToken;
-  } else if (end == AnswerEnd::kStop) {
-    reason = FinishReason::kStopString;
-  }
+  std::optional<FinishReason> reason = StopReasonOf(stop, tokens, end);
   if (reason.has_value() && stop.pauses) {
     member.response.paused = reason;
     member.state = MemberState::kResting;
@@ -571,7 +577,7 @@ void RemoteCore::Refuse(GroupId id, const Status& error) {
     actions_.emplace_back(DropCall{member.call});
   }
   if (found->second.cancelled) {
-    Emit(GroupCancelled{RequestOf(found->second)});
+    Emit(GroupCancelled{found->second.Resumed()});
   } else {
     Emit(GroupRefused{id, error});
   }
@@ -602,12 +608,8 @@ void RemoteCore::Abort(const std::vector<std::string>& ids) {
 void RemoteCore::EndCancelledIfQuiet(GroupId id) {
   const auto found = groups_.find(id);
   if (found == groups_.end() || !found->second.cancelled) return;
-  const auto& members = found->second.members;
-  if (std::any_of(members.begin(), members.end(),
-                  [](const auto& entry) { return entry.second.in_server(); })) {
-    return;
-  }
-  GroupCancelled cancelled{RequestOf(found->second)};
+  if (found->second.num_in_server() > 0) return;
+  GroupCancelled cancelled{found->second.Resumed()};
   groups_.erase(found);
   if (!cancelled.request.members.empty()) Emit(std::move(cancelled));
 }

@@ -108,6 +108,8 @@ class RemoteCore {
   // A sync, step by step.
   bool EndsRequests() const;
   InFlightRule Rule() const;
+  // A group is bound to the server's version.
+  bool SyncWaits() const;
   void BeginSync();
   void OnLabel(const ServerAnswer& answer);
   void PauseServer();
@@ -118,6 +120,8 @@ class RemoteCore {
   // Responses.
   bool CanSend() const;
   void SendWaiting();
+  // Groups of another version than the server's.
+  void RefusePassed();
   void SendMember(Group& group, int64_t index, Member& member, bool only_scores);
   void OnGenerate(MemberId id, const ServerAnswer& answer);
   // The server has too much to do: nothing is sent until time has passed.
@@ -134,7 +138,6 @@ class RemoteCore {
   void AbortSent(std::optional<GroupId> group);
   void Abort(const std::vector<std::string>& ids);
   Member* Find(MemberId id);
-  GroupRequest RequestOf(const Group& group) const;
 
   const Dialect& dialect_;
   const RemoteOptions options_;

@@ -408,5 +408,38 @@ TEST(RemoteCoreTest, ABrokenConnectionLosesTheWorker) {
   EXPECT_TRUE(world.events.empty());
 }
 
+TEST(RemoteCoreTest, ASyncWaitsForAGroupThatIsBoundToAVersion) {
+  RemoteWorld world(WorldOptions());
+  world.core.Join();
+  ASSERT_TRUE(world.core.Sync(PolicyVersion(0), "/weights/v0").ok());
+  world.Settle();
+  GroupRequest bound = WorldRequest(1, 2, 20);
+  bound.only_version = PolicyVersion(0);
+  bound.stop.stop_tokens = {};
+  world.core.Submit(bound);
+  world.Settle();
+  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  GroupRequest later = WorldRequest(2, 1, 5);
+  later.stop.stop_tokens = {};
+  world.core.Submit(later);
+  GroupRequest passed = WorldRequest(3, 1, 5);
+  passed.only_version = PolicyVersion(0);
+  world.Settle();
+  EXPECT_EQ(world.server.num_running(), 2U) << "the later group waits for its sync";
+  EXPECT_TRUE(world.core.Unfinished().size() == 1 &&
+              world.core.Unfinished().front().group == GroupId(2));
+  world.RunDry();
+  for (const FinishedResponse& done : world.Take<FinishedResponse>()) {
+    const int64_t version = done.id.group == GroupId(1) ? 0 : 1;
+    for (const TokenRecord& token : done.response.tokens) {
+      EXPECT_EQ(token.version, PolicyVersion(version));
+    }
+  }
+  EXPECT_EQ(world.Take<WeightsSynced>().size(), 2U);
+  world.core.Submit(passed);
+  world.Settle();
+  ASSERT_EQ(world.Take<GroupRefused>().size(), 1U);
+}
+
 }  // namespace
 }  // namespace pace

@@ -4,6 +4,7 @@
 #ifndef PACE_ENGINES_REMOTE_GROUP_H_
 #define PACE_ENGINES_REMOTE_GROUP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -38,6 +39,20 @@ struct RemoteGroup {
   GroupRequest request = {};                     // without `members` and `resumed`
   std::map<int64_t, RemoteMember> members = {};  // unfinished, by their index
   bool cancelled = false;
+
+  int64_t num_in_server() const {
+    return std::count_if(members.begin(), members.end(),
+                         [](const auto& entry) { return entry.second.in_server(); });
+  }
+  // As a request that resumes what is unfinished.
+  GroupRequest Resumed() const {
+    GroupRequest resumed = request;
+    for (const auto& [index, member] : members) {
+      resumed.members.push_back(index);
+      resumed.resumed.push_back(member.response);
+    }
+    return resumed;
+  }
 };
 
 }  // namespace pace

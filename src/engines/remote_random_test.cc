@@ -86,6 +86,7 @@ class RandomRun {
 
   int64_t num_finished = 0;
   int64_t num_scored = 0;
+  int64_t num_bound = 0;
   bool gone() const { return gone_; }
 
  private:
@@ -116,6 +117,7 @@ class RandomRun {
       if (groups_.size() > 12) return;
       GroupRequest request = WorldRequest(next_group_++, 1 + Below(3), 5 + Below(60));
       request.stop.pauses = Chance(0.2);
+      if (version_ >= 0 && Chance(0.15)) request.only_version = PolicyVersion(version_);
       groups_.emplace(request.group, Expected{request, request.num_responses});
       world_.core.Submit(request);
     } else if (kind < 92 && !groups_.empty()) {
@@ -180,6 +182,11 @@ class RandomRun {
     }
     EXPECT_LE(last, synced_);
     EXPECT_LE(std::ssize(response.tokens), found->second.request.stop.max_tokens);
+    if (found->second.request.only_version.has_value()) {
+      EXPECT_EQ(response.tokens.front().version, *found->second.request.only_version);
+      EXPECT_EQ(response.tokens.back().version, *found->second.request.only_version);
+      ++num_bound;
+    }
     if (lies_ == 0) {
       EXPECT_TRUE(IsTrue(found->second.request, response));
       const bool has_tools = found->second.request.stop.pauses;
@@ -216,7 +223,10 @@ class RandomRun {
     groups_.erase(found);
   }
   void On(const GroupRefused& refused) {
-    EXPECT_GT(lies_, 0);
+    // A sync that replaced another one took the version away.
+    const auto found = groups_.find(refused.group);
+    ASSERT_NE(found, groups_.end());
+    EXPECT_TRUE(lies_ > 0 || found->second.request.only_version.has_value());
     EXPECT_EQ(groups_.erase(refused.group), 1U);
   }
   void On(const WorkerGone& gone) {
@@ -250,6 +260,7 @@ class RandomRun {
 TEST(RemoteRandomTest, AnHonestServerGivesExactVersionsAndScores) {
   int64_t num_finished = 0;
   int64_t num_scored = 0;
+  int64_t num_bound = 0;
   uint64_t seed = 1;
   for (const SyncMode mode : {SyncMode::kReprefill, SyncMode::kKeep, SyncMode::kDrain}) {
     for (const bool scores : {true, false}) {
@@ -261,12 +272,14 @@ TEST(RemoteRandomTest, AnHonestServerGivesExactVersionsAndScores) {
         EXPECT_FALSE(run.gone());
         num_finished += run.num_finished;
         num_scored += run.num_scored;
+        num_bound += run.num_bound;
         if (HasFatalFailure()) return;
       }
     }
   }
   EXPECT_GT(num_finished, 100);
   EXPECT_GT(num_scored, 20);
+  EXPECT_GT(num_bound, 20);
 }
 
 TEST(RemoteRandomTest, ALyingServerCannotBreakARule) {

@@ -95,6 +95,9 @@ struct GroupRequest {
   StopRules stop{};
   // Compute the prompt's log-probabilities. Of one response alone.
   bool score_prompt = false;
+  // Of servers: the version that samples every token. Later syncs wait until the group has ended;
+  // a group whose version has passed is refused. Such groups are not part of a checkpoint.
+  std::optional<PolicyVersion> only_version{};
   // Which of the n to generate, in rising order; empty = all.
   std::vector<int64_t> members{};
   // Empty, or one for each of these: the response to resume.
