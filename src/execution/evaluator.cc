@@ -110,8 +110,10 @@ struct Evaluator::State {
   // By the problems' verifiers; a reward that fails counts as a wrong response.
   std::vector<Verification> VerifyAll(const Benchmark& benchmark, int64_t first,
                                       const std::vector<FinishedResponse>& finished) const;
+  // `workers`: null where the engine generates.
   Result<BenchmarkScore> RunOne(const Benchmark& benchmark, uint64_t seed,
-                                const std::function<void()>& step, const ResponseSink& sink);
+                                const std::function<void()>& step, const ResponseSink& sink,
+                                EvaluationWorkers* workers = nullptr);
   // Responses at rest call the tool, all at once, and read on, or end.
   Status TakeTurns(std::vector<MemberId> resting, ToolRecord& record,
                    std::vector<FinishedResponse>& finished);
@@ -182,7 +184,8 @@ std::vector<Verification> Evaluator::State::VerifyAll(
 
 Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint64_t seed,
                                                 const std::function<void()>& step,
-                                                const ResponseSink& sink) {
+                                                const ResponseSink& sink,
+                                                EvaluationWorkers* workers) {
   const EvaluationOptions& options = settings.evaluation;
   const int64_t first = next_group;
   for (size_t i = 0; i < benchmark.problems.size(); ++i) {
@@ -198,7 +201,11 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
     request.stop = {.max_tokens = settings.generation.max_tokens,
                     .stop_tokens = policy.config.eos,
                     .pauses = turns.has_value()};
-    PACE_RETURN_IF_ERROR(engine->Submit(std::move(request)).At(benchmark.problems[i].id));
+    if (workers != nullptr) {
+      workers->Submit(std::move(request));
+    } else {
+      PACE_RETURN_IF_ERROR(engine->Submit(std::move(request)).At(benchmark.problems[i].id));
+    }
   }
   std::vector<ProblemTally> tallies(benchmark.problems.size());
   double num_tokens = 0;
@@ -232,6 +239,12 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
       num_turns += static_cast<double>(CountTurns(done.response).assistant);
     }
   };
+  int64_t num_elsewhere = workers == nullptr ? 0 : std::ssize(benchmark.problems) * NumMembers();
+  while (num_elsewhere > 0) {
+    PACE_ASSIGN_OR_RETURN(const std::vector<FinishedResponse> finished, workers->Wait());
+    num_elsewhere -= std::ssize(finished);
+    tally(finished);
+  }
   ToolRecord calls;
   std::vector<MemberId> resting;
   while (engine->busy() || !resting.empty()) {
@@ -318,6 +331,18 @@ Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& re
     }
   }
   return Status::Ok();
+}
+
+Result<std::vector<BenchmarkScore>> Evaluator::RunOn(EvaluationWorkers& workers) {
+  PACE_CHECK(state_->executor == nullptr, "tools are called by the engine's evaluation alone");
+  std::vector<BenchmarkScore> scores;
+  for (size_t i = 0; i < state_->benchmarks.size(); ++i) {
+    PACE_ASSIGN_OR_RETURN(
+        BenchmarkScore score,
+        state_->RunOne(state_->benchmarks[i], kEvaluationSeed + i, {}, {}, &workers));
+    scores.push_back(std::move(score));
+  }
+  return scores;
 }
 
 Result<std::vector<BenchmarkScore>> Evaluator::Run(const WeightSet& weights,

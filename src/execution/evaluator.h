@@ -3,7 +3,8 @@
 //   Result<Evaluator> evaluator = Evaluator::Create(settings, policy, executor);
 //   Result<std::vector<BenchmarkScore>> scores = evaluator->Run(weights);
 //
-// It generates with an engine of its own, so training responses do not wait for it.
+// It generates with an engine of its own, so training responses do not wait for it, or has the
+// run's workers generate (RunOn).
 // The random numbers of a response depend on the benchmark's problem and not on
 // the run's seed or the version: evaluations of one policy agree, and those of
 // two policies are paired.
@@ -28,6 +29,7 @@
 #include "model/weight_set.h"
 #include "record/response_record.h"
 #include "record/step_metrics.h"
+#include "rollout/request.h"
 #include "task/problem.h"
 
 namespace pace {
@@ -68,6 +70,16 @@ struct EvaluatedResponse {
   const std::string& text;  // all of it, a tool's replies included
 };
 
+// Who generates the responses of an evaluation in place of its own engine.
+class EvaluationWorkers {
+ public:
+  virtual ~EvaluationWorkers() = default;
+  virtual void Submit(GroupRequest request) = 0;
+  // The responses that have finished since the last call; waits for the first one. An error: the
+  // rest does not come.
+  virtual Result<std::vector<FinishedResponse>> Wait() = 0;
+};
+
 class Evaluator {
  public:
   // `executor`: null where tools.use is none; `rewards`: null where task.verifier names no
@@ -82,6 +94,10 @@ class Evaluator {
   using ResponseSink = std::function<void(const EvaluatedResponse&)>;
   Result<std::vector<BenchmarkScore>> Run(const WeightSet& weights, const Progress& progress = {},
                                           const ResponseSink& sink = {});
+
+  // The same by others. Their random numbers are their own where they take no seeds.
+  // REQUIRES: no tools
+  Result<std::vector<BenchmarkScore>> RunOn(EvaluationWorkers& workers);
 
   bool empty() const;  // no benchmark at all
 

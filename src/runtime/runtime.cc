@@ -21,6 +21,7 @@
 #include "runtime/affinity.h"
 #include "runtime/mailbox.h"
 #include "runtime/pending_rewards.h"
+#include "runtime/remote_evaluation.h"
 #include "runtime/run_clock.h"
 #include "runtime/server_fleet.h"
 #include "runtime/worker_slots.h"
@@ -51,6 +52,7 @@ class RuntimeDriver final : public RunDriver {
   struct Evaluated {
     PolicyVersion version;
     Result<std::vector<BenchmarkScore>> scores;
+    Status elsewhere = {};  // why servers did not do it
   };
   struct Saved {
     Result<std::string> folder;
@@ -74,6 +76,7 @@ class RuntimeDriver final : public RunDriver {
   Status OnReady(size_t worker);
   Status OnGone(size_t worker, const WorkerGone& gone);
   Status AskAbsent();
+  void NoteLocalEvaluation(PolicyVersion version, const std::string& why);
   Status Loop();
 
   Status On(WorkerSpoke& message);
@@ -127,6 +130,7 @@ class RuntimeDriver final : public RunDriver {
   std::unique_ptr<ServerFleet> fleet_;           // null with engines in this process
   const std::unique_ptr<TaskThread> training_thread_;
   TaskThread evaluation_thread_;
+  RemoteEvaluations evaluations_{slots_};  // on servers; gone before the thread that waits for them
   TaskThread saving_thread_;
   std::unique_ptr<ToolThreads> tool_threads_;  // null without tools
 };
@@ -212,6 +216,7 @@ Status RuntimeDriver::OnReady(size_t worker) {
 
 Status RuntimeDriver::OnGone(size_t worker, const WorkerGone& gone) {
   const bool joined = slots_.Lose(worker);
+  evaluations_.Lose(worker);
   PACE_RETURN_IF_ERROR(fleet_->OnGone(slots_[worker].number, gone));
   if (!joined) return Status::Ok();
   return LoseWorker(WorkerId(static_cast<int64_t>(worker)), {});
@@ -249,6 +254,7 @@ Status RuntimeDriver::Loop() {
     }
     PACE_RETURN_IF_ERROR(run_->journal().status());
     PACE_RETURN_IF_ERROR(AskAbsent());
+    evaluations_.Assign(published_.version);
     PACE_RETURN_IF_ERROR(StopIfAsked(checkpoint_.has_value() && !setup_.checkpoints.empty()));
     PACE_RETURN_IF_ERROR(SaveIfReady());
     WatchForStall(!messages.empty());
@@ -270,6 +276,7 @@ Status RuntimeDriver::HearWorker(size_t worker) {
 }
 
 Status RuntimeDriver::OnWorker(size_t worker, RolloutEvent& event) {
+  if (evaluations_.Take(event)) return Status::Ok();
   if (auto* finished = std::get_if<FinishedResponse>(&event)) {
     if (fleet_ != nullptr) fleet_->OnResponse();
     return Finish(std::move(*finished));
@@ -364,6 +371,8 @@ Status RuntimeDriver::On(Trained& message) {
 
 Status RuntimeDriver::On(Evaluated& message) {
   if (!message.scores.ok()) return message.scores.status();
+  if (!message.elsewhere.ok()) NoteLocalEvaluation(message.version, message.elsewhere.message());
+  evaluations_.End(message.version);
   EndEvaluation(message.version, std::move(message.scores).value());
   return Handle(EvaluationFinished{message.version});
 }
@@ -392,6 +401,7 @@ GroupInFlight RuntimeDriver::Cancel(size_t worker, GroupId group, bool keep) {
 
 Status RuntimeDriver::Sync(size_t worker, const PublishedWeights& weights) {
   slots_[worker].awaited_sync = weights.version;
+  slots_[worker].given = weights.version;
   const Status status = slots_[worker].worker->Sync(weights);
   // A server that is gone says so itself.
   return fleet_ != nullptr && status.code() == StatusCode::kUnavailable ? Status::Ok() : status;
@@ -407,10 +417,31 @@ void RuntimeDriver::StartTraining() {
 }
 
 Status RuntimeDriver::StartEvaluation(PolicyVersion version) {
-  evaluation_thread_.Post([this, version, weights = newest_] {
-    mailbox_.Put(Evaluated{version, run_->evaluator().Run(weights)});
+  std::shared_ptr<RemoteEvaluation> remote;
+  if (fleet_ != nullptr && run_->executor() != nullptr) {
+    NoteLocalEvaluation(version, "tools are called here");
+  } else if (fleet_ != nullptr && published_.version != version) {
+    NoteLocalEvaluation(version, Concat("servers get version ", published_.version));
+  } else if (fleet_ != nullptr) {
+    remote = evaluations_.Start(version);
+  }
+  evaluation_thread_.Post([this, version, remote, weights = newest_] {
+    if (remote == nullptr) {
+      mailbox_.Put(Evaluated{version, run_->evaluator().Run(weights)});
+      return;
+    }
+    Result<std::vector<BenchmarkScore>> scores = run_->evaluator().RunOn(*remote);
+    const Status elsewhere = scores.status();
+    if (remote->abandoned()) return;
+    if (!elsewhere.ok()) scores = run_->evaluator().Run(weights);
+    mailbox_.Put(Evaluated{version, std::move(scores), elsewhere});
   });
   return Status::Ok();
+}
+
+void RuntimeDriver::NoteLocalEvaluation(PolicyVersion version, const std::string& why) {
+  if (setup_.observer == nullptr) return;
+  setup_.observer->OnNote(Concat("version ", version, " is evaluated in this process: ", why));
 }
 
 void RuntimeDriver::StartCheckpoint() {

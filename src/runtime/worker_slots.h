@@ -23,6 +23,7 @@ namespace pace {
 struct WorkerSlot {
   std::unique_ptr<RolloutWorker> worker = {};  // null: lost
   std::optional<PolicyVersion> awaited_sync = {};
+  std::optional<PolicyVersion> given = {};  // the last version that it was told to serve
   size_t number = 0;    // of the engine in the process, or of the server in the fleet
   bool joined = false;  // the coordinator knows it
 };

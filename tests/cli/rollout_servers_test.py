@@ -221,7 +221,8 @@ class EnginesTest(unittest.TestCase):
             self.wait_until_served(victim)
             kills.append((step, time.monotonic(), victim.url))
             victim.end()
-            self.assertIsNone(run.said(f"step {step + 1} of "), "the step ended before its kill")
+            ended = run.said(f"step {step + 1} of ")
+            self.assertTrue(ended is None or ended > kills[-1][1], "the step ended before its kill")
             victim.begin()
         run.process.wait(timeout=PATIENCE)
         self.assertEqual(run.process.returncode, 0, run.text())
@@ -264,6 +265,52 @@ class EnginesTest(unittest.TestCase):
         self.assertIn(f"lost {proxy.url}", done.stderr)
         self.assertIn(f"{proxy.url}: is back", done.stderr)
         self.check_trained_once(run, 6 * 3)
+
+    def test_evaluations_are_generated_by_servers_under_one_version(self):
+        server = Server(self.model, self.folder, "evaluated")
+        proxy = RecordingProxy(server.url, self.folder)
+        for other in (server, proxy):
+            self.addCleanup(other.end)
+        settings = ["run.num_steps=4", "run.evaluate_every=2", "evaluation.greedy=true",
+                    "task.held_out_problems=8"]
+        run = self.folder / "evaluated"
+        done = self.train(*settings, f"engine.urls=[{proxy.url}]", "--out", run)
+        self.assertNotIn("is evaluated in this process", done.stderr)
+        self.check_run(run, 4)
+        here = self.folder / "evaluated-here"
+        self.train(*settings, "--out", here)
+        rows, local = (pace_process.json_lines((folder / "eval.jsonl").read_text())
+                       for folder in (run, here))
+        self.assertEqual([row["step"] for row in rows], [0, 2, 4])
+        # Before the first step both have the same weights, and greedy responses have no seed.
+        greedy = [key for key in rows[0] if key.endswith("/greedy")]
+        self.assertEqual([rows[0][key] for key in greedy], [local[0][key] for key in greedy])
+        self.assertTrue(greedy)
+        # Each response of an evaluation is of one version, and there are as many as asked for.
+        versions = {}
+        for request, answer in proxy.answers:
+            group, member = request["request_id"].split("-")[-3:-1]
+            if int(group) < 1 << 40:
+                continue
+            for span in answer["choices"][0]["weight_versions"]:
+                versions.setdefault((group, member), set()).add(span["version"].rpartition(":")[2])
+        self.assertEqual(len(versions), 3 * 8 * 3)
+        self.assertEqual({len(seen) for seen in versions.values()}, {1})
+        self.assertEqual(set().union(*versions.values()), {"0", "2", "4"})
+
+    def test_an_evaluation_outlives_its_server(self):
+        servers, urls = self.servers("outlived", self.model)
+        run = self.folder / "outlived"
+        watched = WatchedRun(*self.command("run.num_steps=6", "run.evaluate_every=1", urls,
+                                           "task.held_out_problems=64", "--out", run)[1:],
+                             cwd=self.folder)
+        self.addCleanup(watched.end)
+        watched.wait_for("step 2 of")
+        servers[0].end()
+        watched.process.wait(timeout=PATIENCE)
+        self.assertEqual(watched.process.returncode, 0, watched.text())
+        rows = pace_process.json_lines((run / "eval.jsonl").read_text())
+        self.assertEqual([row["step"] for row in rows], list(range(7)))
 
     def test_a_network_of_another_shape_is_refused_in_one_line(self):
         server = Server("tiny", self.folder, "shape")
