@@ -83,6 +83,24 @@ Status CheckShape(const ServerFacts& facts, const NetworkShape& policy) {
                          policy.hidden_size, " for ", policy.vocabulary);
 }
 
+Status CheckFacts(const ServerFacts& facts, const RemoteOptions& options, bool needs_versions) {
+  if (facts.max_tokens.has_value() && *facts.max_tokens < options.max_context) {
+    return InvalidArgument("has room for ", *facts.max_tokens, " tokens: must be at least ",
+                           options.max_context, " for a prompt with its response");
+  }
+  PACE_RETURN_IF_ERROR(CheckShape(facts, options.shape));
+  if (facts.probe.has_value() && !options.probe.empty() && *facts.probe != options.probe) {
+    return InvalidArgument("serves ", Printable(facts.model),
+                           ", whose tokenizer is not the policy's");
+  }
+  if (needs_versions && !facts.tells_versions) {
+    return InvalidArgument(
+        "does not say which weights sampled which token, which engine.sync "
+        "needs without prefix scores (use a newer server)");
+  }
+  return Status::Ok();
+}
+
 std::string LabelOf(std::string_view run, PolicyVersion version) {
   return Concat(run, ":", version.step());
 }

@@ -14,6 +14,7 @@
 #include "core/status.h"
 #include "core/version.h"
 #include "engines/dialect.h"
+#include "engines/remote_options.h"
 #include "rollout/request.h"
 
 namespace pace {
@@ -26,6 +27,9 @@ Status CheckScores(const GenerateCall& call, const GenerateAnswer& answer);
 
 // Whether a server's network is the policy's, as far as both are known.
 Status CheckShape(const ServerFacts& facts, const NetworkShape& policy);
+
+// Whether a server can serve a run: room, network, tokenizer and, where they are needed, versions.
+Status CheckFacts(const ServerFacts& facts, const RemoteOptions& options, bool needs_versions);
 
 // The label of a run's weights, RUN:STEP.
 std::string LabelOf(std::string_view run, PolicyVersion version);

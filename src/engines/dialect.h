@@ -74,6 +74,7 @@ struct ServerFacts {
   std::optional<std::vector<TokenId>> probe = {};  // kProbeText in its tokens
   bool tells_versions = false;                     // which weights sampled which token
   bool takes_seeds = false;                        // of single requests
+  bool fetches = false;                            // reads weights ahead of the pause
   NetworkShape shape = {};
 };
 
@@ -110,11 +111,14 @@ class Dialect {
   // Ends these requests early: each answers with the tokens it has.
   virtual std::vector<HttpCall> Abort(std::span<const std::string> ids) const = 0;
 
+  // Of servers that read weights ahead: begins to, or asks whether it is done (true).
+  virtual HttpCall Fetch(const std::string& folder) const = 0;
+  virtual Result<bool> ReadFetch(std::string_view body) const = 0;
   // Calls of a weight sync, in order: requests in flight stop, the weights of the folder are
   // loaded and labelled, the server goes on.
   virtual HttpCall Pause(InFlightRule mode) const = 0;
   virtual std::vector<HttpCall> Load(const std::string& folder, const std::string& label,
-                                     InFlightRule mode) const = 0;
+                                     InFlightRule mode, bool fetched) const = 0;
   virtual HttpCall Resume() const = 0;
 
   // The label of the weights that the server has.

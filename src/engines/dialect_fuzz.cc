@@ -45,6 +45,8 @@ void FuzzLabel(const Dialect& dialect, std::string_view body) {
   const Result<std::string> label = dialect.ReadLabel(body);
   if (!label.ok()) CheckOneLine(label.status().message());
   CheckOneLine(dialect.ReadError(body));
+  const Result<bool> ready = dialect.ReadFetch(body);
+  if (!ready.ok()) CheckOneLine(ready.status().message());
   const FirstTokens first = dialect.ReadMetrics(body);
   PACE_CHECK(first.count >= 0 && first.time.count() >= 0, "first tokens");
 }

@@ -108,7 +108,8 @@ TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
       R"x(org_vocab_size=18, tp_size=1)\n    (layers): ModuleList()(\n)x"
       R"x(      (0-2): 3 x Qwen3DecoderLayer()(\n        (mlp): Qwen2MLP()(\n        )\n      )\n)x"
       R"x(      (3): OtherLayer()(\n        (9): Linear()\n      )\n    )\n)x"
-      R"x(    (norm): RMSNorm(hidden_size=128)\n  )\n  (7): Head()\n)"]})x"};
+      R"x(    (norm): RMSNorm(hidden_size=128)\n  )\n  (7): Head()\n)"]})x",
+      R"({"results":["none"]})"};
   ASSERT_EQ(vllm.Join().size(), bodies.size());
   for (size_t i = 0; i < bodies.size(); ++i) {
     const Status status = vllm.ReadJoin(i, {200, bodies[i]}, facts);
@@ -119,6 +120,7 @@ TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
   EXPECT_EQ(facts.max_tokens, 2048);
   EXPECT_EQ(facts.probe, (std::vector<TokenId>{5, 6}));
   EXPECT_TRUE(facts.tells_versions);
+  EXPECT_TRUE(facts.fetches);
   EXPECT_EQ(facts.shape.vocabulary, 18);
   EXPECT_EQ(facts.shape.hidden_size, 128);
   EXPECT_EQ(facts.shape.num_layers, 4);
@@ -132,6 +134,8 @@ TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
   EXPECT_NE(closed.message().find("--enable-scale-out"), std::string::npos);
   EXPECT_TRUE(vllm.ReadJoin(5, {500, "no such method"}, own).ok());
   EXPECT_EQ(own.shape.num_layers, 0);
+  EXPECT_TRUE(vllm.ReadJoin(6, {500, "no such method"}, own).ok());
+  EXPECT_FALSE(own.fetches);
   EXPECT_TRUE(vllm.ReadJoin(2, {404, ""}, facts).ok());
   EXPECT_NE(vllm.ReadJoin(3, {404, ""}, facts).message().find("VLLM_SERVER_DEV_MODE=1"),
             std::string::npos);
@@ -160,11 +164,27 @@ TEST(SglangDialectTest, WritesAndReads) {
   ASSERT_EQ(answer.spans.size(), 1U);
   EXPECT_EQ(sglang.Abort(std::vector<std::string>{"a", "b"}).size(), 2U);
   EXPECT_EQ(sglang.Pause(InFlightRule::kRecompute).body, R"({"mode":"retract"})");
-  EXPECT_NE(
-      sglang.Load("/w/v1", "r:1", InFlightRule::kKeep).front().body.find(R"("flush_cache":false)"),
-      std::string::npos);
+  EXPECT_NE(sglang.Load("/w/v1", "r:1", InFlightRule::kKeep, false)
+                .front()
+                .body.find(R"("flush_cache":false)"),
+            std::string::npos);
   EXPECT_NE(ErrorOf(sglang, R"({"output_ids":[4],"meta_info":{}})").find("finish_reason"),
             std::string::npos);
+}
+
+TEST(VllmDialectTest, EveryProcessOfAServerHasToHaveReadTheWeights) {
+  const Dialect& vllm = VllmDialect();
+  EXPECT_EQ(vllm.Fetch("/w/v1").body, R"({"method":"pace_fetch","kwargs":{"folder":"/w/v1"}})");
+  EXPECT_TRUE(vllm.ReadFetch(R"({"results":["ready","ready"]})").value());
+  EXPECT_FALSE(vllm.ReadFetch(R"({"results":["ready","loading"]})").value());
+  EXPECT_FALSE(vllm.ReadFetch(R"({"results":["loading","ready"]})").value());
+  for (const char* body : {R"({"results":[]})", R"({"results":["what"]})", "null", ""}) {
+    EXPECT_FALSE(vllm.ReadFetch(body).ok()) << body;
+  }
+  EXPECT_EQ(vllm.Load("/w/v1", "r:1", InFlightRule::kEnd, true).front().body,
+            R"({"method":"pace_install","kwargs":{"folder":"/w/v1"}})");
+  EXPECT_EQ(vllm.Load("/w/v1", "r:1", InFlightRule::kEnd, false).front().body,
+            R"({"method":"reload_weights","kwargs":{"weights_path":"/w/v1"}})");
 }
 
 TEST(DialectTest, TimesToTheFirstTokenAreSumsOverEnginesOfAServer) {

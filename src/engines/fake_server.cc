@@ -64,6 +64,9 @@ void FakeServer::Receive(int64_t call, const HttpCall& http) {
     return Reply(call, Concat(R"({"results":["(embed_tokens): E(num_embeddings=)", kVocabulary,
                               R"(, embedding_dim=8)\n(layers): M(\n  (0-1): 2 x L(\n"]})"));
   }
+  if (target == "/collective_rpc" && http.body.find("pace_fetch") != std::string::npos) {
+    return Fetch(call, http);
+  }
   if (target == "/abort_requests") {
     std::vector<std::pair<int64_t, Request>> ended;
     for (const auto& [at, request] : requests_) {
@@ -82,6 +85,7 @@ void FakeServer::Receive(int64_t call, const HttpCall& http) {
   if (target == "/collective_rpc") {
     PACE_CHECK(paused_, "weights are loaded while the server runs");
     ++num_loads;
+    num_fetched += http.body.find("pace_install") != std::string::npos ? 1 : 0;
     return Reply(call, R"({"results":[null]})");
   }
   if (target == "/update_weight_version") {
@@ -93,6 +97,17 @@ void FakeServer::Receive(int64_t call, const HttpCall& http) {
     return Reply(call, R"({"status":"resumed"})");
   }
   PACE_CHECK(false, "a call to ", target);
+}
+
+void FakeServer::Fetch(int64_t call, const HttpCall& http) {
+  if (!fetches.has_value()) return Reply(call, R"({"error":"no such method"})", 500);
+  if (http.body.find(R"("folder":"")") != std::string::npos) {
+    return Reply(call, R"({"results":["none"]})");
+  }
+  PACE_CHECK(!paused_, "weights are fetched in the pause");
+  const bool ready = num_asked_++ >= *fetches;
+  if (ready) num_asked_ = 0;
+  Reply(call, Concat(R"({"results":[")", ready ? "ready" : "loading", R"("]})"));
 }
 
 void FakeServer::ReceiveGenerate(int64_t call, const HttpCall& http) {

@@ -43,6 +43,9 @@ class FakeServer {
   std::optional<int64_t> control_status = {};
   std::string label = "default";
   bool tells_versions = true;
+  // With the plugin: how often it says that it is still loading.
+  std::optional<int64_t> fetches = {};
+  int64_t num_fetched = 0;  // weights that were installed after it was ready
   int64_t num_aborted = 0;
   int64_t num_loads = 0;
   size_t num_running() const { return requests_.size(); }
@@ -67,7 +70,10 @@ class FakeServer {
   void AbortAll();
   void Reply(int64_t call, std::string body, int64_t status = 200);
 
+  void Fetch(int64_t call, const HttpCall& http);
+
   bool paused_ = false;
+  int64_t num_asked_ = 0;
   std::map<int64_t, Request> requests_;  // by call
   std::vector<Answer> answers_;
 };

@@ -45,6 +45,7 @@ void RemoteCore::Go(const Status& error, Loss loss) {
   deferred_.clear();
   sync_.reset();
   next_sync_.reset();
+  fetching_ = false;
   phase_ = Phase::kGone;
   Emit(WorkerGone{error, loss});
 }
@@ -80,6 +81,8 @@ void RemoteCore::OnControl(Control control, const ServerAnswer& answer) {
   if (control == Control::kLoad) return OnLoad(answer);
   if (answer.status != 200) return GoFor(answer);
   switch (control) {
+    case Control::kFetch:
+      return OnFetch(answer);
     case Control::kLabel:
       return OnLabel(answer);
     case Control::kPause:
@@ -105,6 +108,9 @@ void RemoteCore::LookAfter() {
   }
   Abort(ids);
   overloaded_ = false;
+  if (std::exchange(fetching_, false)) {
+    Send(Control::kFetch, dialect_.Fetch(sync_->folder), options_.load_deadline);
+  }
   SendWaiting();
   if (asks_health_) return;
   asks_health_ = true;
@@ -128,29 +134,11 @@ void RemoteCore::OnJoin(const ServerAnswer& answer) {
   if (++num_joined_ < calls.size()) {
     return Send(Control::kJoin, calls[num_joined_], options_.control_deadline);
   }
-  if (const Status unfit = CheckFacts(); !unfit.ok()) return Go(unfit, Loss::kUnfit);
+  if (const Status unfit = CheckFacts(facts_, options_, Rule() != InFlightRule::kEnd); !unfit.ok())
+    return Go(unfit, Loss::kUnfit);
   phase_ = Phase::kServing;
   Emit(WorkerReady{});
   BeginSync();
-}
-
-Status RemoteCore::CheckFacts() const {
-  if (facts_.max_tokens.has_value() && *facts_.max_tokens < options_.max_context) {
-    return InvalidArgument("has room for ", *facts_.max_tokens, " tokens: must be at least ",
-                           options_.max_context, " for a prompt with its response");
-  }
-  PACE_RETURN_IF_ERROR(CheckShape(facts_, options_.shape));
-  if (facts_.probe.has_value() && !options_.probe.empty() && *facts_.probe != options_.probe) {
-    return InvalidArgument("serves ", Printable(facts_.model),
-                           ", whose tokenizer is not the policy's");
-  }
-  const bool needs_versions = Rule() != InFlightRule::kEnd;
-  if (needs_versions && !facts_.tells_versions) {
-    return InvalidArgument(
-        "does not say which weights sampled which token, which engine.sync "
-        "needs without prefix scores (use a newer server)");
-  }
-  return Status::Ok();
 }
 
 // --- a sync ---
@@ -195,6 +183,18 @@ void RemoteCore::BeginSync() {
   num_loaded_ = 0;
   num_load_failures_ = 0;
   phase_ = Phase::kChecking;
+  if (!facts_.fetches) return AskLabel();
+  Send(Control::kFetch, dialect_.Fetch(sync_->folder), options_.load_deadline);
+}
+
+void RemoteCore::OnFetch(const ServerAnswer& answer) {
+  const Result<bool> ready = dialect_.ReadFetch(answer.body);
+  if (!ready.ok()) return Go(ready.status());
+  fetching_ = !*ready;
+  if (*ready) AskLabel();
+}
+
+void RemoteCore::AskLabel() {
   if (!version_.has_value()) return PauseServer();
   Send(Control::kLabel, dialect_.Label(), options_.control_deadline);
 }
@@ -236,13 +236,13 @@ void RemoteCore::LoadIfQuiet() {
   }
   phase_ = Phase::kLoading;
   const std::vector<HttpCall> calls =
-      dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule());
+      dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule(), facts_.fetches);
   Send(Control::kLoad, calls[num_loaded_], options_.load_deadline);
 }
 
 void RemoteCore::OnLoad(const ServerAnswer& answer) {
   const std::vector<HttpCall> calls =
-      dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule());
+      dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule(), facts_.fetches);
   if (answer.status != 200) {
     const Status error = Unavailable("loading ", sync_->folder, " was answered ", answer.status,
                                      ": ", dialect_.ReadError(answer.body));

@@ -92,7 +92,7 @@ class RemoteCore {
     PolicyVersion version{};
     std::string folder = {};
   };
-  enum class Control { kJoin, kLabel, kPause, kLoad, kResume, kAbort, kHealth };
+  enum class Control { kJoin, kFetch, kLabel, kPause, kLoad, kResume, kAbort, kHealth };
   using Purpose = std::variant<MemberId, Control>;
 
   void Send(Purpose purpose, HttpCall http, Seconds deadline);
@@ -103,7 +103,6 @@ class RemoteCore {
 
   void OnControl(Control control, const ServerAnswer& answer);
   void OnJoin(const ServerAnswer& answer);
-  Status CheckFacts() const;
 
   // A sync, step by step.
   bool EndsRequests() const;
@@ -111,6 +110,8 @@ class RemoteCore {
   // A group is bound to the server's version.
   bool SyncWaits() const;
   void BeginSync();
+  void OnFetch(const ServerAnswer& answer);
+  void AskLabel();
   void OnLabel(const ServerAnswer& answer);
   void PauseServer();
   void LoadIfQuiet();
@@ -152,6 +153,7 @@ class RemoteCore {
   int64_t num_load_failures_ = 0;
   bool paused_ = false;  // the server has, for the sync under way
   bool asks_health_ = false;
+  bool fetching_ = false;  // to be asked again whether the server has read the weights
   bool overloaded_ = false;
   int64_t num_overloads_ = 0;                                // in a row
   std::vector<std::pair<MemberId, ServerAnswer>> deferred_;  // until the server has resumed

@@ -441,5 +441,25 @@ TEST(RemoteCoreTest, ASyncWaitsForAGroupThatIsBoundToAVersion) {
   ASSERT_EQ(world.Take<GroupRefused>().size(), 1U);
 }
 
+TEST(RemoteCoreTest, WeightsAreFetchedBeforeThePauseWhereTheServerCan) {
+  RemoteWorld world(WorldOptions());
+  world.server.fetches = 2;
+  world.core.Join();
+  ASSERT_TRUE(world.core.Sync(PolicyVersion(0), "/weights/v0").ok());
+  world.Settle();
+  EXPECT_TRUE(world.core.facts().fetches);
+  EXPECT_EQ(world.server.num_loads, 0) << "it is still loading";
+  for (int i = 0; i < 2; ++i) {
+    world.core.LookAfter();
+    world.Settle();
+  }
+  EXPECT_EQ(world.server.num_fetched, 1);
+  world.server.fetches = 0;
+  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  world.Settle();
+  EXPECT_EQ(world.server.num_fetched, 2);
+  EXPECT_EQ(world.Take<WeightsSynced>().size(), 2U);
+}
+
 }  // namespace
 }  // namespace pace

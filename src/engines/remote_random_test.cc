@@ -47,6 +47,7 @@ class RandomRun {
         if (Chance(lies_)) Lie(answer);
       };
     }
+    if (seed % 3 == 0) world_.server.fetches = static_cast<int64_t>(seed % 5);
     world_.core.Join();
     world_.Collect();
   }

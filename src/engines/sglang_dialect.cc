@@ -211,8 +211,12 @@ class Sglang final : public Dialect {
     });
   }
 
-  std::vector<HttpCall> Load(const std::string& folder, const std::string& label,
-                             InFlightRule mode) const override {
+  // It does not read ahead.
+  HttpCall Fetch(const std::string& /*folder*/) const override { return {}; }
+  Result<bool> ReadFetch(std::string_view /*body*/) const override { return true; }
+
+  std::vector<HttpCall> Load(const std::string& folder, const std::string& label, InFlightRule mode,
+                             bool /*fetched*/) const override {
     return {JsonCall("/update_weights_from_disk", [&](JsonWriter& json) {
       json.Put("model_path", folder);
       json.Put("weight_version", label);

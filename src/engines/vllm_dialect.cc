@@ -20,6 +20,7 @@ enum JoinCall : size_t {
   kWeightInfo,
   kGenerates,
   kNetwork,
+  kFetches,
   kNumJoinCalls
 };
 
@@ -206,6 +207,7 @@ class Vllm final : public Dialect {
     calls[kNetwork] = {.method = "POST",
                        .target = "/collective_rpc",
                        .body = R"({"method":"get_model_inspection"})"};
+    calls[kFetches] = Fetch("");
     return calls;
   }
 
@@ -223,6 +225,12 @@ class Vllm final : public Dialect {
     }
     // It does not describe its network; loading the first weights will tell.
     if (index == kNetwork && answer.status >= 400) return Status::Ok();
+    // Without the plugin it does not know the method.
+    if (index == kFetches) {
+      const Result<std::string> state = FirstResult(answer.body);
+      facts.fetches = answer.status == 200 && state.ok() && *state == "none";
+      return Status::Ok();
+    }
     if (answer.status != 200) {
       return Unavailable(Join()[index].target, " answered ", answer.status, ": ",
                          ReadError(answer.body));
@@ -298,17 +306,21 @@ class Vllm final : public Dialect {
     return {.target = Concat("/pause?mode=keep&clear_cache=", mode == InFlightRule::kRecompute)};
   }
 
-  std::vector<HttpCall> Load(const std::string& folder, const std::string& label,
-                             InFlightRule) const override {
-    HttpCall load{.target = "/collective_rpc"};
-    JsonWriter json(load.body);
-    json.BeginObject();
-    json.Put("method", "reload_weights");
-    json.Key("kwargs");
-    json.BeginObject();
-    json.Put("weights_path", folder);
-    json.EndObject();
-    json.EndObject();
+  // Of python/vllm_plugin.
+  HttpCall Fetch(const std::string& folder) const override {
+    return Rpc("pace_fetch", "folder", folder);
+  }
+  Result<bool> ReadFetch(std::string_view body) const override {
+    PACE_ASSIGN_OR_RETURN(const std::string state, FirstResult(body));
+    if (state == "ready") return true;
+    if (state == "loading") return false;
+    return InvalidArgument("pace_fetch: says ", Printable(state), ": must be ready or loading");
+  }
+
+  std::vector<HttpCall> Load(const std::string& folder, const std::string& label, InFlightRule,
+                             bool fetched) const override {
+    const HttpCall load = fetched ? Rpc("pace_install", "folder", folder)
+                                  : Rpc("reload_weights", "weights_path", folder);
     HttpCall name{.target = "/update_weight_version"};
     JsonWriter named(name.body);
     named.BeginObject();
@@ -330,14 +342,29 @@ class Vllm final : public Dialect {
   std::string ReadError(std::string_view body) const override { return answer::ErrorOf(body); }
 
  private:
-  // {"results": [TEXT]}, one for each process of the server.
-  static Status ReadNetwork(std::string_view body, ServerFacts& facts) {
+  static HttpCall Rpc(std::string_view method, std::string_view key, const std::string& value) {
+    HttpCall call{.target = "/collective_rpc"};
+    JsonWriter json(call.body);
+    json.BeginObject();
+    json.Put("method", method);
+    json.Key("kwargs");
+    json.BeginObject();
+    json.TextKey(std::string(key));
+    json.Value(value);
+    json.EndObject();
+    json.EndObject();
+    return call;
+  }
+
+  // {"results": [TEXT, ...]}, one for each process of the server: the first text that differs from
+  // "ready", so that all are ready where this says so.
+  static Result<std::string> FirstResult(std::string_view body) {
     std::string text;
     JsonScanner scan(body);
     answer::ForKeys(scan, [&](const std::string& key) {
       if (key != "results" || scan.NextKind() != JsonScanner::Kind::kArray) return false;
       return answer::ForItems(scan, [&] {
-        if (text.empty() && scan.NextKind() == JsonScanner::Kind::kText) {
+        if ((text.empty() || text == "ready") && scan.NextKind() == JsonScanner::Kind::kText) {
           scan.Text(text);
         } else {
           scan.Skip();
@@ -345,8 +372,14 @@ class Vllm final : public Dialect {
       });
     });
     scan.End();
+    if (!scan.ok()) return scan.status();
+    return text;
+  }
+
+  static Status ReadNetwork(std::string_view body, ServerFacts& facts) {
+    PACE_ASSIGN_OR_RETURN(const std::string text, FirstResult(body));
     facts.shape = ShapeIn(text);
-    return scan.status();
+    return Status::Ok();
   }
 
   static Status ReadModels(std::string_view body, ServerFacts& facts) {

@@ -15,12 +15,13 @@ import threading
 
 class RecordingProxy:
     """Passes calls on to `target`. `answers` are pairs of request and answer of generate calls,
-    in order of their answers; `weights` maps labels to copies of the folders that the server was
+    in order of their answers; `calls` are the paths and bodies of the others; `weights` maps labels to copies of the folders that the server was
     told to load. `lie` takes the path, the status and the body of an answer and returns those that
     the client gets, or None: the connection breaks."""
 
     def __init__(self, target, folder, lie=None):
         self.answers = []
+        self.calls = []
         self._lie = lie
         self.weights = {}
         self._folder = pathlib.Path(folder)
@@ -85,6 +86,9 @@ class RecordingProxy:
         self._thread.start()
 
     def note(self, path, body, status, data):
+        if path != "/inference/v1/generate":
+            with self._lock:
+                self.calls.append((path, body))
         if status != 200:
             return
         if path == "/inference/v1/generate":
@@ -92,6 +96,8 @@ class RecordingProxy:
                 self.answers.append((json.loads(body), json.loads(data)))
         elif path == "/collective_rpc" and b"reload_weights" in body:
             self._loaded = json.loads(body)["kwargs"]["weights_path"]
+        elif path == "/collective_rpc" and b"pace_install" in body:
+            self._loaded = json.loads(body)["kwargs"]["folder"]
         elif path == "/update_weight_version":
             label = json.loads(body)["new_version"]
             if label not in self.weights:

@@ -74,7 +74,7 @@ class VllmFaultsTest(unittest.TestCase):
         urls = ",".join(server.url for server in servers)
         run = WatchedRun("train", "tiny", f"engine.urls=[{urls}]", "--method", "pace",
                          f"run.num_steps={NUM_STEPS}", "run.evaluate_every=0",
-                         "batch.num_groups=8", "batch.group_size=6", "supply.threshold=3",
+                         "batch.num_groups=32", "batch.group_size=8", "supply.threshold=1",
                          "record.level=full", f"engine.control_s={CONTROL_SECONDS}", "--out", out)
         self.addCleanup(run.end)
         kills = []

@@ -61,11 +61,12 @@ class VllmServer:
     """One server; `end` ends it, `kill` as a machine that loses power would, `begin` starts it
     again at the same address."""
 
-    def __init__(self, log, model=MODEL, cores=None, arguments=()):
+    def __init__(self, log, model=MODEL, cores=None, arguments=(), env=None):
         self.log = pathlib.Path(log)
         self.model = model
         self.cores = cores
         self.arguments = arguments
+        self.env = env or {}
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.process = None
@@ -74,6 +75,7 @@ class VllmServer:
     def begin(self):
         env = {**os.environ, "VLLM_SERVER_DEV_MODE": "1", "VLLM_CPU_KVCACHE_SPACE": "1",
                "VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+        env |= self.env
         if self.cores is not None:
             env["VLLM_CPU_OMP_THREADS_BIND"] = self.cores
         with self.log.open("ab") as log:
