@@ -42,15 +42,8 @@ def policy_ratio():
     """Seconds of a run under a policy in Python over those under the built-in one."""
     import pace
 
-    class FreshestFirst:
-        def begin_step(self, step, occupancy, batch, served):
-            self.step = step
-
-        def score(self, group):
-            return group.lag(self.step)
-
-        def judge(self, group):
-            return pace.Decision(True, self.score(group), "unfiltered")
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "examples", "python_policy"))
+    from freshest_first import FreshestFirst
 
     settings = pace.Settings("math-4b", "run.num_steps=300", method="miles-24")
 

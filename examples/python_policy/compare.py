@@ -1,4 +1,4 @@
-"""A policy in Python, compared with built-in ones in the simulator.
+"""Policies in Python, compared with built-in ones in the simulator.
 
     pip install . && python examples/python_policy/compare.py
 
@@ -6,6 +6,7 @@
 """
 
 import pace
+from freshest_first import FreshestFirst
 
 
 class Half:
@@ -23,11 +24,13 @@ def main():
     settings = pace.Settings("math-4b", "run.num_steps=60")
     runs = {method: pace.simulate(settings.with_method(method))
             for method in ("async", "stale-2", "pace")}
+    runs["freshest (Python)"] = pace.simulate(settings.with_method("miles-24"),
+                                              admission=FreshestFirst())
     runs["half (Python)"] = pace.simulate(settings.with_method("stale-2"), admission=Half())
-    print(f"{'policy':<14} {'s/step':>7} {'waiting':>8} {'rejected':>9}")
+    print(f"{'policy':<18} {'s/step':>7} {'waiting':>8} {'rejected':>9}")
     for name, run in runs.items():
         totals = run.totals
-        print(f"{name:<14} {totals['mean_step']:7.1f} {totals['mean_waiting']:8.2f} "
+        print(f"{name:<18} {totals['mean_step']:7.1f} {totals['mean_waiting']:8.2f} "
               f"{100 * totals['rejected_share']:8.1f}%")
 
 

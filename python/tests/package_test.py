@@ -21,22 +21,11 @@ from pace import _core
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _PROGRAM = _ROOT / "build" / "pace"
 sys.path.insert(0, str(_ROOT / "tests"))
+sys.path.insert(0, str(_ROOT / "examples" / "python_policy"))
 import shared_data  # noqa: E402  (of tests/)
+from freshest_first import FreshestFirst  # noqa: E402  (of examples/)
 
 _TRACES = shared_data.FOLDER / "admission"
-
-
-class FreshestFirst:
-    """accept_all under draw order lowest_score, as `miles-K`."""
-
-    def begin_step(self, step, occupancy, batch, served):
-        self.step = step
-
-    def score(self, group):
-        return group.lag(self.step)
-
-    def judge(self, group):
-        return pace.Decision(True, self.score(group), "unfiltered")
 
 
 class StaleK:

@@ -1,0 +1,14 @@
+"""Freshest first: every group is admitted, the one with the least lag is drawn first (`miles-K`)."""
+
+import pace
+
+
+class FreshestFirst:
+    def begin_step(self, step, occupancy, batch, served):
+        self.step = step
+
+    def score(self, group):
+        return group.lag(self.step)
+
+    def judge(self, group):
+        return pace.Decision(True, self.score(group), "unfiltered")
