@@ -1,6 +1,7 @@
 #include "config/task_options.h"
 
 #include <array>
+#include <charconv>
 #include <string_view>
 
 #include "core/printable.h"
@@ -13,6 +14,8 @@ constexpr std::array<std::string_view, 5> kKindNames = {"list_sum", "arithmetic"
 constexpr std::array<std::string_view, 2> kChatNames = {"auto", "never"};
 constexpr std::array<std::string_view, 3> kThinkingNames = {"auto", "on", "off"};
 constexpr std::array<std::string_view, 2> kLongPromptNames = {"refuse", "skip"};
+
+constexpr double kMinSourceWeight = 1e-3, kMaxSourceWeight = 1e3;
 
 // Whether numbers below it have two or more columns, all of ten digits.
 bool HasColumns(int64_t modulus) {
@@ -84,9 +87,17 @@ std::vector<Field> TaskOptions::Fields() {
                  "Generated tasks: its seed. It is not the run's: runs of all seeds are measured "
                  "on the same problems.")
           .AtLeast(0),
-      Field::Text("file", file,
-                  "dataset: JSON lines of {problem, answer}, {prompt, answer}, {question, answer} "
-                  "or in verl's schema."),
+      Field::Text(
+          "file", file,
+          "dataset: JSON lines, or a Parquet file (.parquet), of {problem, answer}, {prompt, "
+          "answer}, {question, answer} or in verl's schema."),
+      Field::TextList("sources", sources,
+                      "dataset: several files instead of task.file, mixed by weight: FILE or "
+                      "FILE@WEIGHT (1 without). Weight 2 = twice as many problems as weight 1; "
+                      "each file is gone through epoch by epoch."),
+      Field::Text("python", python,
+                  "The interpreter that reads Parquet files, with pyarrow; a bare name is looked "
+                  "up in PATH."),
       Field::Text("prompt_key", prompt_key,
                   "Key of the prompt in files, as a or a.b; empty = problem, question, prompt or "
                   "messages."),
@@ -105,6 +116,22 @@ std::vector<Field> TaskOptions::Fields() {
                       "held_out, or files (FILE or FILE@MODE); empty = held_out for a generated "
                       "task, nothing for a dataset."),
   };
+}
+
+Result<DataSource> DataSourceOf(std::string_view source) {
+  const size_t at = source.rfind('@');
+  DataSource read{.file = std::string(source.substr(0, at))};
+  bool valid = !read.file.empty();
+  if (at != std::string_view::npos) {
+    const std::string_view weight = source.substr(at + 1);
+    const auto [end, error] =
+        std::from_chars(weight.data(), weight.data() + weight.size(), read.weight);
+    valid = valid && error == std::errc() && end == weight.data() + weight.size() &&
+            read.weight >= kMinSourceWeight && read.weight <= kMaxSourceWeight;
+  }
+  if (valid) return read;
+  return InvalidArgument("task.sources = ", Printable(source),
+                         ": must be FILE or FILE@WEIGHT, a weight from 0.001 to 1000");
 }
 
 Status TaskOptions::Validate() const {
@@ -141,9 +168,12 @@ Status TaskOptions::Validate() const {
                            ": must differ from task.answer_key");
   }
   if (kind != TaskKind::kDataset) return Status::Ok();
-  if (file.empty()) {
-    return InvalidArgument("task.file = \"\": must name a file where task.kind is dataset");
+  if (file.empty() == sources.empty()) {
+    return InvalidArgument("task.file = \"", Printable(file), "\": task.kind = dataset needs ",
+                           sources.empty() ? "a file (or task.sources)"
+                                           : "either task.file or task.sources, not both");
   }
+  for (const std::string& source : sources) PACE_RETURN_IF_ERROR(DataSourceOf(source).status());
   for (const std::string& benchmark : benchmarks) {
     if (benchmark == "held_out") {
       return InvalidArgument("task.benchmarks = held_out: only generated tasks have one");

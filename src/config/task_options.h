@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/field.h"
@@ -41,6 +42,8 @@ struct TaskOptions {
   int64_t held_out_seed = 1;
 
   std::string file;
+  std::vector<std::string> sources;
+  std::string python = "python3";
   std::string prompt_key;
   std::string answer_key;
   std::string prompt_template = "{problem}";
@@ -51,6 +54,13 @@ struct TaskOptions {
   [[nodiscard]] std::vector<Field> Fields();
   [[nodiscard]] Status Validate() const;
 };
+
+// One of task.sources.
+struct DataSource {
+  std::string file;
+  double weight = 1;
+};
+Result<DataSource> DataSourceOf(std::string_view source);
 
 enum class ChatUse { kAuto, kNever };
 enum class Thinking { kAuto, kOn, kOff };

@@ -1,5 +1,6 @@
 #include "task/dataset.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 
@@ -31,9 +32,10 @@ Result<VerifierMode> VerifierOf(const DatasetForm& form, const DatasetLine& line
 
 Result<DatasetForm> DatasetFormOf(const TaskOptions& options) {
   DatasetForm form{.prompt_template = options.prompt_template,
-                   .keys = {.prompt = options.prompt_key, .answer = options.answer_key}};
+                   .keys = {.prompt = options.prompt_key, .answer = options.answer_key},
+                   .python = options.python};
   if (options.verifier == "auto") return form;
-  PACE_ASSIGN_OR_RETURN(const auto own, PythonRewardOf(options.verifier));
+  PACE_ASSIGN_OR_RETURN(const auto own, OwnRewardOf(options.verifier));
   if (own.has_value()) {
     form.verifier = VerifierMode::kOwn;
     return form;
@@ -49,8 +51,8 @@ Dataset::Dataset(std::string path, DatasetForm form)
 
 Result<Dataset> Dataset::Load(const std::string& path, DatasetForm form) {
   Dataset data(path, std::move(form));
-  PACE_RETURN_IF_ERROR(ReadLines(
-      path, [&](std::string_view line, int64_t number) { return data.Add(line, number); }));
+  const auto add = [&](std::string_view line, int64_t number) { return data.Add(line, number); };
+  PACE_RETURN_IF_ERROR(ReadLines(path, data.form_.python, add));
   PACE_RETURN_IF_ERROR(data.CheckNotEmpty());
   return data;
 }
@@ -96,7 +98,8 @@ Problem Dataset::Row(int64_t row) const {
           .answer = std::move(line->answer),
           .verifier = *VerifierOf(form_, *line),
           .data_source = std::move(line->data_source),
-          .ability = std::move(line->ability)};
+          .ability = std::move(line->ability),
+          .extra_info = std::move(line->extra_info)};
 }
 
 Status Dataset::Keep(const std::function<Result<bool>(const Problem&)>& keep) {
@@ -119,6 +122,45 @@ Problem DatasetSource::At(PromptIndex index) const {
   const int64_t epoch = index.value() / data_.size();
   const int64_t position = index.value() % data_.size();
   return data_.Row(ShuffledPosition(seed_, epoch, position, data_.size()));
+}
+
+Result<MixedSource> MixedSource::Create(std::vector<Part> parts) {
+  MixedSource mixed;
+  double total = 0;
+  for (const Part& part : parts) total += part.weight;
+  mixed.shares_.assign(parts.size(), 0);
+  for (int64_t slot = 0; slot < kMixCycle; ++slot) {
+    // The part that is furthest behind its share.
+    size_t next = 0;
+    double furthest = -1;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const double due = parts[i].weight / total * static_cast<double>(slot + 1);
+      const double behind = due - static_cast<double>(mixed.shares_[i]);
+      if (behind > furthest) {
+        furthest = behind;
+        next = i;
+      }
+    }
+    mixed.cycle_.push_back({.part = next, .rank = mixed.shares_[next]++});
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const int64_t share = mixed.shares_[i];
+    if (share == 0) {
+      return InvalidArgument("task.sources: weight ", parts[i].weight, " of ", total,
+                             " gives no problem in ", kMixCycle, " (leave the file out)");
+    }
+    const int64_t cycles = (*parts[i].source->epoch_size() + share - 1) / share;
+    mixed.epoch_size_ = std::max(mixed.epoch_size_, cycles * kMixCycle);
+  }
+  mixed.parts_ = std::move(parts);
+  return mixed;
+}
+
+Problem MixedSource::At(PromptIndex index) const {
+  PACE_CHECK(index.value() >= 0, "index ", index);
+  const Slot& slot = cycle_[static_cast<size_t>(index.value() % kMixCycle)];
+  const int64_t own = index.value() / kMixCycle * shares_[slot.part] + slot.rank;
+  return parts_[slot.part].source->At(PromptIndex(own));
 }
 
 }  // namespace pace

@@ -1,4 +1,4 @@
-// Dataset: the problems of a JSON Lines file, and the endless stream over them.
+// Dataset: the problems of a JSON Lines or Parquet file, and the endless stream over them.
 //
 // Lines are checked when they are read and kept as they are written, sixteen
 // bytes more each; a problem is put together when it is asked for.
@@ -11,6 +11,7 @@
 #define PACE_TASK_DATASET_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,7 @@ struct DatasetForm {
   // None: by the row's data_source (reward/data_source.h), else dapo-int.
   std::optional<VerifierMode> verifier = {};
   DatasetKeys keys = {};
+  std::string python = "python3";  // reads Parquet files
 };
 
 // What the options say of files.
@@ -92,6 +94,34 @@ class DatasetSource final : public ProblemSource {
  private:
   Dataset data_;
   uint64_t seed_;
+};
+
+// Several datasets mixed by weight: of kMixCycle problems in a row each gives its share, evenly
+// spread. Each is gone through epoch by epoch, as alone.
+class MixedSource final : public ProblemSource {
+ public:
+  static constexpr int64_t kMixCycle = 1000;
+  struct Part {
+    std::shared_ptr<const ProblemSource> source;  // of a dataset
+    double weight = 1;
+  };
+  // An error where a weight is too small to give one problem of a cycle.
+  static Result<MixedSource> Create(std::vector<Part> parts);
+
+  Problem At(PromptIndex index) const override;
+  // After this many problems each of every dataset has come at least once.
+  std::optional<int64_t> epoch_size() const override { return epoch_size_; }
+
+ private:
+  struct Slot {
+    size_t part = 0;
+    int64_t rank = 0;  // among the slots of its part
+  };
+
+  std::vector<Part> parts_;
+  std::vector<Slot> cycle_;
+  std::vector<int64_t> shares_;  // of a cycle, by part
+  int64_t epoch_size_ = 0;
 };
 
 }  // namespace pace

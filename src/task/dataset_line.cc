@@ -7,6 +7,7 @@
 #include "core/json_scanner.h"
 #include "core/printable.h"
 #include "task/json_values.h"
+#include "text/python_text.h"
 
 namespace pace {
 namespace {
@@ -129,6 +130,16 @@ std::string AnswerOfGsm8k(std::string_view solution) {
   return answer;
 }
 
+// The JSON under `extra_info`, as Python writes it.
+std::string ExtraInfo(std::string_view line) {
+  const Result<Value> whole = ParsePythonJson(line);
+  if (!whole.ok() || !whole->is_dict()) return "";
+  const Value* const info = whole->dict().Find("extra_info");
+  if (info == nullptr) return "";
+  Result<std::string> text = ToPythonJson(*info);
+  return text.ok() ? std::move(text).value() : "";
+}
+
 Status CheckSeen(const Seen& seen, const DatasetKeys& keys) {
   if (!seen.prompt.has_value()) {
     return InvalidArgument("needs '", Printable(keys.prompt), "', text or a list of messages");
@@ -163,7 +174,8 @@ Result<DatasetLine> ParseDatasetLine(std::string_view line, const DatasetKeys& g
                      .prompt = std::move(*seen.prompt),
                      .answer = std::move(*seen.answer),
                      .data_source = seen.data_source.value_or(""),
-                     .ability = seen.ability.value_or("")};
+                     .ability = seen.ability.value_or(""),
+                     .extra_info = kinds.contains("extra_info") ? ExtraInfo(line) : ""};
 }
 
 }  // namespace pace

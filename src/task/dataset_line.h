@@ -43,6 +43,7 @@ struct DatasetLine {
   std::string answer;
   std::string data_source;
   std::string ability;
+  std::string extra_info;  // JSON as it is written; empty where there is none
 };
 
 Result<DatasetLine> ParseDatasetLine(std::string_view line, const DatasetKeys& keys = {});

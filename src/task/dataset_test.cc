@@ -134,7 +134,37 @@ TEST(DatasetTest, ABadLineIsNamedByFileAndLine) {
             "empty.jsonl: must hold at least one problem");
   EXPECT_EQ(Dataset::Load("nowhere.jsonl").status().message(),
             "nowhere.jsonl: cannot be read: No such file or directory");
-  EXPECT_NE(Dataset::Load("x.parquet").status().message().find("parquet_to_jsonl.py"),
+  EXPECT_EQ(Dataset::Load("nowhere.parquet").status().message(),
+            "nowhere.parquet: cannot be read: No such file or directory");
+}
+
+// An interpreter that says this, instead of a Python that has pyarrow or not.
+std::string FakePython(const std::string& name, const std::string& script) {
+  const std::string path = WriteScratchFile(name, "#!/bin/sh\n" + script);
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return path;
+}
+
+TEST(DatasetTest, RowsOfParquetComeFromTheInterpreter) {
+  const std::string file = WriteScratchFile("toy.parquet", "PAR1");
+  const std::string rows = WriteScratchFile("rows.jsonl", Concat(kVerl, "\n", kVerl, "\n"));
+  const auto data =
+      Dataset::Load(file, {.python = FakePython("fine.sh", "cat " + rows + "; echo 2 rows >&2\n")});
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  ASSERT_EQ(data->size(), 2);
+  EXPECT_EQ(data->Row(1).answer, "12");
+  EXPECT_EQ(data->Row(1).extra_info, R"({"split": "train", "index": 7})");
+  const std::string missing =
+      FakePython("missing.sh",
+                 "echo 'parquet_to_jsonl.py: needs pyarrow (pip install pyarrow)' >&2; exit 2\n");
+  EXPECT_TRUE(Dataset::Load(file, {.python = missing})
+                  .status()
+                  .message()
+                  .starts_with(file + ": needs pyarrow (pip install pyarrow) (task.python = "));
+  EXPECT_EQ(Dataset::Load(file, {.python = "/nowhere/python"}).status().message(),
+            "task.python = /nowhere/python: No such file or directory");
+  const std::string bad = FakePython("bad.sh", "echo '{}'; sleep 1000\n");
+  EXPECT_NE(Dataset::Load(file, {.python = bad}).status().message().find(file + ":1: "),
             std::string::npos);
 }
 
@@ -232,6 +262,58 @@ TEST(DatasetSourceTest, EveryEpochHasEachProblemOnceInItsOwnOrder) {
   EXPECT_EQ(orders.size(), 4U);
   EXPECT_EQ(source.At(PromptIndex(33)), DatasetSource(Parse(text), 9).At(PromptIndex(33)));
   EXPECT_NE(source.At(PromptIndex(33)), DatasetSource(Parse(text), 10).At(PromptIndex(33)));
+}
+
+MixedSource::Part Numbers(int64_t first, int64_t count, double weight) {
+  std::string text;
+  for (int64_t i = first; i < first + count; ++i) {
+    text += Concat("{\"id\": ", i, ", \"problem\": \"p\", \"answer\": ", i, "}\n");
+  }
+  return {std::make_shared<const DatasetSource>(Parse(text), 3), weight};
+}
+
+TEST(MixedSourceTest, EachFileGivesItsShareEvenlySpreadAndItsOwnEpochs) {
+  const std::vector<MixedSource::Part> parts = {Numbers(0, 7, 3), Numbers(100, 11, 1),
+                                                Numbers(200, 5, 0.5)};
+  const Result<MixedSource> mixed = MixedSource::Create(parts);
+  ASSERT_TRUE(mixed.ok()) << mixed.status().message();
+  std::vector<int64_t> counts(3);
+  for (int64_t i = 0; i < 3000; ++i) {
+    const Problem problem = mixed->At(PromptIndex(i));
+    const auto part = static_cast<size_t>(std::stoi(problem.id) / 100);
+    // The next problem of that file, as if it were alone.
+    ASSERT_EQ(problem, parts[part].source->At(PromptIndex(counts[part]++)));
+    for (size_t p = 0; p < 3; ++p) {
+      ASSERT_NEAR(static_cast<double>(counts[p]),
+                  parts[p].weight / 4.5 * static_cast<double>(i + 1), 3.0);
+    }
+  }
+  EXPECT_EQ(counts[0] + counts[1] + counts[2], 3000);
+  EXPECT_EQ(mixed->epoch_size(), 1000);
+}
+
+TEST(MixedSourceTest, AnEpochIsOverWhenTheSlowestFileIsThrough) {
+  const Result<MixedSource> mixed = MixedSource::Create({Numbers(0, 5, 99), Numbers(100, 25, 1)});
+  ASSERT_TRUE(mixed.ok());
+  EXPECT_EQ(mixed->epoch_size(), 3000);  // 10 of 1000
+  std::set<std::string> seen;
+  for (int64_t i = 0; i < 3000; ++i) seen.insert(mixed->At(PromptIndex(i)).id);
+  EXPECT_EQ(seen.size(), 30U);
+}
+
+TEST(MixedSourceTest, AWeightThatGivesNothingIsRefused) {
+  EXPECT_EQ(MixedSource::Create({Numbers(0, 5, 1000), Numbers(100, 5, 0.01)}).status().message(),
+            "task.sources: weight 0.01 of 1000.01 gives no problem in 1000 (leave the file out)");
+}
+
+TEST(MixedSourceTest, SourcesNameFileAndWeight) {
+  EXPECT_EQ(DataSourceOf("a@b/c.jsonl@2.5")->file, "a@b/c.jsonl");
+  EXPECT_EQ(DataSourceOf("a@b/c.jsonl@2.5")->weight, 2.5);
+  EXPECT_EQ(DataSourceOf("c.jsonl")->weight, 1);
+  for (const char* wrong : {"", "a.jsonl@", "a.jsonl@x", "a.jsonl@0", "a.jsonl@-1", "@2",
+                            "a.jsonl@nan", "a.jsonl@1e9"}) {
+    EXPECT_FALSE(DataSourceOf(wrong).ok()) << wrong;
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "core/line_reader.h"
 #include "core/utf8.h"
+#include "task/parquet_file.h"
 
 namespace pace {
 namespace {
@@ -14,12 +15,11 @@ Status TakeLine(std::string_view line, int64_t number, const LineTaker& take) {
 
 }  // namespace
 
-Status ReadLines(const std::string& path, const LineTaker& take) {
+Status ReadLines(const std::string& path, const std::string& python, const LineTaker& take) {
   if (path.ends_with(".parquet")) {
-    return InvalidArgument(
-        path,
-        ": is parquet: convert it first (scripts/parquet_to_jsonl.py FILE.parquet "
-        "> FILE.jsonl)");
+    return ReadParquet(path, python, [&](std::string_view line, int64_t number) {
+      return TakeLine(line, number, take);
+    });
   }
   PACE_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path, kMaxDataLineBytes));
   while (true) {

@@ -1,4 +1,4 @@
-// The lines of a JSON Lines file, in bounded memory.
+// The lines of a JSON Lines or Parquet file, in bounded memory.
 //
 // Thread-safety: functions of their arguments.
 #ifndef PACE_TASK_LINE_FILE_H_
@@ -21,8 +21,9 @@ inline constexpr size_t kMaxDataLineBytes = size_t{16} << 20;
 using LineTaker = std::function<Status(std::string_view line, int64_t number)>;
 
 // Hands every line that is not blank to `take`, and stops at its first error. A
-// byte order mark at the beginning is passed over. Parquet is refused by name.
-Status ReadLines(const std::string& path, const LineTaker& take);
+// byte order mark at the beginning is passed over. The rows of a file that ends in .parquet come as
+// JSON lines from `python`, an interpreter with pyarrow.
+Status ReadLines(const std::string& path, const std::string& python, const LineTaker& take);
 // The same from the file's content.
 Status CutLines(std::string_view text, const std::string& name, const LineTaker& take);
 

@@ -30,6 +30,7 @@ struct Problem {
   // Labels of verl's schema; empty elsewhere.
   std::string data_source = {};
   std::string ability = {};
+  std::string extra_info = {};  // JSON
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };

@@ -93,12 +93,12 @@ Result<std::vector<TokenId>> PromptRenderer::Encode(const Prompt& prompt) const 
   return tokenizer_.Encode(text, /*add_special_tokens=*/!chat_template_.has_value());
 }
 
-Result<std::vector<TokenId>> PromptRenderer::EncodeReply(const std::string& reply,
+Result<std::vector<TokenId>> PromptRenderer::EncodeReply(const std::vector<ChatMessage>& reply,
                                                          TokenId end) const {
   std::vector<ChatMessage> messages = {{.role = "user", .content = "0"},
                                        {.role = "assistant", .content = "0"}};
   PACE_ASSIGN_OR_RETURN(const std::string before, Chat(messages, /*add_generation_prompt=*/false));
-  messages.push_back({.role = "tool", .content = reply});
+  messages.insert(messages.end(), reply.begin(), reply.end());
   PACE_ASSIGN_OR_RETURN(const std::string after, Chat(messages));
   const std::string end_text = tokenizer_.Decode(std::vector<TokenId>{end}, false);
   const size_t at = before.rfind(end_text);

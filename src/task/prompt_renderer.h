@@ -55,7 +55,12 @@ class PromptRenderer {
   // the reply as the template shows it, the beginning of the next turn. As the whole
   // conversation would be rendered, so that a model meets what it was trained on.
   // REQUIRES: has_template()
-  Result<std::vector<TokenId>> EncodeReply(const std::string& reply, TokenId end) const;
+  Result<std::vector<TokenId>> EncodeReply(const std::string& reply, TokenId end) const {
+    return EncodeReply(std::vector<ChatMessage>{{.role = "tool", .content = reply}}, end);
+  }
+  // The same for messages of any roles. REQUIRES: at least one
+  Result<std::vector<TokenId>> EncodeReply(const std::vector<ChatMessage>& reply,
+                                           TokenId end) const;
   bool has_template() const { return chat_template_.has_value(); }
 
   const PromptOptions& options() const { return options_; }

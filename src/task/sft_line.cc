@@ -94,6 +94,9 @@ Result<std::vector<SftExample>> ParseSftLine(std::string_view line, const TaskOp
 }
 
 Result<std::vector<SftExample>> ReadSftExamples(const TaskOptions& task) {
+  if (task.file.empty()) {
+    return InvalidArgument("task.sources: supervised examples are read from one file (task.file)");
+  }
   std::vector<SftExample> examples;
   const auto take = [&](std::string_view line, int64_t number) -> Status {
     Result<std::vector<SftExample>> parsed = ParseSftLine(line, task);
@@ -101,7 +104,7 @@ Result<std::vector<SftExample>> ReadSftExamples(const TaskOptions& task) {
     for (SftExample& example : *parsed) examples.push_back(std::move(example));
     return Status::Ok();
   };
-  PACE_RETURN_IF_ERROR(ReadLines(task.file, take));
+  PACE_RETURN_IF_ERROR(ReadLines(task.file, task.python, take));
   if (examples.empty()) return InvalidArgument(task.file, ": holds no example");
   return examples;
 }

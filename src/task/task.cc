@@ -1,5 +1,8 @@
 #include "task/task.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "task/dataset.h"
 
 namespace pace {
@@ -14,10 +17,27 @@ Result<TrainingProblems> MakeTrainingProblems(const TaskOptions& options,
         .source = std::make_shared<const SyntheticSource>(task, seed, options.prompt_template)};
   }
   PACE_ASSIGN_OR_RETURN(const DatasetForm form, DatasetFormOf(options));
-  Result<Dataset> data = Dataset::Load(options.file, form);
-  if (!data.ok()) return data.status().At("task.file");
-  PACE_ASSIGN_OR_RETURN(const PromptFit fit, FitPrompts(renderer, *data));
-  return TrainingProblems{.source = std::make_shared<const DatasetSource>(std::move(*data), seed),
+  const std::vector<std::string> files =
+      options.sources.empty() ? std::vector{options.file} : options.sources;
+  const std::string key = options.sources.empty() ? "task.file" : "task.sources";
+  PromptFit fit;
+  std::vector<MixedSource::Part> parts;
+  for (const std::string& file : files) {
+    DataSource named{.file = file};
+    if (!options.sources.empty()) {
+      PACE_ASSIGN_OR_RETURN(named, DataSourceOf(file));
+    }
+    Result<Dataset> data = Dataset::Load(named.file, form);
+    if (!data.ok()) return data.status().At(key);
+    PACE_ASSIGN_OR_RETURN(const PromptFit own, FitPrompts(renderer, *data));
+    fit.num_skipped += own.num_skipped;
+    fit.longest = std::max(fit.longest, own.longest);
+    parts.push_back({.source = std::make_shared<const DatasetSource>(std::move(*data), seed),
+                     .weight = named.weight});
+  }
+  if (parts.size() == 1) return TrainingProblems{.source = parts.front().source, .fit = fit};
+  PACE_ASSIGN_OR_RETURN(MixedSource mixed, MixedSource::Create(std::move(parts)));
+  return TrainingProblems{.source = std::make_shared<const MixedSource>(std::move(mixed)),
                           .fit = fit};
 }
 

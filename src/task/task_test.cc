@@ -76,7 +76,7 @@ TEST(TaskOptionsTest, RulesThatSpanFieldsAreChecked) {
   EXPECT_EQ(Invalid([](auto& o) { o.prompt_template = "{}"; }),
             "task.prompt_template = \"{}\": must contain {problem}");
   EXPECT_EQ(Invalid([](auto& o) { o.kind = TaskKind::kDataset; }),
-            "task.file = \"\": must name a file where task.kind is dataset");
+            "task.file = \"\": task.kind = dataset needs a file (or task.sources)");
   EXPECT_EQ(Invalid([](auto& o) { o.prompt_key = o.answer_key = "text"; }),
             "task.prompt_key = text: must differ from task.answer_key");
   for (const int64_t modulus : {10, 97, 1010, 2000}) {
@@ -95,14 +95,30 @@ TEST(TaskOptionsTest, FieldsReadBackWhatTheyWrite) {
   options.benchmarks = {"held_out", "a b.jsonl@math"};
   std::vector<std::string> keys;
   for (const Field& field : options.Fields()) keys.push_back(field.key());
-  EXPECT_EQ(
-      keys,
-      (std::vector<std::string>{
-          "kind",          "min_numbers",    "max_numbers",  "length_scale", "train_length_scale",
-          "modulus",       "operations",     "min_digits",   "max_digits",   "min_steps",
-          "max_steps",     "largest_number", "worked_share", "column_share", "held_out_problems",
-          "held_out_seed", "file",           "prompt_key",   "answer_key",   "prompt_template",
-          "verifier",      "benchmarks"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"kind",
+                                            "min_numbers",
+                                            "max_numbers",
+                                            "length_scale",
+                                            "train_length_scale",
+                                            "modulus",
+                                            "operations",
+                                            "min_digits",
+                                            "max_digits",
+                                            "min_steps",
+                                            "max_steps",
+                                            "largest_number",
+                                            "worked_share",
+                                            "column_share",
+                                            "held_out_problems",
+                                            "held_out_seed",
+                                            "file",
+                                            "sources",
+                                            "python",
+                                            "prompt_key",
+                                            "answer_key",
+                                            "prompt_template",
+                                            "verifier",
+                                            "benchmarks"}));
   for (const Field& field : options.Fields()) {
     if (field.key() != "kind") continue;
     EXPECT_TRUE(field.Set(PlainText{"arithmetic"}, "task.kind").ok());

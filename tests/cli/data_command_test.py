@@ -62,8 +62,12 @@ class DataCommandTest(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertIn(word, done.stderr)
-        done = pace_process.run("data", "show", "train.parquet")
-        self.assertIn("parquet_to_jsonl.py", done.stderr)
+        path = self.file(SUM).with_suffix(".parquet")
+        path.write_bytes(b"PAR1")
+        done = pace_process.run("data", "show", path, "task.python=/nowhere/python")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn("task.python = /nowhere/python", done.stderr)
 
 
 if __name__ == "__main__":
