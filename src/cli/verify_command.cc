@@ -91,7 +91,7 @@ void AppendVerdict(const Verification& seen, std::string& out) {
 }
 
 // With a function of the user's, as runs call it. A fault is part of the output.
-Status VerifyInPython(const PythonReward& reward) {
+Status VerifyOutside(const OwnReward& reward) {
   PACE_ASSIGN_OR_RETURN(const auto pool, RewardPool::Open(reward, RewardOptions{}));
   PACE_ASSIGN_OR_RETURN(LineInput input, LineInput::Open(""));
   int64_t number = 0;
@@ -109,8 +109,8 @@ Status VerifyInPython(const PythonReward& reward) {
 }
 
 Status RunVerify(const VerifyArguments& arguments) {
-  PACE_ASSIGN_OR_RETURN(const auto own, PythonRewardOf(arguments.mode));
-  if (own.has_value()) return VerifyInPython(*own);
+  PACE_ASSIGN_OR_RETURN(const auto own, OwnRewardOf(arguments.mode));
+  if (own.has_value()) return VerifyOutside(*own);
   PACE_ASSIGN_OR_RETURN(const VerifierMode mode, VerifierModeFromName(arguments.mode));
   PACE_ASSIGN_OR_RETURN(LineInput input, LineInput::Open(""));
   return AnswerLines(input, [&](std::string_view line, std::string& out) {
@@ -131,7 +131,7 @@ void AddVerify(const CommandLine& line) {
       [](CLI::App& app, VerifyArguments& arguments) {
         app.add_option("--mode", arguments.mode,
                        Concat("How an answer is found and compared: ", ModeNames(),
-                              "; or python:FILE:FUNCTION"))
+                              "; or python:FILE:FUNCTION, or the URL of a server"))
             ->capture_default_str();
       },
       RunVerify);
