@@ -62,7 +62,11 @@ Result<ShownData> OpenData(const Settings& settings, bool with_model) {
                      .fit = {}};
   }
   PACE_ASSIGN_OR_RETURN(const Policy policy, OpenPolicy(settings.policy));
-  PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy));
+  std::shared_ptr<ToolExecutor> executor;
+  if (settings.tools.kind() == ToolUse::kEnvironment) {
+    PACE_ASSIGN_OR_RETURN(executor, ToolExecutor::Open(settings.tools));
+  }
+  PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy, executor.get()));
   PACE_ASSIGN_OR_RETURN(TrainingProblems problems,
                         MakeTrainingProblems(settings.task, renderer, seed));
   return ShownData{.source = problems.source, .renderer = std::move(renderer), .fit = problems.fit};

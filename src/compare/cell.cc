@@ -293,7 +293,7 @@ Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& p
     }
   };
   for (const std::string_view name : kStepColumns) fill(name);
-  if (settings.tools.use != ToolUse::kNone) {
+  if (settings.tools.kind() != ToolUse::kNone) {
     for (const std::string_view name : kToolColumns) fill(name);
   }
   for (const auto& [version, scores] : run->evaluations) {

@@ -26,7 +26,8 @@ std::vector<Field> RewardOptions::Fields() {
   return {
       Field::Text("python", python,
                   "The interpreter of a reward in Python; a bare name is looked up in PATH."),
-      Field::Int("num_workers", num_workers, "Processes that compute rewards at a time.")
+      Field::Int("num_workers", num_workers,
+                 "Processes that compute rewards at a time; connections to a server of rewards.")
           .AtLeast(1)
           .AtMost(1024),
       Field::Int("batch", batch,
@@ -34,7 +35,8 @@ std::vector<Field> RewardOptions::Fields() {
                  "lists of at most this many.")
           .AtLeast(1)
           .AtMost(65536),
-      Field::Real("timeout", timeout, "Seconds of one call; then its process is ended.")
+      Field::Real("timeout", timeout,
+                  "Seconds of one call; then its process is ended, or the connection closed.")
           .Above(0)
           .AtMost(86400),
       Field::Real("start_timeout", start_timeout,
@@ -45,6 +47,11 @@ std::vector<Field> RewardOptions::Fields() {
                  "MiB of address space of one process; 0 = no bound, for rewards that use a GPU.")
           .AtLeast(0, "0 = no bound")
           .AtMost(kMaxRewardMib),
+      Field::Int("num_retries", num_retries,
+                 "Further attempts of a batch that a server of rewards did not answer, after "
+                 "pauses that double from half a second.")
+          .AtLeast(0)
+          .AtMost(1000),
       Field::Enum(
           "on_error", on_error, kFailureNames,
           "What follows when a call raises, hangs, crashes or gives no number: fail_group = "
@@ -53,18 +60,29 @@ std::vector<Field> RewardOptions::Fields() {
   };
 }
 
-Result<std::optional<PythonReward>> PythonRewardOf(std::string_view verifier) {
-  if (!verifier.starts_with(kPythonPrefix)) return std::optional<PythonReward>();
-  const std::string_view rest = verifier.substr(kPythonPrefix.size());
+Result<std::optional<PythonName>> PythonNameOf(std::string_view key, std::string_view value) {
+  if (!value.starts_with(kPythonPrefix)) return std::optional<PythonName>();
+  const std::string_view rest = value.substr(kPythonPrefix.size());
   const size_t colon = rest.rfind(':');
   const std::string_view file = rest.substr(0, colon);
-  const std::string_view function =
+  const std::string_view name =
       colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
-  if (file.empty() || !IsIdentifier(function)) {
-    return InvalidArgument("task.verifier = ", Printable(verifier),
-                           ": must be python:FILE:FUNCTION, as python:my_rewards.py:score");
+  if (file.empty() || !IsIdentifier(name)) {
+    const std::string_view form = key == "tools.use" ? "python:FILE:CLASS, as python:my_env.py:Env"
+                                                     : "python:FILE:FUNCTION, as "
+                                                       "python:my_rewards.py:score";
+    return InvalidArgument(key, " = ", Printable(value), ": must be ", form);
   }
-  return std::optional(PythonReward{std::string(file), std::string(function)});
+  return std::optional(PythonName{std::string(file), std::string(name)});
+}
+
+Result<std::optional<OwnReward>> OwnRewardOf(std::string_view verifier) {
+  if (verifier.starts_with("http://") || verifier.starts_with("https://")) {
+    return std::optional(OwnReward{.url = std::string(verifier)});
+  }
+  PACE_ASSIGN_OR_RETURN(const auto python, PythonNameOf("task.verifier", verifier));
+  if (!python.has_value()) return std::optional<OwnReward>();
+  return std::optional(OwnReward{.python = *python});
 }
 
 }  // namespace pace

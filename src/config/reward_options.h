@@ -22,19 +22,30 @@ struct RewardOptions {
   double timeout = 10;
   double start_timeout = 60;
   int64_t memory_mib = 4096;
+  int64_t num_retries = 3;
   RewardFailure on_error = RewardFailure::kFailGroup;
 
   [[nodiscard]] std::vector<Field> Fields();
 };
 
-// `python:FILE:FUNCTION`, as task.verifier names a reward of one's own.
-struct PythonReward {
+// `python:FILE:NAME`, as task.verifier names a function and tools.use a class.
+struct PythonName {
   std::string file;
-  std::string function;
+  std::string name;
 };
 
-// None where `verifier` does not begin with "python:"; an error where it does and goes on wrongly.
-Result<std::optional<PythonReward>> PythonRewardOf(std::string_view verifier);
+// None where `value` does not begin with "python:"; an error, of the setting `key`, where it does
+// and goes on wrongly.
+Result<std::optional<PythonName>> PythonNameOf(std::string_view key, std::string_view value);
+
+// A reward that is computed outside of pace, as task.verifier names it.
+struct OwnReward {
+  PythonName python = {};  // a function, or
+  std::string url = {};    // a server
+};
+
+// None where `verifier` is a mode of pace's own.
+Result<std::optional<OwnReward>> OwnRewardOf(std::string_view verifier);
 
 }  // namespace pace
 

@@ -247,14 +247,15 @@ Status Settings::Validate() const {
     return InvalidArgument("prefix.max_tokens = ", prefix.max_tokens,
                            ": must be >= prefix.min_tokens = ", prefix.min_tokens);
   }
-  if (generation.mean_tokens > 0 && tools.use != ToolUse::kNone) {
+  if (generation.mean_tokens > 0 && tools.kind() != ToolUse::kNone) {
     return InvalidArgument("generation.mean_tokens = ", generation.mean_tokens,
                            ": must be 0 with tools.use (a prescribed length leaves no turns)");
   }
   PACE_RETURN_IF_ERROR(cluster.Validate(gpu, model));
   PACE_RETURN_IF_ERROR(workload.Validate());
   PACE_RETURN_IF_ERROR(task.Validate());
-  PACE_RETURN_IF_ERROR(PythonRewardOf(task.verifier).status());
+  PACE_RETURN_IF_ERROR(tools.Validate());
+  PACE_RETURN_IF_ERROR(OwnRewardOf(task.verifier).status());
   PACE_RETURN_IF_ERROR(prompt.Validate());
   return train.Validate();
 }

@@ -3,10 +3,12 @@
 #include <array>
 #include <string_view>
 
+#include "config/reward_options.h"
+#include "core/printable.h"
+
 namespace pace {
 namespace {
 
-constexpr std::array<std::string_view, 2> kUseNames = {"none", "code_interpreter"};
 constexpr std::array<std::string_view, 2> kSandboxNames = {"isolated", "unsafe"};
 constexpr double kMaxMib = 1 << 20;
 
@@ -14,9 +16,10 @@ constexpr double kMaxMib = 1 << 20;
 
 std::vector<Field> ToolsOptions::Fields() {
   return {
-      Field::Enum("use", use, kUseNames,
-                  "code_interpreter = responses may have Python programs run and read what they "
-                  "print; needs a chat template."),
+      Field::Text("use", use,
+                  "none; code_interpreter = responses may have Python programs run and read what "
+                  "they print; python:FILE:CLASS = an environment of yours (docs/tools.md). Needs "
+                  "a chat template."),
       Field::Int("max_assistant_turns", max_assistant_turns,
                  "Turns of a response by the model; the one that reaches the bound is the last.")
           .AtLeast(1)
@@ -46,8 +49,13 @@ std::vector<Field> ToolsOptions::Fields() {
                  "many cores, more memory.")
           .AtLeast(1)
           .AtMost(4096),
-      Field::Real("timeout", timeout, "Seconds of one program.").Above(0).AtMost(3600),
-      Field::Int("memory_mib", memory_mib, "MiB of one program, its processes together.")
+      Field::Real("timeout", timeout, "Seconds of one program, or of one step of an environment.")
+          .Above(0)
+          .AtMost(3600),
+      Field::Int(
+          "memory_mib", memory_mib,
+          "MiB of one program, its processes together; of address space of one process that holds "
+          "environments.")
           .AtLeast(64)
           .AtMost(kMaxMib),
       Field::Int("tmp_mib", tmp_mib, "MiB of a program's private /tmp.").AtLeast(1).AtMost(kMaxMib),
@@ -55,7 +63,27 @@ std::vector<Field> ToolsOptions::Fields() {
       Field::Int("max_processes", max_processes, "Processes and threads of one program.")
           .AtLeast(1)
           .AtMost(4096),
+      Field::Int("num_workers", num_workers, "Processes that hold environments in Python.")
+          .AtLeast(1)
+          .AtMost(1024),
+      Field::Real("start_timeout", start_timeout,
+                  "Seconds until a process has imported the file of the environment.")
+          .Above(0)
+          .AtMost(86400),
   };
+}
+
+ToolUse ToolsOptions::kind() const {
+  if (use == "none") return ToolUse::kNone;
+  return use == "code_interpreter" ? ToolUse::kCodeInterpreter : ToolUse::kEnvironment;
+}
+
+Status ToolsOptions::Validate() const {
+  if (kind() != ToolUse::kEnvironment) return Status::Ok();
+  PACE_ASSIGN_OR_RETURN(const auto named, PythonNameOf("tools.use", use));
+  if (named.has_value()) return Status::Ok();
+  return InvalidArgument("tools.use = ", Printable(use),
+                         ": must be none, code_interpreter or python:FILE:CLASS");
 }
 
 }  // namespace pace

@@ -11,11 +11,11 @@
 
 namespace pace {
 
-enum class ToolUse { kNone, kCodeInterpreter };
+enum class ToolUse { kNone, kCodeInterpreter, kEnvironment };
 enum class SandboxKind { kIsolated, kUnsafe };
 
 struct ToolsOptions {
-  ToolUse use = ToolUse::kNone;
+  std::string use = "none";
   int64_t max_assistant_turns = 8;
   int64_t max_tool_turns = 8;
   int64_t max_reply = 256;
@@ -34,7 +34,12 @@ struct ToolsOptions {
   int64_t max_file_mib = 64;
   int64_t max_processes = 64;
 
+  int64_t num_workers = 2;
+  double start_timeout = 60;
+
+  ToolUse kind() const;
   std::vector<Field> Fields();
+  [[nodiscard]] Status Validate() const;
 };
 
 }  // namespace pace

@@ -114,9 +114,13 @@ struct Evaluator::State {
   Result<BenchmarkScore> RunOne(const Benchmark& benchmark, uint64_t seed,
                                 const std::function<void()>& step, const ResponseSink& sink,
                                 EvaluationWorkers* workers = nullptr);
+  // What a response at rest asks of the tool or its environment; none where it ends.
+  std::optional<ToolRequest> CallOf(const Benchmark& benchmark, int64_t first, MemberId id) const;
   // Responses at rest call the tool, all at once, and read on, or end.
-  Status TakeTurns(std::vector<MemberId> resting, ToolRecord& record,
-                   std::vector<FinishedResponse>& finished);
+  Status TakeTurns(const Benchmark& benchmark, int64_t first, std::vector<MemberId> resting,
+                   ToolRecord& record, std::vector<FinishedResponse>& finished);
+  // Of the unfinished responses of the benchmark under way.
+  std::map<MemberId, EnvironmentRecord> environments = {};
   int64_t next_group = 0;
 };
 
@@ -141,7 +145,8 @@ Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& poli
   for (Benchmark& benchmark : state->benchmarks) {
     if (most > 0 && benchmark.problems.size() > most) benchmark.problems.resize(most);
   }
-  PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy));
+  PACE_ASSIGN_OR_RETURN(PromptRenderer renderer,
+                        MakeRenderer(settings, policy, state->executor.get()));
   PACE_ASSIGN_OR_RETURN(std::optional<TurnRules> turns, MakeTurnRules(settings, policy, renderer));
   PACE_CHECK(turns.has_value() == (state->executor != nullptr), "tools without an executor");
   state->turns = std::move(turns);
@@ -167,7 +172,10 @@ std::vector<Verification> Evaluator::State::VerifyAll(
     const PartialResponse& response = finished[i].response;
     const auto index = static_cast<size_t>(finished[i].id.group.value() - first);
     const Problem& problem = benchmark.problems[index];
-    if (problem.verifier == VerifierMode::kOwn && rewards != nullptr) {
+    const auto environment = environments.find(finished[i].id);
+    if (environment != environments.end() && environment->second.reward.has_value()) {
+      seen[i] = {environment->second.is_correct(), *environment->second.reward, {}};
+    } else if (problem.verifier == VerifierMode::kOwn && rewards != nullptr) {
       asked.push_back(i);
       requests.push_back(RewardRequestOf(problem, response, policy.tokenizer));
     } else {
@@ -188,6 +196,7 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
                                                 EvaluationWorkers* workers) {
   const EvaluationOptions& options = settings.evaluation;
   const int64_t first = next_group;
+  environments.clear();
   for (size_t i = 0; i < benchmark.problems.size(); ++i) {
     PACE_ASSIGN_OR_RETURN(std::vector<TokenId> tokens, renderer->Render(benchmark.problems[i]));
     GroupRequest request;
@@ -250,7 +259,7 @@ Result<BenchmarkScore> Evaluator::State::RunOne(const Benchmark& benchmark, uint
   while (engine->busy() || !resting.empty()) {
     if (!engine->busy()) {
       std::vector<FinishedResponse> ended;
-      PACE_RETURN_IF_ERROR(TakeTurns(std::exchange(resting, {}), calls, ended));
+      PACE_RETURN_IF_ERROR(TakeTurns(benchmark, first, std::exchange(resting, {}), calls, ended));
       tally(ended);
       continue;
     }
@@ -304,11 +313,30 @@ ResponseRecord Evaluator::State::Describe(const Benchmark& benchmark, size_t pro
   return record;
 }
 
-Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& record,
+std::optional<ToolRequest> Evaluator::State::CallOf(const Benchmark& benchmark, int64_t first,
+                                                    MemberId id) const {
+  const PartialResponse& response = *engine->Peek(id);
+  if (settings.tools.kind() != ToolUse::kEnvironment) {
+    std::optional<ToolCall> call = turns->CallOf(response);
+    return call.has_value() ? std::optional(ToolRequest(*std::move(call))) : std::nullopt;
+  }
+  EnvironmentTurn turn = turns->TurnOf(response);
+  turn.key = Concat("evaluate ", num_runs, " ", id.group.value(), " ", id.member);
+  turn.problem =
+      EnvironmentProblemOf(benchmark.problems[static_cast<size_t>(id.group.value() - first)]);
+  if (const auto known = environments.find(id); known != environments.end()) {
+    turn.state = known->second.state;
+    turn.num_restored = known->second.num_steps;
+  }
+  return ToolRequest(std::move(turn));
+}
+
+Status Evaluator::State::TakeTurns(const Benchmark& benchmark, int64_t first,
+                                   std::vector<MemberId> resting, ToolRecord& record,
                                    std::vector<FinishedResponse>& finished) {
-  std::vector<std::pair<MemberId, ToolCall>> calls;
+  std::vector<std::pair<MemberId, ToolRequest>> calls;
   for (const MemberId id : resting) {
-    std::optional<ToolCall> call = turns->CallOf(*engine->Peek(id));
+    std::optional<ToolRequest> call = CallOf(benchmark, first, id);
     if (call.has_value()) {
       calls.emplace_back(id, *std::move(call));
     } else {
@@ -322,8 +350,14 @@ Status Evaluator::State::TakeTurns(std::vector<MemberId> resting, ToolRecord& re
     const MemberId id = calls[i].first;
     if (!replies[i]->ok()) return replies[i]->status();
     const ToolReply& reply = **replies[i];
-    if (!IsGreedy(id)) record += RecordOf(reply, reply.time);
-    PACE_ASSIGN_OR_RETURN(const auto tokens, turns->ReplyOf(*engine->Peek(id), reply.text));
+    if (reply.step != nullptr) {
+      environments[id].Add(*reply.step);
+      // A response whose environment fails counts as wrong.
+      if (!reply.step->ok()) environments[id] = {.reward = 0, .correct = false};
+    }
+    const bool counts = reply.step == nullptr || !(reply.ends() || calls[i].second.turn->last);
+    if (counts && !IsGreedy(id)) record += RecordOf(reply, reply.time);
+    PACE_ASSIGN_OR_RETURN(const auto tokens, turns->ReplyOf(*engine->Peek(id), reply));
     if (tokens.has_value()) {
       PACE_RETURN_IF_ERROR(engine->Continue(id, *tokens));
     } else {

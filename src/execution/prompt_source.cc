@@ -45,17 +45,27 @@ std::string PromptJson(const Prompt& prompt) {
 
 }  // namespace
 
-Result<PromptRenderer> MakeRenderer(const Settings& settings, const Policy& policy) {
+Result<PromptRenderer> MakeRenderer(const Settings& settings, const Policy& policy,
+                                    const ToolExecutor* executor) {
   std::optional<Value> tools;
-  if (settings.tools.use == ToolUse::kCodeInterpreter) tools = CodeInterpreterTools();
+  if (settings.tools.kind() == ToolUse::kCodeInterpreter) {
+    tools = CodeInterpreterTools();
+  } else if (executor != nullptr) {
+    PACE_ASSIGN_OR_RETURN(tools, executor->Schemas());
+  }
   return PromptRenderer::Create(policy.tokenizer, policy.chat_template, settings.prompt,
                                 std::move(tools));
 }
 
 Result<std::optional<TurnRules>> MakeTurnRules(const Settings& settings, const Policy& policy,
                                                const PromptRenderer& renderer) {
-  if (settings.tools.use == ToolUse::kNone) return std::optional<TurnRules>();
+  if (settings.tools.kind() == ToolUse::kNone) return std::optional<TurnRules>();
   if (policy.config.eos.empty()) return InvalidArgument("the model names no end-of-text token");
+  if (!renderer.has_template()) {
+    return InvalidArgument(
+        "tools.use = ", settings.tools.use, ": needs a chat template, and ",
+        settings.prompt.chat == ChatUse::kNever ? "prompt.chat is never" : "the model has none");
+  }
   TurnRules rules(settings.tools, renderer, policy.config.eos.front(),
                   settings.generation.max_tokens);
   PACE_RETURN_IF_ERROR(rules.Check());
@@ -77,6 +87,7 @@ RewardRequest RewardRequestOf(const Problem& problem, const PartialResponse& res
                         .prompt = PromptJson(problem.prompt),
                         .data_source = problem.data_source,
                         .ability = problem.ability,
+                        .extra_info = problem.extra_info,
                         .num_turns = turns.total(),
                         .num_tool_calls = turns.tool};
   request.tokens.reserve(response.tokens.size());
@@ -84,8 +95,18 @@ RewardRequest RewardRequestOf(const Problem& problem, const PartialResponse& res
   return request;
 }
 
-Result<PromptSource> PromptSource::Create(const Settings& settings, const Policy& policy) {
-  PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy));
+RewardRequest EnvironmentProblemOf(const Problem& problem) {
+  return {.id = problem.id,
+          .answer = problem.answer,
+          .prompt = PromptJson(problem.prompt),
+          .data_source = problem.data_source,
+          .ability = problem.ability,
+          .extra_info = problem.extra_info};
+}
+
+Result<PromptSource> PromptSource::Create(const Settings& settings, const Policy& policy,
+                                          const ToolExecutor* executor) {
+  PACE_ASSIGN_OR_RETURN(PromptRenderer renderer, MakeRenderer(settings, policy, executor));
   PACE_ASSIGN_OR_RETURN(
       TrainingProblems problems,
       MakeTrainingProblems(settings.task, renderer, static_cast<uint64_t>(settings.run.seed)));
@@ -95,7 +116,7 @@ Result<PromptSource> PromptSource::Create(const Settings& settings, const Policy
                            "generation_config.json)");
   }
   PACE_ASSIGN_OR_RETURN(std::optional<TurnRules> turns, MakeTurnRules(settings, policy, renderer));
-  PACE_ASSIGN_OR_RETURN(const auto own, PythonRewardOf(settings.task.verifier));
+  PACE_ASSIGN_OR_RETURN(const auto own, OwnRewardOf(settings.task.verifier));
   return PromptSource(settings, std::move(renderer), problems.source, policy.config.eos,
                       std::move(turns), own.has_value());
 }
@@ -152,6 +173,13 @@ Judgement PromptSource::Judge(PromptIndex prompt, const PartialResponse& respons
 Judgement PromptSource::Judge(const RewardReply& reply, const PartialResponse& response) const {
   return Punished({.correct = reply.correct, .reward = reply.score, .detail = reply.detail},
                   response);
+}
+
+Judgement PromptSource::Judge(const EnvironmentRecord& record,
+                              const PartialResponse& response) const {
+  return Punished(
+      {.correct = record.is_correct(), .reward = *record.reward, .detail = record.detail},
+      response);
 }
 
 Judgement PromptSource::Punished(Judgement judged, const PartialResponse& response) const {

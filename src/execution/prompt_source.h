@@ -28,9 +28,10 @@
 
 namespace pace {
 
-// Prompts of a policy as the settings want them, with the tool's schema where responses
-// may use one.
-Result<PromptRenderer> MakeRenderer(const Settings& settings, const Policy& policy);
+// Prompts of a policy as the settings want them, with the schemas of the tools that responses
+// may use; those of an environment are known to the executor alone (null: none is shown).
+Result<PromptRenderer> MakeRenderer(const Settings& settings, const Policy& policy,
+                                    const ToolExecutor* executor = nullptr);
 // None where tools.use is none.
 Result<std::optional<TurnRules>> MakeTurnRules(const Settings& settings, const Policy& policy,
                                                const PromptRenderer& renderer);
@@ -43,6 +44,9 @@ Verification VerifyResponse(const Problem& problem, const PartialResponse& respo
 RewardRequest RewardRequestOf(const Problem& problem, const PartialResponse& response,
                               const Tokenizer& tokenizer);
 
+// What an environment is told of a problem.
+RewardRequest EnvironmentProblemOf(const Problem& problem);
+
 struct Judgement {
   bool correct = false;
   double reward = 0;
@@ -51,13 +55,16 @@ struct Judgement {
 
 class PromptSource {
  public:
-  static Result<PromptSource> Create(const Settings& settings, const Policy& policy);
+  static Result<PromptSource> Create(const Settings& settings, const Policy& policy,
+                                     const ToolExecutor* executor = nullptr);
 
   // `attempt`: 1 for the first dispatch of the prompt, 2 for the first retry. Each has
   // random numbers of its own; a retry that repeated the first would teach nothing new.
   Result<GroupRequest> RequestFor(GroupId group, PromptIndex prompt, int64_t attempt = 1) const;
   // Of a response by the problem's verifier. REQUIRES: it is not kOwn
   Judgement Judge(PromptIndex prompt, const PartialResponse& response) const;
+  // By what its environment said. REQUIRES: it gave a reward
+  Judgement Judge(const EnvironmentRecord& record, const PartialResponse& response) const;
   // Of a response by what a reward function said. REQUIRES: reply.ok()
   Judgement Judge(const RewardReply& reply, const PartialResponse& response) const;
 

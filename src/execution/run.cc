@@ -17,7 +17,7 @@ Result<RunResources> RunResources::Acquire(const Settings& settings, const Polic
 }
 
 Result<std::shared_ptr<RewardPool>> OpenRewards(const Settings& settings) {
-  PACE_ASSIGN_OR_RETURN(const auto reward, PythonRewardOf(settings.task.verifier));
+  PACE_ASSIGN_OR_RETURN(const auto reward, OwnRewardOf(settings.task.verifier));
   if (!reward.has_value()) return std::shared_ptr<RewardPool>();
   Result<std::shared_ptr<RewardPool>> pool = RewardPool::Open(*reward, settings.reward);
   if (!pool.ok()) return pool.status().At("task.verifier");

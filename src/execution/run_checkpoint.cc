@@ -27,6 +27,17 @@ void ReadJson(JsonScanner& scan, const PausedFor& paused) {
   paused.reason = static_cast<FinishReason>(reason);
 }
 
+// A real number of any sign, or null.
+struct SignedReal {
+  std::optional<double>& value;
+};
+void WriteJson(JsonWriter& json, const SignedReal& real) {
+  json.Value(real.value);
+}
+void ReadJson(JsonScanner& scan, const SignedReal& real) {
+  if (!scan.TakeNull()) scan.Real(-kLargestJsonReal, kLargestJsonReal, "", real.value.emplace());
+}
+
 // Log-probabilities that are not finite were written null.
 float ScanFloat(JsonScanner& scan) {
   if (scan.TakeNull()) return -std::numeric_limits<float>::infinity();
@@ -107,6 +118,18 @@ void JsonItems(V& v, CallInFlight& call) {
   v(Within(call.due, call.made, Seconds(kLargestJsonReal), "returns after it was made"));
 }
 template <typename V>
+void JsonKeys(V& v, SavedEnvironment& saved) {
+  EnvironmentRecord& record = saved.record;
+  v("group", saved.id.group);
+  v("member", saved.id.member);
+  v("kept", saved.kept);
+  v("num_steps", record.num_steps);
+  v("reward", SignedReal{record.reward});
+  v("correct", record.correct);
+  v("detail", record.detail);
+  v("state", record.state);
+}
+template <typename V>
 void JsonKeys(V& v, RunTotals& totals) {
   v("num_trained_groups", totals.num_trained_groups);
   v("num_tokens_generated", totals.num_tokens_generated);
@@ -176,6 +199,7 @@ void JsonKeys(V& v, RunText& text) {
   v("step_totals", run.step_totals);
   v.Optional("warnings", run.warnings);
   v.Optional("calls", run.calls, !run.calls.empty());
+  v.Optional("environments", run.environments, !run.environments.empty());
   v("record_sizes", run.record_sizes);
 }
 

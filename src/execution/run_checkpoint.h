@@ -33,6 +33,14 @@ struct CallInFlight {
   Seconds due{0};
 };
 
+// What the environment of an unfinished response said so far. `id.group` is the prompt's index
+// for responses that are kept for the next group of their prompt.
+struct SavedEnvironment {
+  MemberId id{};
+  bool kept = false;
+  EnvironmentRecord record = {};
+};
+
 struct RunCheckpoint {
   PolicyVersion step{};    // that a resumed run begins with
   PolicyVersion served{};  // that engines serve
@@ -48,6 +56,7 @@ struct RunCheckpoint {
   std::vector<GroupTrajectories> groups = {};
   std::vector<GroupInFlight> in_flight = {};
   std::vector<CallInFlight> calls = {};
+  std::vector<SavedEnvironment> environments = {};
   // Prefixes of abandoned groups, for the next group of the same prompt: `group` is the
   // prompt's index.
   std::vector<GroupInFlight> kept = {};

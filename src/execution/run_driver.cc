@@ -29,7 +29,7 @@ Status RunDriver::Handle(const Event& event) {
 }
 
 Status RunDriver::Finish(FinishedResponse response) {
-  if (run_->rewards() != nullptr) {
+  if (run_->rewards() != nullptr && run_->EnvironmentRewardOf(response.id) == nullptr) {
     std::optional<RewardRequest> request = run_->RewardRequestFor(response);
     if (!request.has_value()) return Status::Ok();
     return AskReward(*std::move(request), std::move(response));
@@ -49,7 +49,9 @@ Status RunDriver::FinishJudged(FinishedResponse response, const RewardRequest& r
   if (reply.ok()) {
     num_faults_in_row_ = 0;
   } else {
-    PACE_RETURN_IF_ERROR(OnRewardFault(response, request, reply));
+    PACE_RETURN_IF_ERROR(OnFault(
+        response.id.group,
+        Concat("reward of problem ", request.id, ": ", Name(reply.fault), ": ", reply.message)));
     if (settings_.reward.on_error == RewardFailure::kFailGroup) return Status::Ok();
   }
   // A fault counts as a score of 0.
@@ -58,14 +60,29 @@ Status RunDriver::FinishJudged(FinishedResponse response, const RewardRequest& r
   return event.has_value() ? Handle(*event) : Status::Ok();
 }
 
-Status RunDriver::OnRewardFault(const FinishedResponse& response, const RewardRequest& request,
-                                const RewardReply& reply) {
-  const std::string text =
-      Concat("reward of problem ", request.id, ": ", Name(reply.fault), ": ", reply.message);
+Result<std::optional<std::vector<TokenId>>> RunDriver::TakeReply(MemberId id,
+                                                                 const PartialResponse& response,
+                                                                 const ToolReply& reply,
+                                                                 Seconds took) {
+  const EnvironmentStep* const step = reply.step.get();
+  if (step == nullptr) return run_->Reply(id, response, reply, took);
+  if (step->ok()) {
+    num_faults_in_row_ = 0;
+    return run_->Reply(id, response, reply, took);
+  }
+  const Problem problem = run_->prompt_source().ProblemAt(run_->store().At(id.group).prompt);
+  PACE_RETURN_IF_ERROR(OnFault(id.group, Concat("environment of problem ", problem.id, ": ",
+                                                Name(step->fault), ": ", step->fault_message)));
+  // Its reward is 0, whatever it was before.
+  if (run_->store().Find(id.group) != nullptr) run_->store().FailEnvironment(id);
+  return std::optional<std::vector<TokenId>>();
+}
+
+Status RunDriver::OnFault(GroupId group, const std::string& text) {
   if (settings_.reward.on_error == RewardFailure::kStop) return Unavailable(text);
   ++num_faults_;
   if (++num_faults_in_row_ >= kMaxRewardFaults) {
-    return Unavailable(text, " (", num_faults_in_row_, " rewards failed in a row)");
+    return Unavailable(text, " (", num_faults_in_row_, " failed in a row)");
   }
   // At doubling intervals, so that a reward that often fails does not hide the rest.
   const bool shown = (num_faults_ & (num_faults_ - 1)) == 0;
@@ -73,7 +90,6 @@ Status RunDriver::OnRewardFault(const FinishedResponse& response, const RewardRe
     setup_.observer->OnNote(num_faults_ == 1 ? text : Concat(text, " (", num_faults_, " so far)"));
   }
   if (settings_.reward.on_error == RewardFailure::kZero) return Status::Ok();
-  const GroupId group = response.id.group;
   const size_t worker = IndexOf(run_->store().At(group).worker);
   run_->Abandon({group, /*keep_prefix=*/false}, Cancel(worker, group, /*keep=*/false));
   return Handle(GroupFailed{.group = group, .retry = false});

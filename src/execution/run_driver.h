@@ -55,6 +55,12 @@ class RunDriver {
   Status FinishJudged(FinishedResponse response, const RewardRequest& request,
                       const RewardReply& reply);
 
+  // The tool, or the environment, replied after this time: what the response reads; none where it
+  // ends. After a fault its group may be gone.
+  Result<std::optional<std::vector<TokenId>>> TakeReply(MemberId id,
+                                                        const PartialResponse& response,
+                                                        const ToolReply& reply, Seconds took);
+
   // What drivers do in their own time.
   virtual void Submit(size_t worker, GroupRequest request) = 0;
   // Ends a group. Returns its unfinished responses as far as they got; an engine that hands
@@ -116,11 +122,11 @@ class RunDriver {
 
  private:
   Status Execute(const Command& command);
-  // A reward could not be computed: reward.on_error.
-  Status OnRewardFault(const FinishedResponse& response, const RewardRequest& request,
-                       const RewardReply& reply);
+  // A reward could not be computed, or an environment failed: reward.on_error. `text` says of
+  // which problem, and why.
+  Status OnFault(GroupId group, const std::string& text);
 
-  int64_t num_faults_ = 0;  // of rewards, since this call began
+  int64_t num_faults_ = 0;  // of rewards and environments, since this call began
   int64_t num_faults_in_row_ = 0;
   std::map<WorkerId, PolicyVersion> sent_;  // the last version sent to a worker
   bool stop_asked_ = false;

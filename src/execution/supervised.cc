@@ -57,7 +57,7 @@ std::vector<Result<SftTokens>> NextExamples(const Settings& settings, const Exam
                                             int64_t& next) {
   const auto count = static_cast<size_t>(settings.sft.batch_size);
   std::vector<Result<SftTokens>> batch(count, SftTokens{});
-  const bool tools = settings.tools.use != ToolUse::kNone;
+  const bool tools = settings.tools.kind() != ToolUse::kNone;
   ForEachInParallel(count, tools ? settings.tools.max_programs : 1,
                     [&](size_t i) { batch[i] = examples(next + static_cast<int64_t>(i)); });
   next += settings.sft.batch_size;
@@ -68,7 +68,7 @@ std::vector<Result<SftTokens>> NextExamples(const Settings& settings, const Exam
 
 Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy& policy,
                                          std::shared_ptr<ToolExecutor> executor) {
-  PACE_ASSIGN_OR_RETURN(PromptRenderer made, MakeRenderer(settings, policy));
+  PACE_ASSIGN_OR_RETURN(PromptRenderer made, MakeRenderer(settings, policy, executor.get()));
   PACE_ASSIGN_OR_RETURN(std::optional<TurnRules> rules, MakeTurnRules(settings, policy, made));
   if (policy.config.eos.empty()) return InvalidArgument("the model names no end-of-text token");
   const TokenId end = policy.config.eos.front();
@@ -78,17 +78,19 @@ Result<ExampleSource> SupervisedExamples(const Settings& settings, const Policy&
     const Result<SftSource> source = MakeSftSource(settings.task, seed);
     if (!source.ok()) return source.status();
     const auto turns = std::make_shared<const std::optional<TurnRules>>(std::move(rules));
-    return ExampleSource(
-        [renderer, end, turns, executor, source = *source](int64_t index) -> Result<SftTokens> {
-          const SftExample example = source.At(index);
-          if (example.turns.size() == 1) return EncodeSft(*renderer, example, end);
-          if (executor == nullptr) {
-            return InvalidArgument(
-                "tools.use = none: examples of this task call a tool "
-                "(tools.use=code_interpreter)");
-          }
-          return ActOut(*renderer, example, end, **turns, *executor);
-        });
+    return ExampleSource([renderer, end, turns, executor, source = *source,
+                          use = settings.tools.use,
+                          calls_tool = settings.tools.kind() == ToolUse::kCodeInterpreter](
+                             int64_t index) -> Result<SftTokens> {
+      const SftExample example = source.At(index);
+      if (example.turns.size() == 1) return EncodeSft(*renderer, example, end);
+      if (!calls_tool) {
+        return InvalidArgument("tools.use = ", use,
+                               ": examples of this task call a tool "
+                               "(tools.use=code_interpreter)");
+      }
+      return ActOut(*renderer, example, end, **turns, *executor);
+    });
   }
   PACE_ASSIGN_OR_RETURN(std::vector<SftExample> examples, ReadSftExamples(settings.task));
   const auto held = std::make_shared<const std::vector<SftExample>>(std::move(examples));

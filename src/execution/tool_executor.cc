@@ -33,13 +33,46 @@ ToolReply ReplyTo(const ProgramResult& result) {
 }  // namespace
 
 Result<std::shared_ptr<ToolExecutor>> ToolExecutor::Open(const ToolsOptions& options) {
-  if (options.use == ToolUse::kNone) return std::shared_ptr<ToolExecutor>();
+  if (options.kind() == ToolUse::kNone) return std::shared_ptr<ToolExecutor>();
+  if (options.kind() == ToolUse::kEnvironment) {
+    PACE_ASSIGN_OR_RETURN(const auto named, PythonNameOf("tools.use", options.use));
+    Result<std::unique_ptr<EnvironmentPool>> pool =
+        EnvironmentPool::Open(*named, {.python = options.python,
+                                       .num_workers = options.num_workers,
+                                       .memory_mib = options.memory_mib,
+                                       .timeout = Seconds(options.timeout),
+                                       .start_timeout = Seconds(options.start_timeout)});
+    if (!pool.ok()) return pool.status().At("tools.use");
+    return std::make_shared<ToolExecutor>(std::move(pool).value());
+  }
   Result<std::unique_ptr<ProgramRunner>> runner = StartToolRunner(options);
   if (!runner.ok()) return runner.status().At("tools.use = code_interpreter");
   return std::make_shared<ToolExecutor>(std::move(runner).value(), options.reuse);
 }
 
-Result<ToolReply> ToolExecutor::Answer(const ToolCall& call, const Cancellation& cancellation) {
+Result<std::optional<Value>> ToolExecutor::Schemas() const {
+  if (environments_ == nullptr) return std::optional(CodeInterpreterTools());
+  Result<Value> tools = ParsePythonJson(environments_->tools());
+  if (!tools.ok()) return tools.status().At("tools.use: its tools");
+  if (!tools->is_list() || tools->list().empty()) return std::optional<Value>();
+  return std::optional(std::move(tools).value());
+}
+
+Result<ToolReply> ToolExecutor::Answer(const ToolRequest& request,
+                                       const Cancellation& cancellation) {
+  if (request.turn == nullptr) return Call(request.call, cancellation);
+  const WallClock clock;
+  const Seconds begin = clock.Now();
+  EnvironmentStep step = environments_->Take(*request.turn, cancellation.descriptor);
+  ToolReply reply{.text = step.observation,
+                  .failed = step.failed || !step.ok(),
+                  .timed_out = step.fault == RewardFault::kTimeout,
+                  .time = clock.Now() - begin};
+  reply.step = std::make_shared<const EnvironmentStep>(std::move(step));
+  return reply;
+}
+
+Result<ToolReply> ToolExecutor::Call(const ToolCall& call, const Cancellation& cancellation) {
   if (call.name != kCodeInterpreter) {
     // As Python shows a key that a dict does not have.
     const Result<std::string> name = PythonRepr(Value(call.name), kMaxReprBytes);
@@ -57,9 +90,9 @@ Result<ToolReply> ToolExecutor::Answer(const ToolCall& call, const Cancellation&
   return shown.ok() ? Run(*shown, cancellation) : Refused(shown.status().message());
 }
 
-Result<ToolReply> ToolExecutor::AnswerOrFail(const ToolCall& call,
+Result<ToolReply> ToolExecutor::AnswerOrFail(const ToolRequest& request,
                                              const Cancellation& cancellation) {
-  Result<ToolReply> reply = Answer(call, cancellation);
+  Result<ToolReply> reply = Answer(request, cancellation);
   if (!reply.ok()) return FailLostCall(reply.status());
   const MutexLock lock(mutex_);
   num_lost_ = 0;

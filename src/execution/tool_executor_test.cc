@@ -35,7 +35,8 @@ class FakeRunner final : public ProgramRunner {
 class ToolExecutorTest : public testing::Test {
  protected:
   ToolReply Ask(const std::string& arguments, const std::string& name = "code_interpreter") {
-    const Result<ToolReply> reply = executor_.Answer({.name = name, .arguments = arguments});
+    const Result<ToolReply> reply =
+        executor_.Answer(ToolCall{.name = name, .arguments = arguments});
     EXPECT_TRUE(reply.ok()) << reply.status().message();
     return reply.ok() ? *reply : ToolReply{};
   }
@@ -85,7 +86,7 @@ TEST_F(ToolExecutorTest, BytesThatAreNoTextAreNamed) {
 }
 
 TEST_F(ToolExecutorTest, ARunnerThatFailsIsAnError) {
-  EXPECT_FALSE(executor_.Answer({"code_interpreter", R"({"code": "lost"})"}).ok());
+  EXPECT_FALSE(executor_.Answer(ToolCall{"code_interpreter", R"({"code": "lost"})"}).ok());
 }
 
 TEST_F(ToolExecutorTest, ALostCallIsAFailedReplyAndManyInARowAnError) {
@@ -111,8 +112,9 @@ TEST(ToolExecutorReuseTest, AKnownProgramIsNotRunAgainUnlessItWasEnded) {
   std::vector<std::string> asked;
   ToolExecutor executor(std::make_unique<FakeRunner>(asked), true);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(executor.Answer({"code_interpreter", R"({"code": "a"})"})->text, "out\n");
-    EXPECT_EQ(executor.Answer({"code_interpreter", R"({"code": "slow"})"})->text, "no stdout here");
+    EXPECT_EQ(executor.Answer(ToolCall{"code_interpreter", R"({"code": "a"})"})->text, "out\n");
+    EXPECT_EQ(executor.Answer(ToolCall{"code_interpreter", R"({"code": "slow"})"})->text,
+              "no stdout here");
   }
   EXPECT_EQ(asked, (std::vector<std::string>{"a", "slow", "slow", "slow"}));
 }

@@ -32,7 +32,7 @@ ToolThreads::~ToolThreads() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ToolThreads::Ask(ToolCall call, Done done) {
+void ToolThreads::Ask(ToolRequest call, Done done) {
   bool needs_thread = false;
   {
     const MutexLock lock(mutex_);

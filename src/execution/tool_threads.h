@@ -22,7 +22,6 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "execution/tool_executor.h"
-#include "text/hermes.h"
 
 namespace pace {
 
@@ -35,11 +34,11 @@ class ToolThreads {
   ToolThreads(const ToolThreads&) = delete;
   ToolThreads& operator=(const ToolThreads&) = delete;
 
-  void Ask(ToolCall call, Done done) PACE_EXCLUDES(mutex_);
+  void Ask(ToolRequest call, Done done) PACE_EXCLUDES(mutex_);
 
  private:
   struct Question {
-    ToolCall call;
+    ToolRequest call;
     Done done;
   };
 

@@ -40,7 +40,8 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& setting
   } else {
     PACE_ASSIGN_OR_RETURN(resources, RunResources::Acquire(settings, policy));
   }
-  PACE_ASSIGN_OR_RETURN(PromptSource prompt_source, PromptSource::Create(settings, policy));
+  PACE_ASSIGN_OR_RETURN(PromptSource prompt_source,
+                        PromptSource::Create(settings, policy, resources.executor.get()));
   PACE_ASSIGN_OR_RETURN(const TrainerOptions options, TrainerOptionsOf(settings));
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
                         Trainer::Create(policy.config, policy.weights, options));
@@ -115,6 +116,7 @@ void TrainingRun::TakeKept(PromptIndex prompt, PolicyVersion version, GroupReque
     const auto index = static_cast<size_t>(member);
     request.resumed[index] = std::move(response);
     if (!group.tools.empty()) group.tools[index] = kept.tools;
+    if (kept.environment.num_steps > 0) group.environments[member] = std::move(kept.environment);
   }
 }
 
@@ -125,13 +127,23 @@ std::optional<RewardRequest> TrainingRun::RewardRequestFor(const FinishedRespons
                          prompt_source().tokenizer());
 }
 
+const EnvironmentRecord* TrainingRun::EnvironmentRewardOf(MemberId id) const {
+  const GroupTrajectories* const group = store_.Find(id.group);
+  if (group == nullptr) return nullptr;
+  const auto found = group->environments.find(id.member);
+  const bool judged = found != group->environments.end() && found->second.reward.has_value();
+  return judged ? &found->second : nullptr;
+}
+
 std::optional<Event> TrainingRun::Finish(FinishedResponse response, const RewardReply* reply) {
   const MemberId id = response.id;
   const GroupTrajectories* const group = store_.Find(id.group);
   if (group == nullptr) return std::nullopt;
-  const Judgement judged = reply != nullptr
-                               ? prompt_source().Judge(*reply, response.response)
-                               : prompt_source().Judge(group->prompt, response.response);
+  const EnvironmentRecord* const environment = EnvironmentRewardOf(id);
+  const Judgement judged =
+      environment != nullptr ? prompt_source().Judge(*environment, response.response)
+      : reply != nullptr     ? prompt_source().Judge(*reply, response.response)
+                             : prompt_source().Judge(group->prompt, response.response);
   Trajectory trajectory{.response = std::move(response.response),
                         .reason = response.reason,
                         .correct = judged.correct,
@@ -158,16 +170,36 @@ std::optional<Event> TrainingRun::Finish(FinishedResponse response, const Reward
   return event;
 }
 
-std::optional<ToolCall> TrainingRun::CallOf(const PartialResponse& response) const {
-  return prompt_source().turns()->CallOf(response);
+std::optional<ToolRequest> TrainingRun::CallOf(MemberId id, const PartialResponse& response) const {
+  const TurnRules& turns = *prompt_source().turns();
+  if (settings_.tools.kind() != ToolUse::kEnvironment) {
+    std::optional<ToolCall> call = turns.CallOf(response);
+    if (!call.has_value()) return std::nullopt;
+    return ToolRequest(*std::move(call));
+  }
+  const GroupTrajectories& group = store_.At(id.group);
+  EnvironmentTurn turn = turns.TurnOf(response);
+  if (const auto known = group.environments.find(id.member); known != group.environments.end()) {
+    // It has answered this turn already, and the response was to end.
+    if (known->second.num_steps >= std::ssize(turn.turns)) return std::nullopt;
+    turn.state = known->second.state;
+    turn.num_restored = known->second.num_steps;
+  }
+  turn.key = Concat("train ", id.group.value(), " ", id.member);
+  turn.problem = EnvironmentProblemOf(prompt_source().ProblemAt(group.prompt));
+  return ToolRequest(std::move(turn));
 }
 
 Result<std::optional<std::vector<TokenId>>> TrainingRun::Reply(MemberId id,
                                                                const PartialResponse& response,
                                                                const ToolReply& reply,
                                                                Seconds took) {
-  store_.AddCall(id, RecordOf(reply, took));
-  return prompt_source().turns()->ReplyOf(response, reply.text);
+  const TurnRules& turns = *prompt_source().turns();
+  if (reply.step != nullptr) store_.AddStep(id, *reply.step);
+  // The turn with which an environment ends a response is no call.
+  const bool counts = reply.step == nullptr || !(reply.ends() || turns.TurnOf(response).last);
+  if (counts) store_.AddCall(id, RecordOf(reply, took));
+  return turns.ReplyOf(response, reply);
 }
 
 std::vector<TrainSequence> TrainingRun::BatchOf(const TrainBatch& command) const {
@@ -211,8 +243,12 @@ void TrainingRun::Abandon(const AbandonGroup& command, GroupInFlight unfinished)
     for (size_t i = 0; i < unfinished.members.size(); ++i) {
       const int64_t member = unfinished.members[i];
       const auto index = static_cast<size_t>(member);
+      const auto environment = group->environments.find(member);
       kept[member] = {.response = std::move(unfinished.responses[i]),
-                      .tools = group->tools.empty() ? ToolRecord{} : group->tools[index]};
+                      .tools = group->tools.empty() ? ToolRecord{} : group->tools[index],
+                      .environment = environment == group->environments.end()
+                                         ? EnvironmentRecord{}
+                                         : environment->second};
     }
   } else {
     CountCancelled(unfinished.responses);
@@ -238,13 +274,22 @@ Result<RunCheckpoint> TrainingRun::Describe(PolicyVersion step, PolicyVersion se
   checkpoint.settings = ToYaml(settings_);
   checkpoint.version = PaceVersion();
   checkpoint.commit = PaceCommit();
-  for (const auto& [id, group] : store_.groups()) checkpoint.groups.push_back(group);
+  for (const auto& [id, group] : store_.groups()) {
+    checkpoint.groups.push_back(group);
+    for (const auto& [member, record] : group.environments) {
+      if (group.members[static_cast<size_t>(member)].has_value()) continue;
+      checkpoint.environments.push_back({.id = {id, member}, .record = record});
+    }
+  }
   for (const auto& [prompt, responses] : kept_) {
     GroupInFlight& kept = checkpoint.kept.emplace_back();
     kept.group = GroupId(prompt.value());
     for (const auto& [member, response] : responses) {
       kept.members.push_back(member);
       kept.responses.push_back(response.response);
+      if (response.environment.num_steps == 0) continue;
+      checkpoint.environments.push_back(
+          {.id = {kept.group, member}, .kept = true, .record = response.environment});
     }
   }
   if (setup_.writer == nullptr || setup_.checkpoints.empty()) return checkpoint;
@@ -280,7 +325,24 @@ Result<ResumedRun> TrainingRun::Restore() {
   RunCheckpoint& saved = resumed.checkpoint;
   PACE_RETURN_IF_ERROR(RestoreTrainer(resumed.folder));
   PACE_RETURN_IF_ERROR(coordinator_.Restore(saved.coordinator).At(resumed.folder));
-  for (GroupTrajectories& group : saved.groups) store_.Begin(std::move(group));
+  std::map<GroupId, std::map<int64_t, EnvironmentRecord>> environments;
+  for (SavedEnvironment& environment : saved.environments) {
+    const MemberId id = environment.id;
+    if (id.member < 0 || id.member >= settings_.NumMembers()) {
+      return DataLoss(resumed.folder, ": an environment of member ", id.member, " of ",
+                      settings_.NumMembers());
+    }
+    if (environment.kept) {
+      kept_[PromptIndex(id.group.value())][id.member].environment = std::move(environment.record);
+    } else {
+      environments[id.group][id.member] = std::move(environment.record);
+    }
+  }
+  saved.environments.clear();
+  for (GroupTrajectories& group : saved.groups) {
+    group.environments = std::move(environments[group.group]);
+    store_.Begin(std::move(group));
+  }
   saved.groups.clear();
   for (GroupInFlight& kept : saved.kept) {
     auto& responses = kept_[PromptIndex(kept.group.value())];

@@ -67,8 +67,11 @@ class TrainingRun {
   std::optional<Event> Finish(FinishedResponse response, const RewardReply* reply = nullptr);
   // What the reward function is to be asked; none where the group is gone.
   std::optional<RewardRequest> RewardRequestFor(const FinishedResponse& response) const;
-  // The call of a response that paused; none where it ends instead.
-  std::optional<ToolCall> CallOf(const PartialResponse& response) const;
+  // What its environment said; null where it gave no reward.
+  const EnvironmentRecord* EnvironmentRewardOf(MemberId id) const;
+  // What a response that paused asks of the tool or its environment; none where it ends instead.
+  // REQUIRES: its group is there
+  std::optional<ToolRequest> CallOf(MemberId id, const PartialResponse& response) const;
   // The tool replied after this time: what the response reads; none where it ends.
   Result<std::optional<std::vector<TokenId>>> Reply(MemberId id, const PartialResponse& response,
                                                     const ToolReply& reply, Seconds took);
@@ -102,6 +105,7 @@ class TrainingRun {
   struct KeptResponse {
     PartialResponse response = {};
     ToolRecord tools = {};
+    EnvironmentRecord environment = {};
   };
   struct Parts {
     PromptSource prompt_source;

@@ -87,7 +87,7 @@ TEST(TrainingRunTest, KeptResponsesContinueInTheNextGroupOfTheirPrompt) {
 
 TEST(TrainingRunTest, AcquiredResourcesAreNotAcquiredAgain) {
   Settings settings = SmallSettings();
-  settings.tools.use = ToolUse::kCodeInterpreter;
+  settings.tools.use = "code_interpreter";
   settings.tools.python = "/nowhere/python";  // a sandbox of these settings cannot start
   const Policy policy = SmallPolicy(settings);
   EXPECT_FALSE(RunResources::Acquire(settings, policy).ok());

@@ -16,6 +16,14 @@ std::vector<Segment> Trajectory::Segments() const {
   return runs.segments();
 }
 
+void EnvironmentRecord::Add(const EnvironmentStep& step) {
+  ++num_steps;
+  if (step.reward.has_value()) reward = reward.value_or(0) + *step.reward;
+  if (step.correct.has_value()) correct = step.correct;
+  if (!step.detail.empty()) detail = step.detail;
+  state = step.state;
+}
+
 int64_t Trajectory::num_bytes() const {
   // Recorded with every response, so the same on every machine and in every version.
   constexpr int64_t kBytes = 88;
@@ -119,6 +127,19 @@ void TrajectoryStore::AddCall(MemberId id, const ToolRecord& call) {
   const auto found = groups_.find(id.group);
   PACE_CHECK(found != groups_.end(), "no group ", id.group.value());
   found->second.tools.at(static_cast<size_t>(id.member)) += call;
+}
+
+void TrajectoryStore::AddStep(MemberId id, const EnvironmentStep& step) {
+  const auto found = groups_.find(id.group);
+  PACE_CHECK(found != groups_.end(), "no group ", id.group.value());
+  found->second.environments[id.member].Add(step);
+}
+
+void TrajectoryStore::FailEnvironment(MemberId id) {
+  const auto found = groups_.find(id.group);
+  PACE_CHECK(found != groups_.end(), "no group ", id.group.value());
+  EnvironmentRecord& record = found->second.environments[id.member];
+  record = {.num_steps = record.num_steps + 1, .reward = 0, .correct = false};
 }
 
 const GroupTrajectories* TrajectoryStore::Find(GroupId group) const {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "core/staleness.h"
 #include "core/status.h"
 #include "core/version.h"
+#include "judge/environment_turn.h"
 #include "record/step_metrics.h"
 #include "rollout/request.h"
 #include "train/minibatch.h"
@@ -41,6 +43,19 @@ struct ToolRecord {
     return *this;
   }
   friend bool operator==(const ToolRecord&, const ToolRecord&) = default;
+};
+
+// What the environment of one response said so far.
+struct EnvironmentRecord {
+  int64_t num_steps = 0;
+  std::optional<double> reward = {};  // the sum; none where no step gave one
+  std::optional<bool> correct = {};   // as the last step that said so; default: reward > 0
+  std::string detail = {};            // of the last step that gave one
+  std::string state = {};             // after the last step; empty where it offers none
+
+  void Add(const EnvironmentStep& step);
+  bool is_correct() const { return correct.value_or(reward.value_or(0) > 0); }
+  friend bool operator==(const EnvironmentRecord&, const EnvironmentRecord&) = default;
 };
 
 struct Trajectory {
@@ -79,6 +94,8 @@ struct GroupTrajectories {
   std::vector<FinishedTrajectory> members = {};  // none: unfinished
   // Tool use of each member so far; empty without tools.
   std::vector<ToolRecord> tools = {};
+  // Of the members whose environment has taken a turn.
+  std::map<int64_t, EnvironmentRecord> environments = {};
   // The last member was decoded greedily: its reward is the baseline of the others, and it
   // is not trained on.
   bool greedy_last = false;
@@ -111,6 +128,10 @@ class TrajectoryStore {
   void Finish(MemberId id, Trajectory trajectory);
   // REQUIRES: the group is there, with tools
   void AddCall(MemberId id, const ToolRecord& call);
+  // REQUIRES: the group is there
+  void AddStep(MemberId id, const EnvironmentStep& step);
+  // Its environment failed: the reward is 0.
+  void FailEnvironment(MemberId id);
   void Remove(GroupId group) { groups_.erase(group); }
 
   // Null where there is none.

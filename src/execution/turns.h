@@ -8,6 +8,8 @@
 // without one ends the response, as do the bounds on turns; the reply is cut in the
 // middle and must leave room for a token; all of it counts towards the response's budget.
 // The state of a conversation follows from its tokens, so there is nothing to save.
+// An environment takes every turn that ends by itself (TurnOf); it says when the response ends,
+// within the same bounds.
 //
 // Thread-safety: immutable.
 #ifndef PACE_EXECUTION_TURNS_H_
@@ -21,6 +23,8 @@
 
 #include "config/tools_options.h"
 #include "core/status.h"
+#include "execution/tool_executor.h"
+#include "judge/environment_turn.h"
 #include "rollout/request.h"
 #include "task/prompt_renderer.h"
 #include "text/hermes.h"
@@ -39,11 +43,22 @@ class TurnRules {
   // The call that a paused response makes; none where it ends.
   std::optional<ToolCall> CallOf(const PartialResponse& response) const;
 
-  // The tool tokens of a reply; none where they leave no room to continue.
+  // What an environment is told of a paused response: its turns, and whether it ends here.
+  EnvironmentTurn TurnOf(const PartialResponse& response) const;
+
+  // The tool tokens of a reply; none where the response ends, or where they leave no room to
+  // continue.
   Result<std::optional<std::vector<TokenId>>> ReplyOf(const PartialResponse& response,
-                                                      const std::string& reply) const;
+                                                      const ToolReply& reply) const;
+  Result<std::optional<std::vector<TokenId>>> ReplyOf(const PartialResponse& response,
+                                                      const std::string& reply) const {
+    return ReplyOf(response, ToolReply{.text = reply});
+  }
 
  private:
+  // The bounds on turns are reached.
+  bool IsLast(const PartialResponse& response) const;
+
   ToolsOptions options_;
   PromptRenderer renderer_;
   TokenId end_;

@@ -17,29 +17,48 @@ constexpr Seconds kLookUp{1};
 // Responses of one message to a function that takes one at a time: fewer wake-ups. The process
 // answers with those that fit into its time slice, and the others are asked again.
 constexpr int64_t kMessageSize = 16;
+// Seconds between attempts to reach a server, doubling, as http_worker.py has them; and seconds
+// for what is not waiting for it.
+constexpr double kFirstPause = 0.5;
+constexpr double kMaxPause = 30;
+constexpr double kServerGrace = 10;
 
-RewardLimits LimitsOf(const RewardOptions& options) {
+// A call of a server has all its attempts, and the pauses between them.
+Seconds TimeoutOf(const OwnReward& reward, const RewardOptions& options) {
+  if (reward.url.empty()) return Seconds(options.timeout);
+  double seconds = options.timeout + kServerGrace;
+  double pause = kFirstPause;
+  for (int64_t i = 0; i < options.num_retries; ++i) {
+    seconds += options.timeout + pause;
+    pause = std::min(2 * pause, kMaxPause);
+  }
+  return Seconds(seconds);
+}
+
+RewardLimits LimitsOf(const OwnReward& reward, const RewardOptions& options) {
+  const bool batched = options.batch > 1 || !reward.url.empty();
   return {.num_workers = options.num_workers,
-          .batch = options.batch > 1 ? options.batch : kMessageSize,
-          .timeout = Seconds(options.timeout),
+          .batch = batched ? options.batch : kMessageSize,
+          .timeout = TimeoutOf(reward, options),
           .start_timeout = Seconds(options.start_timeout)};
 }
 
 }  // namespace
 
-RewardPool::RewardPool(const PythonReward& reward, const RewardOptions& options,
-                       FileDescriptor wake)
+RewardPool::RewardPool(const OwnReward& reward, const RewardOptions& options, FileDescriptor wake)
     : command_{.python = options.python,
-               .file = reward.file,
-               .function = reward.function,
+               .script = reward.url.empty() ? RewardWorkerSource() : HttpWorkerSource(),
+               .file = reward.url.empty() ? reward.python.file : reward.url,
+               .name = reward.url.empty() ? reward.python.name
+                                          : Concat(options.timeout, " ", options.num_retries),
                .batch = options.batch,
                .memory_mib = options.memory_mib},
       wake_(std::move(wake)),
-      queue_(LimitsOf(options)),
+      queue_(LimitsOf(reward, options)),
       workers_(static_cast<size_t>(options.num_workers)),
       thread_([this] { Loop(); }) {}
 
-Result<std::shared_ptr<RewardPool>> RewardPool::Open(const PythonReward& reward,
+Result<std::shared_ptr<RewardPool>> RewardPool::Open(const OwnReward& reward,
                                                      const RewardOptions& options) {
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return ErrnoStatus("eventfd");
@@ -52,7 +71,7 @@ Result<std::shared_ptr<RewardPool>> RewardPool::Open(const PythonReward& reward,
     if (!pool->first_start_.WaitUntil(pool->mutex_, deadline)) break;
   }
   if (!pool->started_.has_value()) {
-    return Unavailable(reward.file, ": not loaded within ", options.start_timeout,
+    return Unavailable(pool->command_.file, ": not loaded within ", options.start_timeout,
                        " s (reward.start_timeout)");
   }
   PACE_RETURN_IF_ERROR(*pool->started_);

@@ -1,4 +1,5 @@
-// RewardPool: rewards from a function in Python, computed by a bounded number of processes.
+// RewardPool: rewards from a function in Python or from a server, by a bounded number of processes:
+// they call the function, or send the responses to the server and wait for it.
 //
 //   PACE_ASSIGN_OR_RETURN(const auto pool, RewardPool::Open(reward, options));
 //   pool->Ask(request, [](const RewardReply& reply) { ... });   // on the pool's thread
@@ -38,7 +39,7 @@ class RewardPool {
 
   // Starts the processes and waits until the first has loaded the function. An error says why it
   // cannot be loaded.
-  static Result<std::shared_ptr<RewardPool>> Open(const PythonReward& reward,
+  static Result<std::shared_ptr<RewardPool>> Open(const OwnReward& reward,
                                                   const RewardOptions& options);
   ~RewardPool();
   RewardPool(const RewardPool&) = delete;
@@ -60,7 +61,7 @@ class RewardPool {
     int64_t batch = 0;
   };
 
-  RewardPool(const PythonReward& reward, const RewardOptions& options, FileDescriptor wake);
+  RewardPool(const OwnReward& reward, const RewardOptions& options, FileDescriptor wake);
 
   void Loop() PACE_EXCLUDES(mutex_);
   void TakeAsked() PACE_EXCLUDES(mutex_);

@@ -49,7 +49,7 @@ class RewardPoolTest : public testing::Test {
   Result<std::shared_ptr<RewardPool>> TryOpen(const std::string& source) {
     const std::filesystem::path folder = ScratchFolder();
     file_ = WriteFile(folder / "rewards.py", source);
-    return RewardPool::Open({(folder / "rewards.py").string(), "score"}, options_);
+    return RewardPool::Open({.python = {(folder / "rewards.py").string(), "score"}}, options_);
   }
   // What the processes start inherits the mark, whatever its command line.
   void SetUp() override { setenv("REWARD_TEST_MARK", kMark, 1); }

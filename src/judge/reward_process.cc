@@ -109,15 +109,11 @@ Result<RewardProcess> RewardProcess::Start(const RewardCommand& command) {
   Launch launch;
   launch.path = FindProgram(command.python);
   if (access(launch.path.c_str(), X_OK) != 0) {
-    return ErrnoStatus(Concat("reward.python = ", command.python));
+    return ErrnoStatus(Concat(command.python_key, " = ", command.python));
   }
-  launch.words = {command.python,
-                  "-c",
-                  std::string(RewardWorkerSource()),
-                  std::to_string(kSocketNumber),
-                  command.file,
-                  command.function,
-                  std::to_string(command.batch)};
+  launch.words = {
+      command.python, "-c",         std::string(command.script),  std::to_string(kSocketNumber),
+      command.file,   command.name, std::to_string(command.batch)};
   for (std::string& word : launch.words) launch.argv.push_back(word.data());
   launch.argv.push_back(nullptr);
   launch.uid_map = Concat(int64_t{geteuid()}, " ", int64_t{geteuid()}, " 1");
@@ -126,7 +122,7 @@ Result<RewardProcess> RewardProcess::Start(const RewardCommand& command) {
   launch.socket = sockets.second.get();
   launch.parent = getpid();
   const pid_t pid = Spawn(launch);
-  if (pid < 0) return ErrnoStatus(Concat("reward.python = ", command.python));
+  if (pid < 0) return ErrnoStatus(Concat(command.python_key, " = ", command.python));
   const int flags = fcntl(sockets.first.get(), F_GETFL);
   if (fcntl(sockets.first.get(), F_SETFL, flags | O_NONBLOCK) < 0) return ErrnoStatus("fcntl");
   const long exited = syscall(SYS_pidfd_open, pid, 0);

@@ -1,4 +1,5 @@
-// RewardProcess: one Python process that computes rewards, and the socket to it.
+// RewardProcess: one Python process that computes rewards or holds environments, and the socket
+// to it.
 //
 //   PACE_ASSIGN_OR_RETURN(RewardProcess process, RewardProcess::Start(command));
 //   Status sent = process.Send(BatchJson(1, requests));
@@ -28,8 +29,10 @@ namespace pace {
 
 struct RewardCommand {
   std::string python = "python3";
+  std::string_view python_key = "reward.python";  // the setting that names the interpreter
+  std::string_view script = {};                   // that the process runs
   std::string file = {};
-  std::string function = {};
+  std::string name = {};  // in the file
   int64_t batch = 1;
   int64_t memory_mib = 0;  // of address space; 0 = no bound
 };
@@ -63,8 +66,11 @@ class RewardProcess {
   std::string unsent_, received_;
 };
 
-// The script that the process runs.
+// The scripts of processes that compute rewards, that ask a server for them, and that hold
+// environments.
 std::string_view RewardWorkerSource();
+std::string_view HttpWorkerSource();
+std::string_view EnvironmentWorkerSource();
 
 }  // namespace pace
 

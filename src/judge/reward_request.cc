@@ -10,20 +10,6 @@
 namespace pace {
 namespace {
 
-std::string OneLine(std::string_view text) {
-  std::string out(text.substr(0, kMaxRewardMessageBytes));
-  // No part of a character at the end.
-  if (out.size() < text.size()) {
-    while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
-    if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
-  }
-  for (char& c : out) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code < 0x20 || code == 0x7f) c = ' ';
-  }
-  return out;
-}
-
 // Whether the text is one JSON object.
 bool IsObject(std::string_view json) {
   JsonScanner scan(json);
@@ -41,6 +27,7 @@ void PutRequest(JsonWriter& json, const RewardRequest& request) {
   json.Put("prompt", request.prompt);
   json.Put("data_source", request.data_source);
   json.Put("ability", request.ability);
+  json.Put("extra_info", request.extra_info);
   json.Key("tokens");
   json.BeginArray();
   for (const int32_t token : request.tokens) json.Value(token);
@@ -93,6 +80,20 @@ RewardReply ParseReply(JsonScanner& scan) {
 }
 
 }  // namespace
+
+std::string OneLine(std::string_view text) {
+  std::string out(text.substr(0, kMaxRewardMessageBytes));
+  // No part of a character at the end.
+  if (out.size() < text.size()) {
+    while (!out.empty() && (static_cast<unsigned char>(out.back()) & 0xc0) == 0x80) out.pop_back();
+    if (!out.empty() && static_cast<unsigned char>(out.back()) >= 0xc0) out.pop_back();
+  }
+  for (char& c : out) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7f) c = ' ';
+  }
+  return out;
+}
 
 std::string_view Name(RewardFault fault) {
   switch (fault) {

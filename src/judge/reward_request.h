@@ -23,6 +23,7 @@ struct RewardRequest {
   std::string prompt = {};  // JSON: a text, or a list of {role, content}
   std::string data_source = {};
   std::string ability = {};
+  std::string extra_info = {};       // JSON
   std::vector<int32_t> tokens = {};  // of the response, tool tokens included
   int64_t num_turns = 2;
   int64_t num_tool_calls = 0;
@@ -56,6 +57,9 @@ struct RewardReply {
 inline constexpr size_t kMaxRewardBytes = size_t{4} << 20;  // of one message
 inline constexpr size_t kMaxDetailBytes = 4096;             // of one response's detail
 inline constexpr size_t kMaxRewardMessageBytes = 500;       // of one fault
+
+// The beginning of a text, without line breaks.
+std::string OneLine(std::string_view text);
 
 // {"batch": 7, "items": [{"id": ..., "response": ...}, ...]}
 std::string BatchJson(int64_t batch, std::span<const RewardRequest* const> requests);

@@ -24,7 +24,8 @@ TEST(RewardRequestTest, ABatchIsWrittenWithEveryField) {
   EXPECT_EQ(BatchJson(7, requests),
             "{\"batch\":7,\"items\":[{\"id\":\"a/1\",\"response\":\"so 3\\u000a\\\"4\\\"\","
             "\"answer\":\"4\",\"prompt\":\"\\\"What?\\\"\",\"data_source\":\"mine\","
-            "\"ability\":\"math\",\"tokens\":[5,6],\"num_turns\":2,\"num_tool_calls\":1}]}");
+            "\"ability\":\"math\",\"extra_info\":\"\",\"tokens\":[5,6],\"num_turns\":2,\"num_tool_"
+            "calls\":1}]}");
 }
 
 TEST(RewardRequestTest, RepliesAreRead) {
@@ -74,14 +75,14 @@ TEST(RewardRequestTest, AnAnswerToAnotherBatchIsAnError) {
 }
 
 TEST(RewardRequestTest, TheVerifierNamesFileAndFunction) {
-  EXPECT_FALSE(PythonRewardOf("dapo").value().has_value());
-  const auto reward = PythonRewardOf("python:a/b:c.py:score").value();
+  EXPECT_FALSE(OwnRewardOf("dapo").value().has_value());
+  const auto reward = OwnRewardOf("python:a/b:c.py:score").value();
   ASSERT_TRUE(reward.has_value());
-  EXPECT_EQ(reward->file, "a/b:c.py");
-  EXPECT_EQ(reward->function, "score");
+  EXPECT_EQ(reward->python.file, "a/b:c.py");
+  EXPECT_EQ(reward->python.name, "score");
   for (const char* wrong :
        {"python:", "python:a.py", "python::score", "python:a.py:", "python:a.py:1x"}) {
-    EXPECT_EQ(PythonRewardOf(wrong).status().message(),
+    EXPECT_EQ(OwnRewardOf(wrong).status().message(),
               std::string("task.verifier = ") + wrong +
                   ": must be python:FILE:FUNCTION, as python:my_rewards.py:score");
   }

@@ -2,77 +2,12 @@
 
     python3 reward_worker.py SOCKET FILE FUNCTION BATCH
 
-Messages are a length of four bytes, little endian, and JSON. First it says whether it could load
-the function; then it answers batches until the socket closes.
+First it says whether it could load the function; then it answers batches until the socket closes.
+It runs behind worker_base.py, in one script.
 """
 
-import importlib.util
-import inspect
-import json
-import math
-import os
-import socket
-import struct
-import sys
-import time
-import traceback
-
-_MAX_BYTES = 4 << 20
-_MAX_MESSAGE = 400
-_FOLDER = os.getcwd()  # in which every call begins
 # Seconds after which the responses of a message that are left are given back.
 _TIME_SLICE = 0.05
-
-
-def read_exactly(connection, size):
-    parts = []
-    while size > 0:
-        part = connection.recv(min(size, 1 << 16))
-        if not part:
-            raise SystemExit(0)  # pace has ended
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
-
-
-def receive(connection):
-    (size,) = struct.unpack("<I", read_exactly(connection, 4))
-    # A response may hold bytes that are no characters.
-    return json.loads(read_exactly(connection, size).decode("utf-8", "replace"))
-
-
-def send(connection, message):
-    data = json.dumps(message, allow_nan=False).encode()
-    connection.sendall(struct.pack("<I", len(data)) + data)
-
-
-def describe(error, path):
-    """ValueError: what (my_rewards.py:12): the innermost line of the user's file."""
-    try:
-        message = str(error)
-    except BaseException:
-        message = "?"
-    text = f"{type(error).__name__}: {message[:_MAX_MESSAGE]}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
-             if os.path.basename(frame.filename) == os.path.basename(path)]
-    if isinstance(error, SyntaxError) and error.lineno:
-        lines = [error.lineno]
-    return f"{text} ({os.path.basename(path)}:{lines[-1]})" if lines else text
-
-
-def load(path, name):
-    path = os.path.abspath(path)
-    if not os.path.isfile(path):
-        raise FileNotFoundError("no such file")
-    sys.path.insert(0, os.path.dirname(path))
-    spec = importlib.util.spec_from_file_location("pace_reward", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["pace_reward"] = module
-    spec.loader.exec_module(module)
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise AttributeError(f"no function {name}")
-    return function
 
 
 def parameters_of(function):
@@ -89,39 +24,6 @@ def arguments(items, names, batched):
     if batched:
         return {name: [item[name] for item in items] for name in names}
     return {name: items[0][name] for name in names}
-
-
-def result_of(value):
-    """A number or a dictionary, in the form that pace reads."""
-    fields = {}
-    if isinstance(value, dict):
-        fields = dict(value)
-        if "score" not in fields:
-            return {"invalid": "gave a dictionary without 'score'"}
-        value = fields.pop("score")
-    try:
-        # A text is no number, even where it reads like one.
-        score = float(None if isinstance(value, (str, bytes, bytearray)) else value)
-    except (TypeError, ValueError, OverflowError):
-        return {"invalid": f"gave {type(value).__name__} instead of a number or a dictionary"}
-    if not math.isfinite(score):
-        return {"invalid": f"gave {score} as score"}
-    result = {"score": score}
-    if "correct" in fields:
-        result["correct"] = bool(fields.pop("correct"))
-    extracted = fields.pop("extracted", None)
-    if extracted is not None:
-        result["extracted"] = str(extracted)[:4096]
-    if fields:
-        try:
-            detail = json.dumps(fields, allow_nan=False, default=float)
-        except (TypeError, ValueError) as error:
-            return {"invalid": f"gave a dictionary that is no JSON: {error}"[:_MAX_MESSAGE]}
-        if len(detail) > 4096:
-            return {"invalid": f"gave {len(detail)} bytes beside the score; at most 4096 are "
-                               "recorded"}
-        result["detail"] = detail
-    return result
 
 
 def answer_each(function, items, names, path):
@@ -157,7 +59,7 @@ def main():
     process = os.getpid()
     sys.argv = [path]
     try:
-        function = load(path, name)
+        function = load(path, name, "function")
         names = parameters_of(function)
     except BaseException as error:
         send(connection, {"ready": False, "error": f"{path}: {describe(error, path)}"})
@@ -167,7 +69,7 @@ def main():
         message = receive(connection)
         items = message["items"]
         for item in items:
-            item["prompt"] = json.loads(item["prompt"]) if item["prompt"] else ""
+            read_fields(item)
         if batch > 1:
             results = answer(function, items, names, True, path)
         else:

@@ -58,7 +58,9 @@ class LabDriver final : public RunDriver {
   Status FinishCheckpoint();
   // Tools: the program runs at once and for real; its time is the workload's.
   Status OnRested(MemberId id);
-  Status MakeCall(CallInFlight call, const ToolCall& wanted);
+  void AddCall(CallInFlight call, ToolReply reply);
+  // The response reads the reply, or ends.
+  Status UseReply(MemberId id, const ToolReply& reply, Seconds took);
   Status FinishCall();
   Status RestoreCalls(const RunCheckpoint& run);
   // A run that continues from a checkpoint does not know of them.
@@ -431,35 +433,42 @@ Status LabDriver::OnRested(MemberId id) {
   EngineCore& core = engines_[static_cast<size_t>(group->worker.value())]->core();
   const PartialResponse* const response = core.Peek(id);
   if (response == nullptr) return Status::Ok();
-  const std::optional<ToolCall> wanted = run_->CallOf(*response);
+  const std::optional<ToolRequest> wanted = run_->CallOf(id, *response);
   if (!wanted.has_value()) return Finish(core.FinishPaused(id));
+  PACE_ASSIGN_OR_RETURN(ToolReply reply, run_->executor()->AnswerOrFail(*wanted));
+  // A turn that ends the response is no call, and takes no time.
+  if (reply.ends() || (wanted->turn != nullptr && wanted->turn->last)) {
+    return UseReply(id, reply, Seconds(0));
+  }
   const int64_t turn = CountTurns(*response).assistant - 1;
   const Seconds latency = ToolLatency(settings_.workload, static_cast<uint64_t>(settings_.run.seed),
                                       group->prompt, id.member, turn);
   const Seconds now = clock_.Now();
-  return MakeCall({.id = id, .made = now, .due = tool_pool_.Call(now, latency)}, *wanted);
+  AddCall({.id = id, .made = now, .due = tool_pool_.Call(now, latency)}, std::move(reply));
+  return Status::Ok();
 }
 
-Status LabDriver::MakeCall(CallInFlight call, const ToolCall& wanted) {
-  PACE_ASSIGN_OR_RETURN(ToolReply reply, run_->executor()->AnswerOrFail(wanted));
+void LabDriver::AddCall(CallInFlight call, ToolReply reply) {
   PendingCall pending{.call = call, .reply = std::move(reply)};
   const auto key = [](const PendingCall& p) { return std::tuple(p.call.due, p.call.id); };
   const auto at =
       std::upper_bound(calls_.begin(), calls_.end(), pending,
                        [&](const PendingCall& a, const PendingCall& b) { return key(a) < key(b); });
   calls_.insert(at, std::move(pending));
-  return Status::Ok();
 }
 
 Status LabDriver::FinishCall() {
   const PendingCall pending = std::move(calls_.front());
   calls_.erase(calls_.begin());
-  const MemberId id = pending.call.id;
-  const GroupTrajectories* const group = run_->store().Find(id.group);
-  if (group == nullptr) return Status::Ok();  // abandoned meanwhile
-  LabEngine& engine = *engines_[static_cast<size_t>(group->worker.value())];
-  const Seconds took = clock_.Now() - pending.call.made;
-  PACE_ASSIGN_OR_RETURN(auto tokens, run_->Reply(id, *engine.core().Peek(id), pending.reply, took));
+  if (run_->store().Find(pending.call.id.group) == nullptr) return Status::Ok();  // abandoned
+  return UseReply(pending.call.id, pending.reply, clock_.Now() - pending.call.made);
+}
+
+Status LabDriver::UseReply(MemberId id, const ToolReply& reply, Seconds took) {
+  const WorkerId worker = run_->store().At(id.group).worker;
+  LabEngine& engine = *engines_[static_cast<size_t>(worker.value())];
+  PACE_ASSIGN_OR_RETURN(auto tokens, TakeReply(id, *engine.core().Peek(id), reply, took));
+  if (run_->store().Find(id.group) == nullptr) return Status::Ok();  // its environment failed
   if (tokens.has_value()) {
     engine.Continue(clock_.Now(), id, *std::move(tokens));
     return Status::Ok();
@@ -472,14 +481,15 @@ Status LabDriver::RestoreCalls(const RunCheckpoint& run) {
     const GroupTrajectories& group = run_->store().At(call.id.group);
     EngineCore& core = engines_[static_cast<size_t>(group.worker.value())]->core();
     const PartialResponse* const response = core.Peek(call.id);
-    const std::optional<ToolCall> wanted =
-        response == nullptr ? std::nullopt : run_->CallOf(*response);
+    const std::optional<ToolRequest> wanted =
+        response == nullptr ? std::nullopt : run_->CallOf(call.id, *response);
     if (!wanted.has_value()) {
       return DataLoss("calls: response ", call.id.member, " of group ", call.id.group,
                       " makes no call");
     }
     tool_pool_.Restore(call.due);
-    PACE_RETURN_IF_ERROR(MakeCall(call, *wanted));
+    PACE_ASSIGN_OR_RETURN(ToolReply reply, run_->executor()->AnswerOrFail(*wanted));
+    AddCall(call, std::move(reply));
   }
   return Status::Ok();
 }

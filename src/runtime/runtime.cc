@@ -309,7 +309,7 @@ Status RuntimeDriver::OnWorker(size_t worker, RolloutEvent& event) {
 
 void RuntimeDriver::OnRested(size_t worker, MemberId id, PartialResponse response) {
   if (run_->store().Find(id.group) == nullptr) return;  // abandoned meanwhile
-  const std::optional<ToolCall> call = run_->CallOf(response);
+  const std::optional<ToolRequest> call = run_->CallOf(id, response);
   if (!call.has_value()) return slots_[worker].worker->FinishPaused(id);
   tool_threads_->Ask(*call, [this, worker, id, response = std::move(response),
                              made = clock_.Now()](Result<ToolReply> reply) {
@@ -322,8 +322,9 @@ Status RuntimeDriver::On(ToolReplied& message) {
   if (run_->store().Find(message.id.group) == nullptr) return Status::Ok();
   // Not PACE_ASSIGN_OR_RETURN: g++ 12 takes the vector of a moved optional for uninitialized.
   auto tokens =
-      run_->Reply(message.id, message.response, *message.reply, clock_.Now() - message.made);
+      TakeReply(message.id, message.response, *message.reply, clock_.Now() - message.made);
   PACE_RETURN_IF_ERROR(tokens.status());
+  if (run_->store().Find(message.id.group) == nullptr) return Status::Ok();
   RolloutWorker* const worker = slots_[message.worker].worker.get();
   if (worker == nullptr) return Status::Ok();
   if (tokens->has_value()) {

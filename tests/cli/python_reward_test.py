@@ -129,7 +129,7 @@ class TrainTest(unittest.TestCase):
         path = self.write("broken.py", "def score(response):\n    return response\n")
         done, _ = self.train("broken", f"task.verifier=python:{path}:score", "run.num_steps=3")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("64 rewards failed in a row", done.stderr)
+        self.assertIn("64 failed in a row", done.stderr)
 
     def test_a_file_that_does_not_load_leaves_no_run_behind(self):
         path = self.write("syntax.py", "def score(:\n")
