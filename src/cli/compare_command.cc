@@ -11,6 +11,7 @@
 #include "compare/experiment.h"
 #include "compare/results.h"
 #include "compare/results_page.h"
+#include "compare/results_pictures.h"
 #include "core/atomic_file.h"
 #include "core/file.h"
 #include "core/printable.h"
@@ -23,6 +24,8 @@ namespace pace {
 namespace {
 
 constexpr size_t kMaxFindingsBytes = size_t{1} << 20;
+// Beside the page.
+constexpr std::string_view kPicturesFolder = "images";
 
 struct CompareArguments {
   std::string experiment;              // a file, or a name
@@ -159,13 +162,22 @@ Status RunResults(const ResultsArguments& arguments) {
                         ReadComparisons(arguments.from));
   if (comparisons.empty()) return NotFound(arguments.from, ": holds no comparison");
   PACE_ASSIGN_OR_RETURN(const std::string findings, ReadFindings(arguments.from, comparisons));
-  const std::string page = ResultsPage(comparisons, findings);
+  const std::vector<ResultsPicture> pictures = ResultsPictures(comparisons);
+  const std::string page =
+      ResultsPage(comparisons, findings + PicturesText(pictures, std::string(kPicturesFolder)));
   if (arguments.out.empty()) {
     std::fputs(page.c_str(), stdout);
     return std::fflush(stdout) == 0 ? Status::Ok() : Unavailable("stdout: cannot be written");
   }
+  const std::filesystem::path folder =
+      std::filesystem::path(arguments.out).parent_path() / kPicturesFolder;
+  if (!pictures.empty()) PACE_RETURN_IF_ERROR(Files::Default().CreateFolder(folder));
+  for (const ResultsPicture& picture : pictures) {
+    PACE_RETURN_IF_ERROR(WriteFileAtomically(folder / (picture.name + ".svg"), picture.svg));
+  }
   PACE_RETURN_IF_ERROR(WriteFileAtomically(arguments.out, page));
-  std::printf("%s: %zu comparisons\n", arguments.out.c_str(), comparisons.size());
+  std::printf("%s: %zu comparisons, %zu pictures in %s\n", arguments.out.c_str(),
+              comparisons.size(), pictures.size(), folder.c_str());
   return Status::Ok();
 }
 
@@ -201,7 +213,9 @@ void AddCompare(const CommandLine& line) {
       "  pace results --out docs/results.md",
       [](CLI::App& app, ResultsArguments& arguments) {
         app.add_option("--from", arguments.from, "Folder of comparisons")->capture_default_str();
-        app.add_option("--out", arguments.out, "The page (default: stdout)");
+        app.add_option(
+            "--out", arguments.out,
+            "The page, with pictures in images/ beside it (default: stdout, no pictures)");
       },
       RunResults);
 }

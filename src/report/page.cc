@@ -1,5 +1,6 @@
 #include "report/page.h"
 
+#include "core/check.h"
 #include "core/concat.h"
 #include "report/svg.h"
 
@@ -8,8 +9,7 @@ namespace {
 
 // Run colours keep 3:1 against their ground and stay apart for the common
 // kinds of colour blindness; dashes and hatchings carry the rest.
-std::string_view PageStyle() {
-  return R"css(
+constexpr std::string_view kPalette = R"css(
 :root{color-scheme:light dark;--ground:#fff;--panel:#fff;--ink:#1b1f24;--soft:#57606a;
 --grid:#e4e7eb;--axis:#8c959f;--rule:#d8dde3;--reject:#6e7781;
 --c0:#0067a8;--c1:#c2570c;--c2:#00805e;--c3:#9b3d8a;--c4:#7a6a00;--c5:#2f8fb5;--c6:#59626d;
@@ -20,6 +20,22 @@ std::string_view PageStyle() {
 --c0:#5aaeed;--c1:#f0924c;--c2:#3fc79a;--c3:#dd8ccb;--c4:#cfbc45;--c5:#7fd0ee;--c6:#aab4bf;
 --c7:#ef7f88;--generation:#e5a649;--pool:#4a9be0;--assembly:#2c5f8d;
 --train:#4a9be0;--wait:#4a535e;--sync:#3cb58d;--rescore:#ee924a;--other:#8d97a3}}
+)css";
+
+// What pictures are drawn with, on a page or alone.
+constexpr std::string_view kPictureRules = R"css(
+svg text{font:12.5px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fill:var(--soft)}
+.grid{stroke:var(--grid);fill:none}.axis{stroke:var(--axis);fill:none}
+.line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}
+.band{fill-opacity:.16}.dot{fill:none;stroke-width:4.6;stroke-linecap:round}
+.limit{stroke:var(--c7);stroke-dasharray:1 3;fill:none;stroke-width:1.5}
+.s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}
+.s4{stroke:var(--c4)}.s5{stroke:var(--c5)}.s6{stroke:var(--c6)}.s7{stroke:var(--c7)}
+.f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}
+.f4{fill:var(--c4)}.f5{fill:var(--c5)}.f6{fill:var(--c6)}.f7{fill:var(--c7)}
+)css";
+
+constexpr std::string_view kPageRules = R"css(
 *{box-sizing:border-box}
 body{margin:0;background:var(--ground);color:var(--ink);
 font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
@@ -67,14 +83,10 @@ tbody th{font-weight:600}
 details{margin:.6em 0;border:1px solid var(--rule);border-radius:8px;padding:6px 12px}
 summary{cursor:pointer;font-weight:600;font-size:.95rem}
 pre{overflow-x:auto;font-size:.8rem;line-height:1.4;margin:.5em 0}
-svg text{font:12.5px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fill:var(--soft)}
 svg .bar-name{font-size:13px;font-weight:600;fill:var(--ink)}
 svg .bar-total{font-size:13px;fill:var(--ink)}
-.grid{stroke:var(--grid);fill:none}.axis{stroke:var(--axis);fill:none}
 .gap{stroke:var(--axis);stroke-dasharray:2 3;fill:none}
-.line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}
 .faint{fill:none;stroke-width:1;stroke-linejoin:round;opacity:.3}.mark.faint.dim{opacity:.03}
-.band{fill-opacity:.16}.dot{fill:none;stroke-width:4.6;stroke-linecap:round}
 .outline{fill:none;stroke-width:2.4;stroke-linejoin:miter}
 .mark{transition:opacity .15s}.mark.dim{opacity:.07}rect.mark:hover{opacity:.75}
 .pale{fill-opacity:.38}.mean{stroke:var(--panel);stroke-width:1}.mean-line{fill:none;stroke-width:1.2}
@@ -84,7 +96,6 @@ svg .bar-total{font-size:13px;fill:var(--ink)}
 .t-train{fill:var(--train)}.t-wait{fill:url(#hatch-wait)}.t-sync{fill:var(--sync)}
 .t-rescore{fill:var(--rescore)}.t-other{fill:var(--other)}.t-hidden{fill:url(#hatch-hidden)}
 .t-engine{fill:var(--c3)}.idle{fill:var(--grid)}
-.limit{stroke:var(--c7);stroke-dasharray:1 3;fill:none;stroke-width:1.5}
 .warnings{border:1px solid var(--rule);border-left:4px solid var(--c1);border-radius:8px;
 background:var(--panel);padding:8px 14px;margin:1em 0;max-width:none}
 .warnings h2{border:0;margin:0;padding:0;font-size:1rem}
@@ -103,10 +114,6 @@ padding:6px 8px;border-radius:6px;background:var(--ground);border:1px solid var(
 code{font-size:.85em;overflow-wrap:anywhere}
 .reference{fill:var(--ink);stroke:var(--panel);stroke-width:1.5}
 .reference-line{stroke:var(--ink);fill:none}
-.s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}
-.s4{stroke:var(--c4)}.s5{stroke:var(--c5)}.s6{stroke:var(--c6)}.s7{stroke:var(--c7)}
-.f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}
-.f4{fill:var(--c4)}.f5{fill:var(--c5)}.f6{fill:var(--c6)}.f7{fill:var(--c7)}
 .patterns{position:absolute;width:0;height:0;overflow:hidden}
 #reading{position:fixed;pointer-events:none;z-index:2;background:var(--panel);color:var(--ink);
 border:1px solid var(--rule);border-radius:6px;padding:6px 9px;font-size:.8rem;line-height:1.4;
@@ -116,7 +123,6 @@ box-shadow:0 2px 10px rgb(0 0 0/.18);max-width:min(320px,90vw);white-space:pre-l
 .charts.large .line{stroke-width:1.3}.charts.large .dot{stroke-width:3.4}}
 @media print{.chart,.panel{break-inside:avoid}}
 )css";
-}
 
 // Two comforts: the key hides runs, and a line chart tells its values where
 // the pointer is.
@@ -185,9 +191,9 @@ std::string RenderPage(const Page& page) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" "
       "content=\"light dark\"><link rel=\"icon\" href=\"data:,\"><title>",
-      Escape(page.title), "</title>\n<style>", PageStyle(), "</style></head>\n<body",
-      page.is_one_run ? " class=\"one-run\"" : "", ">", PagePatterns(), "<main>\n", page.content,
-      "</main>\n<script>", PageScript(), "</script></body></html>\n");
+      Escape(page.title), "</title>\n<style>", kPalette, kPictureRules, kPageRules,
+      "</style></head>\n<body", page.is_one_run ? " class=\"one-run\"" : "", ">", PagePatterns(),
+      "<main>\n", page.content, "</main>\n<script>", PageScript(), "</script></body></html>\n");
 }
 
 std::string RenderSection(std::string_view id, std::string_view heading,
@@ -198,6 +204,15 @@ std::string RenderSection(std::string_view id, std::string_view heading,
 
 std::string MissingNote(std::string_view text) {
   return Concat("<p class=\"missing\">", Escape(text), "</p>");
+}
+
+std::string StandalonePicture(std::string_view svg) {
+  constexpr std::string_view kOpen = "<svg ";
+  PACE_CHECK(svg.starts_with(kOpen), "must be a picture");
+  const size_t inside = svg.find('>') + 1;
+  return Concat(kOpen, "xmlns=\"http://www.w3.org/2000/svg\" ",
+                svg.substr(kOpen.size(), inside - kOpen.size()), "<style>", kPalette, kPictureRules,
+                "svg{background:var(--ground)}</style>", svg.substr(inside), "\n");
 }
 
 }  // namespace pace
