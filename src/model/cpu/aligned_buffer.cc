@@ -15,10 +15,6 @@ namespace {
 constexpr int64_t kCacheLine = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
-int64_t RoundUp(int64_t n, int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 // Maps one huge page more than needed, gives back what lies around the aligned part.
 void* MapAligned(int64_t num_bytes) {
   const auto total = static_cast<size_t>(num_bytes + kHugePage);

@@ -12,6 +12,10 @@
 
 namespace pace {
 
+constexpr int64_t RoundUp(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

@@ -13,10 +13,6 @@
 
 namespace pace {
 
-constexpr int64_t RoundUp(int64_t n, int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 struct PackedMatrix {
   // Where the weights come from: writes row `output` (num_inputs floats), and
   // its bias.
