@@ -157,6 +157,13 @@ class SimulatorTest(unittest.TestCase):
         self.assertEqual(built_in, python)
         self.assertGreater(built_in.count(b"\n"), 400)
 
+    def test_the_example_compares_policies(self):
+        done = subprocess.run([sys.executable, _ROOT / "examples" / "python_policy" / "compare.py"],
+                              capture_output=True, text=True, check=True)
+        rows = done.stdout.splitlines()
+        self.assertEqual(len(rows), 6, done.stdout)
+        self.assertTrue(any(row.startswith("freshest (Python)") for row in rows))
+
     def test_so_does_a_policy_that_rejects(self):
         settings = pace.Settings("math-4b", "run.num_steps=40", method="stale-2")
         built_in, python = self.run_both(settings, StaleK(2))

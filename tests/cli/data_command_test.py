@@ -55,6 +55,19 @@ class DataCommandTest(unittest.TestCase):
         self.assertEqual(done.stdout, "--- 1: train/0, answer 7, verifier dapo-int\n3+4\n")
         self.assertIn("1 problems in an epoch", done.stderr)
 
+    def test_several_sources_are_mixed_by_weight(self):
+        for name in ("a", "b"):
+            (self.folder / f"{name}.jsonl").write_text("".join(
+                json.dumps(SUM | {"id": f"{name}/{i}"}) + "\n" for i in range(3)))
+        settings = self.folder / "mixed.yaml"
+        settings.write_text(f"task:\n  kind: dataset\n"
+                            f"  sources: [{self.folder}/a.jsonl@3, {self.folder}/b.jsonl]\n")
+        ids = [row["id"][0] for row in self.show(settings, "-n", "20")]
+        self.assertEqual((ids.count("a"), ids.count("b")), (15, 5))
+        both = pace_process.run("data", "show", settings, f"task.file={self.folder}/a.jsonl")
+        self.assertEqual(both.returncode, 2)
+        self.assertIn("either task.file or task.sources, not both", both.stderr)
+
     def test_bad_files_are_refused_in_one_line(self):
         for rows, word in [([{"text": "a"}], "task.prompt_key"),
                            ([GSM8K | {"data_source": "taco"}], "task.verifier")]:
