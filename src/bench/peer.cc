@@ -233,8 +233,9 @@ Peer::Peer(Peer&&) noexcept = default;
 Peer& Peer::operator=(Peer&&) noexcept = default;
 Peer::~Peer() = default;
 
-Result<Peer> Peer::Start(std::string_view script, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {PeerPython(), "-I", "-c", PeerScript(script)};
+Result<Peer> Peer::Start(std::string_view script, const std::vector<std::string>& arguments,
+                         const std::string& python) {
+  std::vector<std::string> words = {python, "-I", "-c", PeerScript(script)};
   words.insert(words.end(), arguments.begin(), arguments.end());
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<Process> process, Process::Start(words, ""));
   return Peer(script, std::move(process));

@@ -50,8 +50,8 @@ struct PeerAnswer {
 class Peer {
  public:
   // The script runs isolated (-I).
-  static Result<Peer> Start(std::string_view script,
-                            const std::vector<std::string>& arguments = {});
+  static Result<Peer> Start(std::string_view script, const std::vector<std::string>& arguments = {},
+                            const std::string& python = PeerPython());
   Peer(Peer&&) noexcept;
   Peer& operator=(Peer&&) noexcept;
   ~Peer();  // kills the child if it still runs

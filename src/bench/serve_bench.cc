@@ -1,16 +1,19 @@
 // `pace bench serve`: `pace serve` beside vLLM on the CPU, the same model, with 1, 8 and 64
 // requests at a time; and pace's client of such servers (engines/remote_worker.h) beside a bare
 // asyncio client of the same server. PACE_VLLM_PYTHON names the Python that has vLLM; without one
-// `pace serve` is measured alone, and the report says why.
+// `pace serve` is measured alone, and the report says why. PACE_VERL_PYTHON names one that has
+// verl: its client and ours continue the same responses after a weight sync of the same server.
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,6 +33,11 @@ constexpr int64_t kRequestsPerConnection = 4;
 constexpr double kTimesVllm = 2;
 constexpr double kReadySeconds = 2;
 constexpr double kOfBareClient = 0.97;
+// Of verl's time from the resume to the first token.
+constexpr double kOfVerl = 0.2;
+constexpr int64_t kResumedResponses = 32;
+constexpr int64_t kResumedTokens = 200;
+constexpr std::chrono::milliseconds kBeforeSync(200);
 constexpr Seconds kPatience(600);
 constexpr std::string_view kEnd = R"({"end":true})";
 
@@ -39,6 +47,9 @@ struct ServerUnderTest {
   std::array<Measurement, std::size(kConcurrencies)> tokens_per_s;
   Measurement bare_client;  // responses per second, at the largest concurrency
   Measurement our_client;
+  std::string watched_url;  // a proxy that notes when requests come
+  Measurement our_resume;   // seconds from a resume to the first token
+  Measurement verl_resume;
 };
 
 ServerUnderTest MakeServer(const std::string& name, std::string url) {
@@ -50,6 +61,8 @@ ServerUnderTest MakeServer(const std::string& name, std::string url) {
   }
   server.bare_client = Rate(Concat(name, "_bare_client_responses"), "1/s");
   server.our_client = Rate(Concat(name, "_our_client_responses"), "1/s");
+  server.our_resume = {.name = Concat(name, "_our_resume_to_token"), .unit = "s"};
+  server.verl_resume = {.name = Concat(name, "_verl_resume_to_token"), .unit = "s"};
   return server;
 }
 
@@ -57,13 +70,17 @@ int64_t ResponsesAt(int64_t concurrency) {
   return std::max<int64_t>(concurrency * kRequestsPerConnection, 8);
 }
 
-std::string StartRequest(std::string_view kind) {
+std::string RequestOf(std::string_view key, std::string_view value) {
   std::string text;
   JsonWriter json(text);
   json.BeginObject();
-  json.Put("start", kind);
+  json.Put(key, value);
   json.EndObject();
   return text;
+}
+
+std::string StartRequest(std::string_view kind) {
+  return RequestOf("start", kind);
 }
 
 Status MeasureBare(Peer& peer, ServerUnderTest& server, bool count) {
@@ -94,30 +111,46 @@ class OurClient {
   OurClient(const std::string& url, int64_t vocabulary)
       : worker_({.server = {.url = url}, .core = OptionsOf(vocabulary)}) {}
 
-  Status Begin(const std::string& model) {
-    PublishedWeights weights;
+  Status Begin(const std::string& model) { return Sync(model); }
+
+  // Responses that a weight sync interrupts.
+  Status Resume(const std::string& model) {
+    Submit(kResumedResponses, kResumedTokens);
+    std::this_thread::sleep_for(kBeforeSync);
+    PublishedWeights weights{.version = PolicyVersion(next_version_++)};
     weights.folder = model;
     PACE_RETURN_IF_ERROR(worker_.Sync(weights));
-    return WaitFor<WeightsSynced>(1);
+    return WaitFor<FinishedResponse>(kResumedResponses);
   }
 
   // Seconds for these many responses.
   Result<double> Measure(int64_t responses) {
     const WallClock clock;
+    Submit(responses, kTokens);
+    PACE_RETURN_IF_ERROR(WaitFor<FinishedResponse>(responses));
+    return clock.Now().count();
+  }
+
+ private:
+  Status Sync(const std::string& model) {
+    PublishedWeights weights{.version = PolicyVersion(next_version_++)};
+    weights.folder = model;
+    PACE_RETURN_IF_ERROR(worker_.Sync(weights));
+    return WaitFor<WeightsSynced>(1);
+  }
+
+  void Submit(int64_t responses, int64_t tokens) {
     for (int64_t i = 0; i < responses; ++i) {
       GroupRequest request;
       request.group = GroupId(next_group_++);
       request.prompt = PromptIndex(i);
       request.prompt_tokens = {6, 13, 7, 16};
       request.num_responses = 1;
-      request.stop.max_tokens = kTokens;
+      request.stop.max_tokens = tokens;
       worker_.Submit(std::move(request));
     }
-    PACE_RETURN_IF_ERROR(WaitFor<FinishedResponse>(responses));
-    return clock.Now().count();
   }
 
- private:
   static RemoteOptions OptionsOf(int64_t vocabulary) {
     RemoteOptions options;
     options.run = Concat("bench-", ::getpid());
@@ -143,12 +176,46 @@ class OurClient {
 
   RemoteWorker worker_;
   int64_t next_group_ = 1;
+  int64_t next_version_ = 0;
 };
 
 Status MeasureOurs(OurClient& client, ServerUnderTest& server, bool count) {
   const int64_t responses = ResponsesAt(kConcurrencies[std::size(kConcurrencies) - 1]);
   PACE_ASSIGN_OR_RETURN(const double seconds, client.Measure(responses));
   if (count) server.our_client.Add(static_cast<double>(responses) / seconds);
+  return Status::Ok();
+}
+
+// Seconds from the last resume to the first token, as the proxy saw it.
+Result<double> Watched(Peer& peer, const ServerUnderTest& server) {
+  PACE_ASSIGN_OR_RETURN(const PeerAnswer answer,
+                        peer.Ask(RequestOf("watched", server.url), {"seconds"}));
+  return answer.numbers.at("seconds");
+}
+
+Status MeasureOurResume(Peer& peer, OurClient& client, const std::string& model,
+                        ServerUnderTest& server, bool count) {
+  PACE_RETURN_IF_ERROR(client.Resume(model));
+  PACE_ASSIGN_OR_RETURN(const double seconds, Watched(peer, server));
+  if (count) server.our_resume.Add(seconds);
+  return Status::Ok();
+}
+
+Status MeasureVerlResume(Peer& peer, Peer& verl, const std::string& model, ServerUnderTest& server,
+                         bool count) {
+  std::string request;
+  JsonWriter json(request);
+  json.BeginObject();
+  json.Put("url", server.watched_url);
+  json.Put("responses", kResumedResponses);
+  json.Put("tokens", kResumedTokens);
+  json.Put("folder", model);
+  json.Put("label", "verl");
+  json.Put("wait", std::chrono::duration<double>(kBeforeSync).count());
+  json.EndObject();
+  PACE_RETURN_IF_ERROR(verl.Ask(request, {"seconds"}).status());
+  PACE_ASSIGN_OR_RETURN(const double seconds, Watched(peer, server));
+  if (count) server.verl_resume.Add(seconds);
   return Status::Ok();
 }
 
@@ -160,6 +227,11 @@ void Report(std::vector<ServerUnderTest>& servers, BenchReport& report) {
     report.measurements.push_back(RatioOf(server.our_client, server.bare_client,
                                           Concat(server.name, "_our_client_of_bare"), kOfBareClient,
                                           Limit::kAtLeast));
+    report.measurements.push_back(server.our_resume);
+    if (server.verl_resume.repetitions.empty()) continue;
+    report.measurements.push_back(server.verl_resume);
+    report.measurements.push_back(RatioOf(server.our_resume, server.verl_resume,
+                                          Concat(server.name, "_our_resume_of_verl"), kOfVerl));
   }
   if (servers.size() < 2) return;
   for (size_t i = 0; i < std::size(kConcurrencies); ++i) {
@@ -169,9 +241,13 @@ void Report(std::vector<ServerUnderTest>& servers, BenchReport& report) {
   }
 }
 
+std::string PythonOf(const char* variable, std::string_view folder) {
+  const char* const chosen = std::getenv(variable);
+  return chosen != nullptr && *chosen != '\0' ? chosen : Concat(folder, "/bin/python");
+}
+
 std::string VllmPython() {
-  const char* const chosen = std::getenv("PACE_VLLM_PYTHON");
-  return chosen != nullptr && *chosen != '\0' ? chosen : ".venv-vllm/bin/python";
+  return PythonOf("PACE_VLLM_PYTHON", ".venv-vllm");
 }
 
 }  // namespace
@@ -207,6 +283,18 @@ Status RunServeBench(const BenchOptions& options, BenchReport& report) {
       vllm = std::move(started).value();
     }
   }
+  std::optional<Peer> verl;
+  std::string verl_note;
+  if (options.python) {
+    Result<Peer> started =
+        Peer::Start("verl_peer.py", {}, PythonOf("PACE_VERL_PYTHON", ".venv-verl"));
+    verl_note = started.status().message();
+    if (started.ok()) verl = std::move(started).value();
+  }
+  for (ServerUnderTest& server : servers) {
+    PACE_ASSIGN_OR_RETURN(const PeerAnswer watch, peer.Ask(RequestOf("watch", server.url)));
+    server.watched_url = watch.texts.at("url");
+  }
   std::vector<std::unique_ptr<OurClient>> clients;
   for (const ServerUnderTest& server : servers) {
     clients.push_back(std::make_unique<OurClient>(server.url, vocabulary));
@@ -221,8 +309,28 @@ Status RunServeBench(const BenchOptions& options, BenchReport& report) {
     if (options.listener) options.listener(Concat("round ", round, " of ", options.repetitions));
   }
   clients.clear();
+  for (int64_t round = 0; round <= options.repetitions; ++round) {
+    for (ServerUnderTest& server : servers) {
+      // A new one each time: after verl's sync the weights carry a foreign label.
+      OurClient client(server.watched_url, vocabulary);
+      PACE_RETURN_IF_ERROR(client.Begin(model).At(server.name));
+      PACE_RETURN_IF_ERROR(
+          MeasureOurResume(peer, client, model, server, round > 0).At(server.name));
+      if (!verl.has_value()) continue;
+      const Status status = MeasureVerlResume(peer, *verl, model, server, round > 0);
+      if (round > 0) PACE_RETURN_IF_ERROR(status.At("verl"));
+      if (!status.ok()) {
+        verl_note = status.message();
+        verl.reset();
+      }
+    }
+    if (options.listener) {
+      options.listener(Concat("resume round ", round, " of ", options.repetitions));
+    }
+  }
   PACE_RETURN_IF_ERROR(peer.Ask(kEnd).status());
   if (vllm.has_value()) PACE_RETURN_IF_ERROR(vllm->Ask(kEnd).status());
+  if (options.python) report.more().Put("verl", verl.has_value() ? verl->version() : verl_note);
   Report(servers, report);
   JsonWriter& settings = report.settings();
   settings.Put("repetitions", options.repetitions);
@@ -230,6 +338,8 @@ Status RunServeBench(const BenchOptions& options, BenchReport& report) {
   settings.Put("model", given);
   settings.Put("tokens_per_response", kTokens);
   settings.Put("responses_per_connection", kRequestsPerConnection);
+  settings.Put("resumed_responses", kResumedResponses);
+  settings.Put("tokens_per_resumed_response", kResumedTokens);
   return Status::Ok();
 }
 
