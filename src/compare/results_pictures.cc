@@ -98,8 +98,8 @@ struct ShareRow {
 
 // A row for each share, with its interval; 0 is one arm's, 1 the other's.
 std::string DrawShares(const std::vector<ShareRow>& rows) {
-  constexpr double kLabelWidth = 210;
-  constexpr double kWidth = 640;
+  constexpr double kLabelWidth = 260;
+  constexpr double kWidth = 690;
   double lo = 0;
   double hi = 1;
   for (const ShareRow& row : rows) {
