@@ -42,10 +42,9 @@ bool Has(const Kinds& kinds, std::string_view key, std::initializer_list<Kind> o
 // The keys that a line's prompt and answer stand under.
 Result<DatasetKeys> KeysOf(const Kinds& kinds, DatasetKeys keys) {
   const bool verl = Has(kinds, "prompt", {Kind::kArray}) && kinds.contains("reward_model");
+  if (keys.prompt.empty() && verl) keys.prompt = "prompt";
   if (keys.prompt.empty()) {
-    if (verl) {
-      keys.prompt = "prompt";
-    } else if (Has(kinds, "problem", {Kind::kText})) {
+    if (Has(kinds, "problem", {Kind::kText})) {
       keys.prompt = "problem";
     } else if (Has(kinds, "question", {Kind::kText})) {
       keys.prompt = "question";
