@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -86,6 +87,10 @@ TEST_F(RewardPoolTest, TheSearchForOrphansFindsWhatAProcessStarted) {
   EXPECT_EQ(ProcessesWith(kMark).size(), 1U);
   const RewardReply reply = pool->Judge(Request("4"));
   if (!reply.ok()) GTEST_SKIP() << "NOT CHECKED: no PID namespaces here";
+  // A program that has just been started has no environment for a moment.
+  for (int i = 0; i < 200 && ProcessesWith(kMark).size() < 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
   EXPECT_EQ(ProcessesWith(kMark).size(), 2U);
 }
 

@@ -10,13 +10,14 @@ import http.server
 import json
 import pathlib
 import shutil
+import tempfile
 import threading
 
 
 class RecordingProxy:
     """Passes calls on to `target`. `answers` are pairs of request and answer of generate calls,
-    in order of their answers; `calls` are the paths and bodies of the others; `weights` maps labels to copies of the folders that the server was
-    told to load. `lie` takes the path, the status and the body of an answer and returns those that
+    in order of their answers; `calls` are the paths and bodies of the others; `weights` maps labels
+    to copies of the folders that the server was told to load, in a new folder below `folder`. `lie` takes the path, the status and the body of an answer and returns those that
     the client gets, or None: the connection breaks."""
 
     def __init__(self, target, folder, lie=None):
@@ -24,7 +25,7 @@ class RecordingProxy:
         self.calls = []
         self._lie = lie
         self.weights = {}
-        self._folder = pathlib.Path(folder)
+        self._folder = pathlib.Path(tempfile.mkdtemp(dir=folder))  # of this proxy alone
         self._target = target.removeprefix("http://")
         self._loaded = None
         self._lock = threading.Lock()
