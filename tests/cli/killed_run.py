@@ -3,6 +3,7 @@ tests beside this file."""
 
 import signal
 import subprocess
+import time
 
 import pace_process
 
@@ -17,10 +18,28 @@ def go_on_command(first, run):
     return first
 
 
+def after_steps(run, count):
+    """The moment at which the run has recorded this many steps."""
+    def is_there():
+        metrics = run / "metrics.jsonl"
+        return metrics.exists() and metrics.read_bytes().count(b"\n") >= count
+    return is_there
+
+
+def wait_until(process, is_there):
+    """Whether it came before the process ended."""
+    deadline = time.monotonic() + pace_process.PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        if is_there():
+            return True
+        time.sleep(0.005)
+    return False
+
+
 def finish(first, run, moments, cwd):
     """Runs the command `first`, whose directory is `run`, to its end. Each of `moments`, a pair of
-    seconds and signal, or seconds before a kill, ends it if it is not over by then. Returns how
-    often it was ended."""
+    seconds and signal, or seconds before a kill, or a function that says when to kill, ends it if
+    it is not over by then. Returns how often it was ended."""
     moments = [moment if isinstance(moment, tuple) else (moment, signal.SIGKILL)
                for moment in moments]
     command = first
@@ -30,6 +49,8 @@ def finish(first, run, moments, cwd):
                                    text=True, cwd=cwd)
         sent = None
         wait, number = moments[ends] if ends < len(moments) else (pace_process.PATIENCE, None)
+        if callable(wait):
+            wait = 0 if wait_until(process, wait) else pace_process.PATIENCE
         try:
             _, errors = process.communicate(timeout=wait)
         except subprocess.TimeoutExpired:

@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import random
 import re
 import subprocess
 import tempfile
@@ -71,8 +70,7 @@ class EnvironmentTest(unittest.TestCase):
 
     def killed(self, name, *arguments):
         run = self.folder / name
-        chance = random.Random(5)
-        moments = [chance.uniform(1.5, 3) for _ in range(KILLS)]
+        moments = [killed_run.after_steps(run, 1 + 3 * i) for i in range(KILLS)]
         times = killed_run.finish(self.command(*arguments, "--out", run), run, moments, self.folder)
         return run, times
 
