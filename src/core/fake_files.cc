@@ -97,8 +97,14 @@ Result<std::unique_ptr<WritableFile>> MemoryFiles::OpenToWrite(const std::string
 Result<MappedFile> MemoryFiles::Map(const std::string& path) {
   const MutexLock lock(mutex_);
   PACE_ASSIGN_OR_RETURN(const Content content, Find(path));
+  ++num_maps_;
   const auto copy = std::make_shared<const std::string>(*content);
   return MappedFile(path, std::as_bytes(std::span(*copy)), copy);
+}
+
+int64_t MemoryFiles::num_maps() {
+  const MutexLock lock(mutex_);
+  return num_maps_;
 }
 
 Status MemoryFiles::Truncate(const std::string& path, int64_t num_bytes) {

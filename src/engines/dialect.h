@@ -111,7 +111,8 @@ class Dialect {
   // Ends these requests early: each answers with the tokens it has.
   virtual std::vector<HttpCall> Abort(std::span<const std::string> ids) const = 0;
 
-  // Of servers that read weights ahead: begins to, or asks whether it is done (true).
+  // Asks a server that can read weights ahead of a sync to begin, and later whether it has
+  // finished: ReadFetch then returns true.
   virtual HttpCall Fetch(const std::string& folder) const = 0;
   virtual Result<bool> ReadFetch(std::string_view body) const = 0;
   // Calls of a weight sync, in order: requests in flight stop, the weights of the folder are

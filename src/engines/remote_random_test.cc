@@ -102,8 +102,8 @@ class RandomRun {
       world_.DeliverCall(static_cast<size_t>(Below(std::ssize(world_.calls))));
     } else if (kind < 60 && !world_.answers.empty()) {
       const auto index = static_cast<size_t>(Below(std::ssize(world_.answers)));
-      // Rarely, so that the worker lives for a while: answers to control calls, answers that come
-      // twice or to calls that nobody made, connections that break.
+      // Rarely, so that the worker lives for a while: answers to control calls, duplicate answers,
+      // answers to calls that were never made, broken connections.
       if (Chance(lies_ / 50)) Lie(world_.answers[index].answer);
       if (Chance(lies_ / 10)) world_.answers.push_back(world_.answers[index]);
       if (Chance(lies_ / 10)) world_.core.Answered(Below(1 << 20), {200, "{}"});

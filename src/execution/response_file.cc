@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "core/atomic_file.h"
+#include "core/file.h"
 
 namespace pace {
 namespace {
@@ -291,7 +293,7 @@ constexpr std::string_view kMagic = "PACERESP";
 constexpr uint32_t kFormat = 1;
 constexpr uint32_t kGroups = 1;
 constexpr uint32_t kInFlight = 2;
-constexpr size_t kWriteBytes = size_t{1} << 20;
+constexpr size_t kBlockBytes = size_t{1} << 20;
 
 // Writes a file of records, and sums it up on the way.
 class RecordWriter {
@@ -313,7 +315,7 @@ class RecordWriter {
     const uint64_t length = buffer_.size() - at - sizeof(uint64_t);
     std::memcpy(buffer_.data() + at, &length, sizeof(length));
     ++num_records_;
-    return buffer_.size() >= kWriteBytes ? WriteOut() : Status::Ok();
+    return buffer_.size() >= kBlockBytes ? WriteOut() : Status::Ok();
   }
 
   Result<FileSum> Finish() {
@@ -342,11 +344,17 @@ class RecordWriter {
   uint64_t num_records_ = 0;
 };
 
+// Reads a file of records a block at a time, and sums it up on the way.
 class RecordReader {
  public:
   static Result<RecordReader> Open(const std::string& path, uint32_t kind) {
-    PACE_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
-    RecordReader reader(std::move(file));
+    Files& files = Files::Default();
+    const FileInfo info = files.Stat(path);
+    if (info.kind != FileKind::kRegular && info.kind != FileKind::kMissing) {
+      return InvalidArgument(path, ": must be a regular file");
+    }
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<ReadableFile> file, files.OpenToRead(path));
+    RecordReader reader(path, std::move(file), info.num_bytes);
     PACE_ASSIGN_OR_RETURN(const std::string_view magic, reader.TakeBytes(kMagic.size()));
     if (magic != kMagic) return DataLoss(path, ": is no file of responses");
     PACE_ASSIGN_OR_RETURN(const uint32_t format, reader.Take<uint32_t>());
@@ -358,7 +366,7 @@ class RecordReader {
     return reader;
   }
 
-  // The next record, valid as long as the reader; none after the last.
+  // The next record, valid until the next call; none after the last.
   Result<std::optional<std::string_view>> Next() {
     PACE_ASSIGN_OR_RETURN(const uint64_t length, Take<uint64_t>());
     if (length == 0) {
@@ -370,16 +378,23 @@ class RecordReader {
     return std::optional<std::string_view>(record);
   }
 
-  std::string Place() const { return Concat(file_.path(), ": record ", num_records_); }
+  std::string Place() const { return Concat(path_, ": record ", num_records_); }
   const FileSum& sum() const { return sum_; }
 
  private:
-  explicit RecordReader(MappedFile file) : file_(std::move(file)), left_(file_.text()) {}
+  RecordReader(std::string path, std::unique_ptr<ReadableFile> file, int64_t num_bytes)
+      : path_(std::move(path)),
+        file_(std::move(file)),
+        num_left_(static_cast<uint64_t>(num_bytes)) {}
 
+  // Valid until the next call. A length is believed only as far as the file has bytes.
   Result<std::string_view> TakeBytes(uint64_t num_bytes) {
-    if (num_bytes > left_.size()) return DataLoss(Place(), ": is cut off");
-    const std::string_view taken = left_.substr(0, static_cast<size_t>(num_bytes));
-    left_.remove_prefix(taken.size());
+    if (num_bytes > num_left_) return DataLoss(Place(), ": is cut off");
+    const auto wanted = static_cast<size_t>(num_bytes);
+    PACE_RETURN_IF_ERROR(Fill(wanted));
+    const std::string_view taken = std::string_view(buffer_).substr(at_, wanted);
+    at_ += wanted;
+    num_left_ -= num_bytes;
     sum_.Add(taken);
     return taken;
   }
@@ -391,22 +406,40 @@ class RecordReader {
     return value;
   }
 
+  // At least `wanted` bytes of the file are in buffer_ from at_ on.
+  Status Fill(size_t wanted) {
+    if (buffer_.size() - at_ >= wanted) return Status::Ok();
+    buffer_.erase(0, at_);
+    at_ = 0;
+    size_t filled = buffer_.size();
+    buffer_.resize(std::max(wanted, kBlockBytes));
+    while (filled < wanted) {
+      PACE_ASSIGN_OR_RETURN(const size_t count, file_->Read(std::span(buffer_).subspan(filled)));
+      if (count == 0) return DataLoss(Place(), ": is cut off");
+      filled += count;
+    }
+    buffer_.resize(filled);
+    return Status::Ok();
+  }
+
   Status ReadTrailer() {
-    const std::string& path = file_.path();
     PACE_ASSIGN_OR_RETURN(const uint64_t count, Take<uint64_t>());
     const uint32_t expected = sum_.crc32c;
     PACE_ASSIGN_OR_RETURN(const uint32_t written, Take<uint32_t>());
     if (count != num_records_) {
-      return DataLoss(path, ": has ", num_records_, " records of ", count);
+      return DataLoss(path_, ": has ", num_records_, " records of ", count);
     }
     if (written != expected) {
-      return DataLoss(path, ": is damaged (its checksum is not the one written)");
+      return DataLoss(path_, ": is damaged (its checksum is not the one written)");
     }
-    return left_.empty() ? Status::Ok() : DataLoss(path, ": ", left_.size(), " bytes too many");
+    return num_left_ == 0 ? Status::Ok() : DataLoss(path_, ": ", num_left_, " bytes too many");
   }
 
-  MappedFile file_;
-  std::string_view left_;  // of the file's bytes
+  std::string path_;
+  std::unique_ptr<ReadableFile> file_;
+  uint64_t num_left_;  // bytes of the file that were not taken
+  std::string buffer_;
+  size_t at_ = 0;  // what comes before it in buffer_ was taken
   FileSum sum_;
   uint64_t num_records_ = 0;
 };

@@ -8,6 +8,9 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <utility>
+
+#include "core/fake_files.h"
 
 namespace pace {
 namespace {
@@ -166,6 +169,32 @@ TEST(ResponseFileTest, EveryTruncationAndEveryFlippedByteIsAnError) {
   EXPECT_TRUE(ReadGroups(path, groups).ok());
   std::vector<GroupInFlight> other;
   EXPECT_FALSE(ReadInFlight(path, other).ok());
+}
+
+TEST(ResponseFileTest, AFileIsReadInBlocksWhateverItsSize) {
+  MemoryFiles memory;
+  const ScopedFiles scoped(memory);
+  std::vector<GroupTrajectories> groups;
+  // Records smaller and larger than a block.
+  for (const size_t num_tokens : {10, 70'000, 10, 400'000, 200'000}) {
+    Trajectory member{.response = Response(), .reason = FinishReason::kStopToken};
+    member.response.tokens.resize(num_tokens, {.id = 5});
+    groups.push_back(Group(std::ssize(groups)));
+    groups.back().members[1] = std::move(member);
+  }
+  const Result<FileSum> written = WriteGroups("groups.bin", groups);
+  ASSERT_TRUE(written.ok()) << written.status().message();
+  std::vector<GroupTrajectories> read;
+  const Result<FileSum> sum = ReadGroups("groups.bin", read);
+  ASSERT_TRUE(sum.ok()) << sum.status().message();
+  EXPECT_EQ(sum->crc32c, written->crc32c);
+  EXPECT_EQ(sum->num_bytes, written->num_bytes);
+  ASSERT_EQ(read.size(), groups.size());
+  for (size_t i = 0; i < read.size(); ++i) {
+    EXPECT_EQ(read[i].members[1]->response.tokens.size(),
+              groups[i].members[1]->response.tokens.size());
+  }
+  EXPECT_EQ(memory.num_maps(), 0);
 }
 
 TEST(ResponseFileTest, HugeCountsAreRefusedBeforeMemoryIsTaken) {

@@ -38,22 +38,22 @@ class RemoteEvaluation final : public EvaluationWorkers {
   Result<std::vector<FinishedResponse>> Wait() override PACE_EXCLUDES(mutex_);
 
   PolicyVersion version() const { return version_; }
-  // Nobody wants it any more.
+  // Whether the run has ended, so that the result is no longer needed.
   bool abandoned() const { return abandoned_; }
 
  private:
   friend class RemoteEvaluations;
-  // Of the driver's thread.
+  // Called on the driver's thread.
   bool HasUnassigned() const PACE_EXCLUDES(mutex_);
   bool Has(GroupId group) const PACE_EXCLUDES(mutex_);
-  // Gives what has no worker to these in turn. REQUIRES: workers is not empty
+  // Distributes groups without a worker over `workers`, in turn. REQUIRES: workers is not empty
   using Give = std::function<void(size_t worker, GroupRequest request)>;
   void Assign(const std::vector<size_t>& workers, const Give& give) PACE_EXCLUDES(mutex_);
   // Whether the response is one of this evaluation, which then has it.
   bool Finish(const FinishedResponse& response) PACE_EXCLUDES(mutex_);
-  // What the worker had is without one again.
+  // Groups of this worker have no worker again.
   void Lose(size_t worker) PACE_EXCLUDES(mutex_);
-  // Wait returns this error. Returns the groups that workers still have.
+  // Makes Wait return this error. Returns the groups that workers are still generating.
   std::vector<std::pair<size_t, GroupId>> Fail(const Status& error) PACE_EXCLUDES(mutex_);
 
   struct Group {

@@ -38,7 +38,7 @@ class WorkerSlots {
   auto end() { return slots_.end(); }
 
   void Add(WorkerSlot slot) { slots_.push_back(std::move(slot)); }
-  // Ids below this one belong to workers of before.
+  // Ids below `id` belong to workers of the run before it was resumed.
   void StartAt(size_t id) { slots_.resize(id); }
   // Returns whether the coordinator knew it.
   bool Lose(size_t worker);

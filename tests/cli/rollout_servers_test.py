@@ -198,7 +198,7 @@ class EnginesTest(unittest.TestCase):
         run.process.wait(timeout=PATIENCE)
         rows = pace_process.json_lines((out / "metrics.jsonl").read_text())
         self.check_run(out, len(rows))
-        self.check_trained_once(out, len(rows) * 3)
+        self.check_trained_once(out, len(rows) * 3, num_begun=3)
         failures = sum(row.get(f"worker/{i}/failures", 0) for row in rows for i in range(2))
         self.assertGreater(failures, num_kills)
         self.assertTrue(any(row.get("worker/1/tokens_per_s", 0) > 0 for row in rows))
@@ -242,13 +242,17 @@ class EnginesTest(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
 
-    def check_trained_once(self, run, num_groups):
-        """No group is admitted twice, and every batch is whole."""
+    def check_trained_once(self, run, num_groups, num_begun=0):
+        """No group is admitted twice, and every batch is whole.
+
+        A run that was asked to end may have admitted the batch of a step that it no longer
+        took: num_begun more groups.
+        """
         admitted = [line["group"] for line in
                     pace_process.json_lines((run / "decisions.jsonl").read_text())
                     if line["verdict"] == "admit"]
         self.assertEqual(len(admitted), len(set(admitted)))
-        self.assertEqual(len(admitted), num_groups)
+        self.assertIn(len(admitted), {num_groups, num_groups + num_begun})
 
     def test_a_server_that_lies_spoils_no_run(self):
         # Alone, so that every answer that the run needs comes from it, and every kind of lie is told.
