@@ -27,17 +27,20 @@ inline const T* BlockOf(const AttendTask& task, const char* base, int64_t block)
   return reinterpret_cast<const T*>(base + task.blocks[block] * task.block_stride);
 }
 
-// R rows against B blocks of keys; fetches the next B blocks meanwhile.
+// R rows against B blocks of keys; fetches the next B blocks meanwhile, and for the step
+// after this one the values that belong to these.
 template <typename V, typename T, int R, int B>
 void ScoreTile(const AttendTask& task, int64_t row, int64_t block, int64_t num_blocks) {
   using Vec = typename V::Vec;
   const T* keys[B];
   const T* next[B];
+  const T* values[B];
 #pragma GCC unroll 8
   for (int b = 0; b < B; ++b) {
     keys[b] = BlockOf<V, T>(task, task.keys, block + b);
     const int64_t ahead = block + B + b < num_blocks ? block + B + b : block + b;
     next[b] = BlockOf<V, T>(task, task.keys, ahead);
+    values[b] = BlockOf<V, T>(task, task.values, block + b);
   }
   const float* query = task.packed + row;
   Vec sum[R][B];
@@ -51,6 +54,7 @@ void ScoreTile(const AttendTask& task, int64_t row, int64_t block, int64_t num_b
 #pragma GCC unroll 8
     for (int b = 0; b < B; ++b) {
       __builtin_prefetch(next[b] + d * kLanes);
+      if constexpr (V::kFetchesAhead) __builtin_prefetch(values[b] + d * kLanes, 0, 2);
       key[b] = LoadCached<V>(keys[b] + d * kLanes);
     }
 #pragma GCC unroll 8
@@ -92,6 +96,10 @@ void ScoreBlocks(const AttendTask& task, int64_t block, int64_t num_blocks) {
 // that nobody reads.
 template <typename V, typename T>
 void Scores(const AttendTask& task, int64_t num_blocks) {
+  if constexpr (V::kFetchesAhead) {
+    const T* const first = BlockOf<V, T>(task, task.keys, 0);
+    for (int64_t d = 0; d < task.head_dim; ++d) __builtin_prefetch(first + d * kLanes);
+  }
   for (int64_t r = 0; r < task.num_rows; ++r) {
     for (int64_t d = 0; d < task.head_dim; ++d) {
       task.packed[d * kMaxAttendRows + r] = task.queries[r][d];

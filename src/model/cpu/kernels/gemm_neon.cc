@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "model/cpu/kernels/gemm_epilogue.h"
 #include "model/cpu/kernels/vec_neon.h"
@@ -29,6 +30,21 @@ struct Tile {
     for (int q = 0; q < Q; ++q) {
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) sum[q][r] = vdupq_n_f32(0);
+    }
+  }
+
+  void Load(const float (*from)[kPanelWidth], int first) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int q = 0; q < Q; ++q) sum[q][r] = vld1q_f32(&from[r][(first + q) * kQuad]);
+    }
+  }
+  void Store(float (*to)[kPanelWidth], int first) const {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int q = 0; q < Q; ++q) vst1q_f32(&to[r][(first + q) * kQuad], sum[q][r]);
     }
   }
 
@@ -57,13 +73,14 @@ struct Inputs {
 
 // Weights that come from beyond the second-level cache: while the tiles of one
 // panel are computed, each fetches its part of the next panel.
+template <int kLines>  // at most, per four inputs
 struct Ahead {
   const char* from = nullptr;
   int64_t num_bytes = 0;  // per four inputs
 
   void Fetch() {
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) __builtin_prefetch(from + i * num_bytes / 4, 0, 2);
+    for (int i = 0; i < kLines; ++i) __builtin_prefetch(from + i * num_bytes / kLines, 0, 2);
     from += num_bytes;
   }
 };
@@ -72,12 +89,13 @@ struct NothingAhead {
   void Fetch() const {}
 };
 
-// Outputs [4 first, 4 (first + Q)) of a panel w.
+// Outputs [4 first, 4 (first + Q)) of a panel w, added to the sums of earlier inputs.
 template <int R, int Q, typename Next>
-void MultiplyPart(const Inputs& from, const float* w, int first, Next& ahead,
-                  float (&out)[R][kPanelWidth]) {
+void MultiplyPart(const Inputs& from, const float* w, int first, Next& ahead, bool has_sums,
+                  float (*sums)[kPanelWidth]) {
   const auto [x, stride, depth] = from;
   Tile<R, Q> tile;
+  if (has_sums) tile.Load(sums, first);
   w += first * kQuad;
   const int64_t whole = depth - depth % kQuad;
   for (int64_t k = 0; k < whole; k += kQuad, w += kQuad * kPanelWidth) {
@@ -96,36 +114,114 @@ void MultiplyPart(const Inputs& from, const float* w, int first, Next& ahead,
     for (int r = 0; r < R; ++r) inputs[r] = vdupq_n_f32(x[r * stride + k]);
     AddRow<0>(inputs, w, tile);
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int q = 0; q < Q; ++q) vst1q_f32(&out[r][(first + q) * kQuad], tile.sum[q][r]);
-  }
+  tile.Store(sums, first);
 }
 
 template <int R, typename Next>
 void MultiplyRows(const Inputs& from, const float* w, Next ahead, float (&out)[R][kPanelWidth]) {
   // Few rows leave registers for a whole panel.
   constexpr int kQuads = R <= 3 ? kPanelQuads : kPanelQuads / 2;
-  for (int q = 0; q < kPanelQuads; q += kQuads) MultiplyPart<R, kQuads>(from, w, q, ahead, out);
+  for (int q = 0; q < kPanelQuads; q += kQuads) {
+    MultiplyPart<R, kQuads>(from, w, q, ahead, /*has_sums=*/false, out);
+  }
 }
 
-struct RowsF32 {
-  template <int R>
-  static void Run(const GemmTask& task, int64_t row, int64_t panel) {
-    const int64_t panel_bytes = task.depth * kPanelWidth * 4;
-    const char* const next = static_cast<const char*>(task.panels) + (panel + 1) * panel_bytes;
-    const Ahead ahead = {.from = next + panel_bytes * row / task.num_rows,
-                         .num_bytes = kQuad * kPanelWidth * 4 / 2 * R / task.num_rows};
-    const Inputs from = {.x = static_cast<const float*>(task.x) + row * task.x_stride,
-                         .stride = task.x_stride,
-                         .depth = task.depth};
-    const float* const w =
-        static_cast<const float*>(task.panels) + panel * task.depth * kPanelWidth;
-    float sums[R][kPanelWidth];
-    MultiplyRows(from, w, ahead, sums);
-    FinishNeonRows(task, row, R, panel, sums);
+// Calls body with `num_rows` <= R as a constant.
+template <int R, typename Body>
+void WithRows(int64_t num_rows, const Body& body) {
+  if constexpr (R > 1) {
+    if (num_rows < R) return WithRows<R - 1>(num_rows, body);
   }
+  body(std::integral_constant<int, R>());
+}
+
+// Calls body(first, count) for parts of at most `most` and nearly equal size.
+template <typename Body>
+void ForParts(int64_t n, int64_t most, const Body& body) {
+  const int64_t num_parts = (n + most - 1) / most;
+  for (int64_t part = 0; part < num_parts; ++part) {
+    const int64_t begin = n * part / num_parts;
+    body(begin, n * (part + 1) / num_parts - begin);
+  }
+}
+
+const float* PanelF32(const GemmTask& task, int64_t panel) {
+  return static_cast<const float*>(task.panels) + panel * task.depth * kPanelWidth;
+}
+
+// At most kMostRows rows of one panel. Half the panel's width, at a depth that stays in the
+// first-level cache, is multiplied by all of them before the next part: a sum continues where
+// it was left, so the bits are those of one chain.
+class RowsF32 {
+ public:
+  static constexpr int64_t kMostRows = 64;
+
+  RowsF32(const GemmTask& task, int64_t row, int64_t num_rows, int64_t panel)
+      : task_(task), row_(row), num_rows_(num_rows), panel_(panel) {}
+
+  void Run() {
+    // Tiles of at most three rows leave registers for a whole panel.
+    if (num_rows_ <= 3 || num_rows_ == 6) {
+      Part<kPanelQuads>(0, 0, task_.depth);
+    } else {
+      constexpr int64_t kMostDepth = 384;
+      const int64_t num_parts = (task_.depth + kMostDepth - 1) / kMostDepth;
+      const int64_t step = (task_.depth / num_parts + kQuad - 1) / kQuad * kQuad;
+      for (int first = 0; first < kPanelQuads; first += kHalf) {
+        for (int64_t k = 0; k < task_.depth; k += step) {
+          Part<kHalf>(first, k, std::min(step, task_.depth - k));
+        }
+      }
+    }
+    FinishNeonRows(task_, row_, num_rows_, panel_, sums_);
+  }
+
+ private:
+  static constexpr int kHalf = kPanelQuads / 2;
+  // Sums of five rows, their inputs and a weight fill 26 of 32 registers.
+  static constexpr int kTileRows = 5;
+
+  // Inputs [k, k + depth), and Q registers of outputs.
+  template <int Q>
+  void Part(int first, int64_t k, int64_t depth) {
+    ForParts(num_rows_, kTileRows, [&](int64_t row, int64_t count) {
+      WithRows<kTileRows>(count, [&](auto rows) {
+        constexpr int kRows = decltype(rows)::value;
+        const Inputs from = {
+            .x = static_cast<const float*>(task_.x) + (row_ + row) * task_.x_stride + k,
+            .stride = task_.x_stride,
+            .depth = depth};
+        const auto multiply = [&](auto ahead) {
+          MultiplyPart<kRows, Q>(from, PanelF32(task_, panel_) + k * kPanelWidth, first, ahead,
+                                 /*has_sums=*/k > 0, sums_ + row);
+        };
+        // A tile's part of the next panel: at most a line per four inputs if rows are many.
+        if (num_rows_ >= 4 * kTileRows) {
+          multiply(Next<1>(count, depth));
+        } else {
+          multiply(Next<4>(count, depth));
+        }
+      });
+    });
+  }
+
+  // What these rows fetch of the next panel while they are multiplied by half of this one.
+  template <int kLines>
+  Ahead<kLines> Next(int64_t rows, int64_t depth) {
+    const int64_t panel_bytes = task_.depth * kPanelWidth * 4;
+    const char* const next = static_cast<const char*>(task_.panels) + (panel_ + 1) * panel_bytes;
+    const int64_t done = done_;
+    done_ += rows * depth;
+    return {.from = next + panel_bytes * done / (2 * num_rows_ * task_.depth),
+            .num_bytes = kQuad * kPanelWidth * 4 / 2 * rows / num_rows_};
+  }
+
+  const GemmTask& task_;
+  const int64_t row_;
+  const int64_t num_rows_;
+  const int64_t panel_;
+  int64_t done_ = 0;  // rows times depth, of the two halves
+  float sums_[kMostRows][kPanelWidth];
 };
 
 // Sixteen pairs of bf16 as floats.
@@ -266,25 +362,6 @@ struct ManyRowsBf16 {
   }
 };
 
-// `num_rows` <= R rows of one panel.
-template <typename Rows, int R>
-void RunRows(const GemmTask& task, int64_t row, int64_t num_rows, int64_t panel) {
-  if constexpr (R > 1) {
-    if (num_rows < R) return RunRows<Rows, R - 1>(task, row, num_rows, panel);
-  }
-  Rows::template Run<R>(task, row, panel);
-}
-
-// Calls body(first, count) for parts of at most `most` and nearly equal size.
-template <typename Body>
-void ForParts(int64_t n, int64_t most, const Body& body) {
-  const int64_t num_parts = (n + most - 1) / most;
-  for (int64_t part = 0; part < num_parts; ++part) {
-    const int64_t begin = n * part / num_parts;
-    body(begin, n * (part + 1) / num_parts - begin);
-  }
-}
-
 }  // namespace
 
 void FinishNeonRows(const GemmTask& task, int64_t row, int64_t num_rows, int64_t panel,
@@ -295,12 +372,9 @@ void FinishNeonRows(const GemmTask& task, int64_t row, int64_t num_rows, int64_t
 }
 
 void GemmNeonF32(const GemmTask& task) {
-  // The sums of five rows, their inputs and a weight fill 26 of 32 registers.
-  constexpr int kMostRows = 5;
   for (int64_t panel = 0; panel < task.num_panels; ++panel) {
-    ForParts(task.num_rows, kMostRows, [&](int64_t row, int64_t num_rows) {
-      RunRows<RowsF32, kMostRows>(task, row, num_rows, panel);
-    });
+    ForParts(task.num_rows, RowsF32::kMostRows,
+             [&](int64_t row, int64_t num_rows) { RowsF32(task, row, num_rows, panel).Run(); });
   }
 }
 
@@ -310,7 +384,9 @@ void GemmNeonBf16(const GemmTask& task) {
   for (int64_t panel = 0; panel < task.num_panels; ++panel) {
     if (task.num_rows < 8) {
       ForParts(task.num_rows, kFewRows, [&](int64_t row, int64_t num_rows) {
-        RunRows<FewRowsBf16, kFewRows>(task, row, num_rows, panel);
+        WithRows<kFewRows>(num_rows, [&](auto rows) {
+          FewRowsBf16::Run<decltype(rows)::value>(task, row, panel);
+        });
       });
       continue;
     }

@@ -24,6 +24,8 @@ struct Avx2 {
   static constexpr int kScoreBlocks = 2;  // by blocks of keys
   static constexpr int kValueRows = 3;    // of attention sums,
   static constexpr int kValueVecs = 2;    // by vectors of a value
+  // Whether attention asks for its first keys and its values before it needs them.
+  static constexpr bool kFetchesAhead = false;
 
   static Vec Zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
   static Vec Broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }

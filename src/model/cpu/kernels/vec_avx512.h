@@ -21,6 +21,8 @@ struct Avx512 {
   static constexpr int kScoreBlocks = 4;  // by blocks of keys
   static constexpr int kValueRows = 6;    // of attention sums,
   static constexpr int kValueVecs = 4;    // by vectors of a value
+  // Whether attention asks for its first keys and its values before it needs them.
+  static constexpr bool kFetchesAhead = false;
 
   static Vec Zero() { return _mm512_setzero_ps(); }
   static Vec Broadcast(float x) { return _mm512_set1_ps(x); }

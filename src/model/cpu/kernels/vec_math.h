@@ -8,7 +8,7 @@ namespace pace {
 
 // e^x within one unit in the last place; 0 below -87.3, and at most 2^127.5.
 template <typename V>
-typename V::Vec Exp(typename V::Vec x) {
+[[gnu::always_inline]] inline typename V::Vec Exp(typename V::Vec x) {
   const auto lowest = V::Broadcast(-0x1.5d58p6F);  // where results would be subnormal
   const auto bounded = V::Min(V::Broadcast(0x1.6180p6F), V::Max(lowest, x));
   // Adding and subtracting 1.5 * 2^23 rounds to a whole number.

@@ -27,6 +27,8 @@ struct Neon {
   static constexpr int kScoreBlocks = 1;  // by blocks of keys
   static constexpr int kValueRows = 4;    // of attention sums,
   static constexpr int kValueVecs = 1;    // by vectors of a value
+  // Whether attention asks for its first keys and its values before it needs them.
+  static constexpr bool kFetchesAhead = true;
 
   static Vec Zero() { return Broadcast(0); }
   static Vec Broadcast(float x) {

@@ -24,6 +24,8 @@ struct Portable {
   static constexpr int kScoreBlocks = 2;  // by blocks of keys
   static constexpr int kValueRows = 2;    // of attention sums,
   static constexpr int kValueVecs = 2;    // by vectors of a value
+  // Whether attention asks for its first keys and its values before it needs them.
+  static constexpr bool kFetchesAhead = false;
 
   static Vec Zero() { return Broadcast(0); }
   static Vec Broadcast(float x) {
