@@ -105,6 +105,22 @@ std::string LabelOf(std::string_view run, PolicyVersion version) {
   return Concat(run, ":", version.step());
 }
 
+bool IsOfAnotherRun(std::string_view label, std::string_view run) {
+  const size_t colon = label.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == label.size()) return false;
+  const std::string_view step = label.substr(colon + 1);
+  return step.find_first_not_of("0123456789") == std::string_view::npos &&
+         label.substr(0, colon) != run;
+}
+
+Status CheckLabel(std::string_view label, std::string_view run, PolicyVersion given) {
+  const std::string ours = LabelOf(run, given);
+  if (label == ours) return Status::Ok();
+  return InvalidArgument(
+      "serves weights ", Printable(label), ", not ", ours, " that this run gave it",
+      IsOfAnotherRun(label, run) ? ": another run uses the server" : " (was it restarted?)");
+}
+
 PolicyVersion NewestOf(const PartialResponse& response) {
   return response.tokens.empty() ? PolicyVersion(0) : response.tokens.back().version;
 }
@@ -124,9 +140,10 @@ TokenVersions VersionsOf(const GenerateAnswer& answer, std::string_view run, Pol
     }
     const std::optional<PolicyVersion> version = VersionIn(span.label, run);
     if (!version.has_value()) {
-      read.foreign = true;
-      read.status = InvalidArgument("sampled with weights ", Printable(span.label),
-                                    ", which are not of ", run, ": another run uses the server");
+      read.foreign = IsOfAnotherRun(span.label, run);
+      read.status = InvalidArgument(
+          "sampled with weights ", Printable(span.label), ", which are not of ", run,
+          read.foreign ? ": another run uses the server" : " (was the server restarted?)");
       return read;
     }
     if (*version < last || *version > newest) {

@@ -33,6 +33,11 @@ Status CheckFacts(const ServerFacts& facts, const RemoteOptions& options, bool n
 
 // The label of a run's weights, RUN:STEP.
 std::string LabelOf(std::string_view run, PolicyVersion version);
+// Whether it is the label of another run's weights. A label of another form is nobody's: that of a
+// server that was restarted.
+bool IsOfAnotherRun(std::string_view label, std::string_view run);
+// Whether a server has the weights that the run gave it last.
+Status CheckLabel(std::string_view label, std::string_view run, PolicyVersion given);
 
 // Which version sampled each token of an answer.
 struct TokenVersions {

@@ -202,11 +202,9 @@ void RemoteCore::AskLabel() {
 void RemoteCore::OnLabel(const ServerAnswer& answer) {
   const Result<std::string> label = dialect_.ReadLabel(answer.body);
   if (!label.ok()) return Go(label.status());
-  const std::string ours = LabelOf(options_.run, *version_);
-  if (*label != ours) {
-    return Go(InvalidArgument("serves weights ", Printable(*label), ", not ", ours,
-                              " that this run gave it: another run uses the server"),
-              Loss::kForeign);
+  const Status status = CheckLabel(*label, options_.run, *version_);
+  if (!status.ok()) {
+    return Go(status, IsOfAnotherRun(*label, options_.run) ? Loss::kForeign : Loss::kLost);
   }
   PauseServer();
 }

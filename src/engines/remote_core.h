@@ -11,8 +11,9 @@
 // A sync interrupts what is in flight. Where prefixes are scored, requests end at the pause and are
 // sent again, prompt and tokens, under the new weights; the server scores the tokens while it reads
 // them. Otherwise requests wait in the server, and their answers say which weights sampled which
-// token. Weights carry the label RUN:STEP. A label of somebody else means that two runs share the
-// server: the worker is gone for good, and this run stops rather than train on foreign tokens.
+// token. Weights carry the label RUN:STEP. A label of another run means that two runs share the
+// server: the worker is gone for good, and this run stops rather than train on foreign tokens. Any
+// other label that the run did not give is that of a server that was restarted: the worker is lost.
 //
 // Nothing that a server says is believed unchecked: token ids, counts, versions, the reason for an
 // end. An answer that breaks a rule counts as a failure of its call; two in a row, a connection

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engines/answer_check.h"
 #include "engines/remote_world.h"
 
 namespace pace {
@@ -268,6 +269,31 @@ TEST(RemoteCoreTest, AnotherRunOnTheServerStopsThisOne) {
   second.RunDry();
   gone = GoneOf(second);
   EXPECT_EQ(gone.loss, Loss::kForeign);
+  EXPECT_TRUE(second.Take<FinishedResponse>().empty());
+}
+
+TEST(RemoteCoreTest, ARestartedServerIsLostAndNotForeign) {
+  // Its own first label, and one that this run gave it earlier: a call that arrived late.
+  for (const std::string& label :
+       {std::string("default"), LabelOf(WorldOptions().run, PolicyVersion(7))}) {
+    RemoteWorld world(WorldOptions());
+    Start(world);
+    world.server.label = label;
+    ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+    world.Settle();
+    const WorkerGone gone = GoneOf(world);
+    EXPECT_EQ(gone.loss, Loss::kLost) << label;
+    EXPECT_NE(gone.error.message().find("was it restarted?"), std::string::npos);
+  }
+
+  RemoteWorld second(WorldOptions());
+  Start(second);
+  second.core.Submit(WorldRequest(1, 1, 30));
+  second.core.Submit(WorldRequest(2, 1, 30));
+  second.Settle();
+  second.server.label = "default";
+  second.RunDry();
+  EXPECT_EQ(GoneOf(second).loss, Loss::kLost);
   EXPECT_TRUE(second.Take<FinishedResponse>().empty());
 }
 

@@ -278,7 +278,7 @@ Status RuntimeDriver::HearWorker(size_t worker) {
 Status RuntimeDriver::OnWorker(size_t worker, RolloutEvent& event) {
   if (evaluations_.Take(event)) return Status::Ok();
   if (auto* finished = std::get_if<FinishedResponse>(&event)) {
-    if (fleet_ != nullptr) fleet_->OnResponse();
+    if (fleet_ != nullptr) fleet_->OnResponse(slots_[worker].number);
     return Finish(std::move(*finished));
   }
   if (auto* rested = std::get_if<ResponsePaused>(&event)) {

@@ -18,8 +18,7 @@ namespace pace {
 namespace {
 
 constexpr std::chrono::seconds kRetry(2);
-// A server that is not what the run needs will not change soon.
-constexpr std::chrono::seconds kRetryUnfit(30);
+constexpr std::chrono::seconds kLongestPause(30);
 constexpr int64_t kMaxRefused = 3;
 constexpr int64_t kKeptVersions = 3;
 constexpr size_t kMaxTokenBytes = 4096;
@@ -93,6 +92,15 @@ Status CheckServers(const Settings& settings) {
         "generation.temperature=1, or choose --method raw)");
   }
   return Status::Ok();
+}
+
+std::chrono::seconds CallAgain::PauseAfterLoss(bool was_ready, bool unfit) {
+  if (unfit) return kLongestPause;
+  // One that cannot be reached is asked steadily: it may be starting.
+  if (!was_ready) return kRetry;
+  if (num_failures_++ == 0) return std::chrono::seconds(0);
+  const int64_t doublings = std::min<int64_t>(num_failures_ - 2, 10);
+  return std::min(kLongestPause, std::chrono::seconds(int64_t{1} << doublings));
 }
 
 Result<std::unique_ptr<ServerFleet>> ServerFleet::Create(const Settings& settings,
@@ -204,8 +212,8 @@ Status ServerFleet::OnGone(size_t server, const WorkerGone& gone) {
   if (gone.loss == Loss::kUnfit && !state.ever_ready) return gone.error;
   const bool was_ready = std::exchange(state.ready, false);
   state.called = false;
-  const auto wait = gone.loss == Loss::kUnfit ? kRetryUnfit : kRetry;
-  state.next_call = std::chrono::steady_clock::now() + (was_ready ? std::chrono::seconds(0) : wait);
+  state.next_call = std::chrono::steady_clock::now() +
+                    state.again.PauseAfterLoss(was_ready, gone.loss == Loss::kUnfit);
   state.last_error = gone.error.message();
   std::string note = was_ready ? Concat("lost ", gone.error.message(), " (its groups start again)")
                                : Concat("waiting for ", gone.error.message());

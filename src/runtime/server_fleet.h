@@ -30,6 +30,20 @@ namespace pace {
 // Refused: addresses that are none, settings that servers cannot serve.
 Status CheckServers(const Settings& settings);
 
+// When a server is called again after it was lost or could not join: at once if it has served since
+// it was called last, otherwise after a pause that grows, so that a server that breaks in every
+// call does not occupy the run.
+class CallAgain {
+ public:
+  // A response of it arrived.
+  void Served() { num_failures_ = 0; }
+  // `was_ready`: it had joined. `unfit`: it is not what the run needs, which will not change soon.
+  std::chrono::seconds PauseAfterLoss(bool was_ready, bool unfit);
+
+ private:
+  int64_t num_failures_ = 0;  // since a response of it
+};
+
 class ServerFleet {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -54,7 +68,10 @@ class ServerFleet {
   Status OnGone(size_t server, const WorkerGone& gone);
   // A server refused a request. Three in a row are an error.
   Status OnRefused(const Status& error);
-  void OnResponse() { num_refused_ = 0; }
+  void OnResponse(size_t server) {
+    num_refused_ = 0;
+    servers_[server].again.Served();
+  }
 
   // "; URL is absent (why)" for each that is.
   std::string WhoIsAbsent() const;
@@ -66,6 +83,7 @@ class ServerFleet {
     bool ready = false;
     bool ever_ready = false;
     TimePoint next_call = {};
+    CallAgain again = {};
     std::string last_error = {};
     std::string last_note = {};
   };

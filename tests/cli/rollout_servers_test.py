@@ -196,6 +196,7 @@ class EnginesTest(unittest.TestCase):
         run.wait_for(f"{servers[0].url}: is back", after=noticed)
         run.process.send_signal(signal.SIGTERM)
         run.process.wait(timeout=PATIENCE)
+        self.assertEqual(run.process.returncode, 3, run.text())
         rows = pace_process.json_lines((out / "metrics.jsonl").read_text())
         self.check_run(out, len(rows))
         self.check_trained_once(out, len(rows) * 3, num_begun=3)
