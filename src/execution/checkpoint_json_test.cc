@@ -120,6 +120,7 @@ TEST(CheckpointJsonTest, TheRunReadsBackToTheBit) {
   run.totals.num_tokens_generated = 12;
   run.step_totals.num_interrupted = 5;
   run.warnings.repeats.back() = {.count = 5, .next = 8};
+  run.warnings.failed_rewards = {.count = 3, .next = 4};
   run.warnings.num_equal_steps = 3;
   run.warnings.num_wrong_steps = 4;
   run.warnings.num_wrong_responses = 64;
@@ -135,6 +136,7 @@ TEST(CheckpointJsonTest, TheRunReadsBackToTheBit) {
   EXPECT_EQ(again.time, run.time);
   EXPECT_EQ(again.record_sizes, run.record_sizes);
   EXPECT_EQ(again.warnings.repeats.back().next, 8);
+  EXPECT_EQ(again.warnings.failed_rewards.count, 3);
   EXPECT_EQ(again.warnings.num_wrong_responses, 64);
   EXPECT_TRUE(again.warnings.any_correct);
   EXPECT_EQ(again.version, "1.2.3");

@@ -144,6 +144,7 @@ void JsonItems(V& v, RunWarnings::Repeats& repeats) {
 template <typename V>
 void JsonKeys(V& v, RunWarnings::State& state) {
   v("repeats", state.repeats);
+  v.Optional("failed_rewards", state.failed_rewards, state.failed_rewards.count > 0);
   v("num_equal_steps", state.num_equal_steps);
   v("num_wrong_steps", state.num_wrong_steps);
   v("num_wrong_responses", state.num_wrong_responses);

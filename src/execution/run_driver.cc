@@ -79,16 +79,11 @@ Result<std::optional<std::vector<TokenId>>> RunDriver::TakeReply(MemberId id,
 }
 
 Status RunDriver::OnFault(GroupId group, const std::string& text) {
-  if (settings_.reward.on_error == RewardFailure::kStop) return Unavailable(text);
-  ++num_faults_;
-  if (++num_faults_in_row_ >= kMaxRewardFaults) {
-    return Unavailable(text, " (", num_faults_in_row_, " failed in a row)");
-  }
-  // At doubling intervals, so that a reward that often fails does not hide the rest.
-  const bool shown = (num_faults_ & (num_faults_ - 1)) == 0;
-  if (shown && setup_.observer != nullptr) {
-    setup_.observer->OnNote(num_faults_ == 1 ? text : Concat(text, " (", num_faults_, " so far)"));
-  }
+  const bool stops = settings_.reward.on_error == RewardFailure::kStop;
+  const bool always = ++num_faults_in_row_ >= kMaxRewardFaults;
+  run_->journal().OnFailedReward(run_->coordinator().version(), text, stops || always);
+  if (stops) return Unavailable(text);
+  if (always) return Unavailable(text, " (", num_faults_in_row_, " failed in a row)");
   if (settings_.reward.on_error == RewardFailure::kZero) return Status::Ok();
   const size_t worker = IndexOf(run_->store().At(group).worker);
   run_->Abandon({group, /*keep_prefix=*/false}, Cancel(worker, group, /*keep=*/false));

@@ -126,8 +126,7 @@ class RunDriver {
   // which problem, and why.
   Status OnFault(GroupId group, const std::string& text);
 
-  int64_t num_faults_ = 0;  // of rewards and environments, since this call began
-  int64_t num_faults_in_row_ = 0;
+  int64_t num_faults_in_row_ = 0;           // of rewards and environments, since this call began
   std::map<WorkerId, PolicyVersion> sent_;  // the last version sent to a worker
   bool stop_asked_ = false;
   RunResult result_;

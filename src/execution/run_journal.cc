@@ -104,6 +104,10 @@ void RunJournal::OnGroupDropped(const GroupTrajectories& group, PolicyVersion st
                                 EndOf(*group.members.front(), prompt_source_.tokenizer())));
 }
 
+void RunJournal::OnFailedReward(PolicyVersion step, const std::string& text, bool last) {
+  Warn(warnings_.OnFailedReward(step.step(), text, last));
+}
+
 void RunJournal::Restore(const RunTotals& totals, const RunTotals& step_totals,
                          const RunWarnings::State& warnings) {
   totals_ = totals;

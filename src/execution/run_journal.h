@@ -51,6 +51,8 @@ class RunJournal final : public Journal {
   void OnResponse(const GroupTrajectories& group, int64_t member, std::string_view detail = {});
   // Dynamic sampling drops this group: its rewards are equal.
   void OnGroupDropped(const GroupTrajectories& group, PolicyVersion step);
+  // A reward or an environment failed; see RunWarnings.
+  void OnFailedReward(PolicyVersion step, const std::string& text, bool last);
   // Closes the step's row and returns it.
   MetricsRow EndStep(const StepTimes& times, const Coordinator& coordinator,
                      const MetricList& training);

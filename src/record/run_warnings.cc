@@ -11,8 +11,8 @@ namespace pace {
 namespace {
 
 constexpr std::array<std::string_view, kNumWarningKinds> kNames = {
-    "warming_up",  "equal_rewards",  "never_correct",   "skipped_updates",
-    "over_budget", "dropped_groups", "ignored_settings"};
+    "warming_up",  "equal_rewards",  "never_correct",    "skipped_updates",
+    "over_budget", "dropped_groups", "ignored_settings", "failed_rewards"};
 
 // One step may be bad luck.
 constexpr int64_t kEqualSteps = 2;
@@ -175,6 +175,17 @@ std::vector<RunWarning> RunWarnings::OnGroupDropped(int64_t step, int64_t batch,
   Add(out, WarningKind::kDroppedGroups, step,
       Concat("train.dynamic_sampling dropped ", state_.num_dropped,
              " groups of equal rewards since step ", step, " began to fill", Ask(last_response)));
+  return out;
+}
+
+std::vector<RunWarning> RunWarnings::OnFailedReward(int64_t step, std::string_view text,
+                                                    bool last) {
+  std::vector<RunWarning> out;
+  const bool occurs = state_.failed_rewards.Occurs();
+  if (!occurs && !last) return out;
+  const int64_t count = state_.failed_rewards.count;
+  Add(out, WarningKind::kFailedRewards, step,
+      count == 1 ? std::string(text) : Concat(text, " (", count, " so far)"));
   return out;
 }
 

@@ -31,8 +31,9 @@ enum class WarningKind {
   kOverBudget,       // a step rejected far more than its budget
   kDroppedGroups,    // dynamic sampling drops one group after another
   kIgnoredSettings,  // settings that this driver does not read
+  kFailedRewards,    // a reward of the user's, or an environment, failed
 };
-inline constexpr size_t kNumWarningKinds = static_cast<size_t>(WarningKind::kIgnoredSettings) + 1;
+inline constexpr size_t kNumWarningKinds = static_cast<size_t>(WarningKind::kFailedRewards) + 1;
 
 // "warming_up" and so on, as warnings.jsonl has them.
 std::string_view Name(WarningKind kind);
@@ -87,7 +88,9 @@ class RunWarnings {
   };
   // What a checkpoint keeps, so that a resumed run warns at the same steps.
   struct State {
-    std::array<Repeats, kNumWarningKinds> repeats = {};
+    // Of the kinds that checkpoints have always had, in their order; later ones have their own.
+    std::array<Repeats, static_cast<size_t>(WarningKind::kIgnoredSettings) + 1> repeats = {};
+    Repeats failed_rewards = {};
     int64_t num_equal_steps = 0;  // in a row
     int64_t num_wrong_steps = 0;  // since the run began
     int64_t num_wrong_responses = 0;
@@ -104,6 +107,9 @@ class RunWarnings {
   // Dynamic sampling dropped a group of equal rewards before step `step`.
   std::vector<RunWarning> OnGroupDropped(int64_t step, int64_t batch,
                                          std::string_view last_response);
+  // A reward or an environment failed while step `step` filled; `text` says of which problem, and
+  // why. The last one before the run ends is always shown.
+  std::vector<RunWarning> OnFailedReward(int64_t step, std::string_view text, bool last);
 
  private:
   void Add(std::vector<RunWarning>& out, WarningKind kind, int64_t step, std::string text);

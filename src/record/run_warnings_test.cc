@@ -143,6 +143,23 @@ TEST(RunWarningsTest, DynamicSamplingThatDropsEverythingIsNamed) {
                          "began to fill; is task.verifier = dapo-int right? last response: \"?\""});
 }
 
+TEST(RunWarningsTest, RewardsThatFailAreNamedAtDoublingIntervalsAndBeforeTheEnd) {
+  RunWarnings warnings(SomeOptions());
+  Lines lines;
+  for (int i = 1; i <= 7; ++i) {
+    for (const RunWarning& warning : warnings.OnFailedReward(3, Concat("p", i), i == 7)) {
+      EXPECT_EQ(warning.kind, WarningKind::kFailedRewards);
+      EXPECT_EQ(warning.step, 3);
+      lines.push_back(warning.text);
+    }
+  }
+  EXPECT_EQ(lines, (Lines{"p1", "p2 (2 so far)", "p4 (4 so far)", "p7 (7 so far)"}));
+  RunWarnings again(SomeOptions());
+  again.Restore(warnings.state());
+  EXPECT_EQ(TextsOf(again.OnFailedReward(3, "p8", false)), Lines{"p8 (8 so far)"});
+  EXPECT_EQ(TextsOf(again.OnFailedReward(3, "p9", false)), Lines{});
+}
+
 TEST(RunWarningsTest, AResponseCannotSteerTheTerminal) {
   EXPECT_EQ(OneLine(" a\033[2J\n\tb\x9b\xff "), "a [2J b\uFFFD\uFFFD");
   EXPECT_EQ(OneLine(std::string(200, 'x') + "end", 6), "...xxxend");

@@ -2,15 +2,12 @@
 
 import http.server
 import json
-import pathlib
-import subprocess
-import tempfile
 import threading
 import time
 import unittest
 
 import pace_process
-from small_run import SHAPE, SMALL
+import run_cases
 
 
 class Server:
@@ -60,40 +57,23 @@ def scores(items):
     return {"results": [float(len(item["response"]) % 3 == 0) for item in items]}
 
 
-class HttpRewardTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.model = cls.folder / "model"
-        done = pace_process.run("sft", "tiny", *SMALL, *SHAPE, "sft.num_steps=3", "--fresh",
-                                "--out", cls.model, cwd=cls.folder)
-        assert done.returncode == 0, done.stderr
-
+class HttpRewardTest(run_cases.TinyCase):
     def serve(self, act):
         server = Server(act)
         self.addCleanup(server.stop)
         return server
 
-    def train(self, name, server, *arguments):
-        done = subprocess.run(
-            [str(pace_process.BINARY), "train", "tiny", *SMALL, f"policy.model={self.model}",
-             f"task.verifier={server.url}", "run.num_steps=2", *arguments,
-             "--out", str(self.folder / name)],
-            capture_output=True, text=True, cwd=self.folder, timeout=pace_process.PATIENCE,
-            check=False)
-        return done, self.folder / name
-
-    def steps(self, run):
-        return len(pace_process.json_lines((run / "metrics.jsonl").read_text()))
+    def ask(self, name, server, *arguments):
+        return self.train(name, f"task.verifier={server.url}", "run.num_steps=2", *arguments)
 
     def test_a_server_judges_in_batches_and_its_detail_is_recorded(self):
         def act(handler, items, call):
             self.assertLessEqual({"id", "response", "answer", "prompt"}, set(items[0]))
             return [{"score": 1.0, "seen": len(item["response"])} for item in items]
         server = self.serve(act)
-        done, run = self.train("fine", server, "reward.batch=8")
+        done, run = self.ask("fine", server, "reward.batch=8")
         self.assertEqual(done.returncode, 0, done.stderr)
-        rows = pace_process.json_lines((run / "rollouts.jsonl").read_text())
+        rows = self.rows(run, "rollouts.jsonl")
         self.assertTrue(all(set(row["detail"]) == {"seen"} for row in rows))
         self.assertGreater(max(server.sizes), 1)
         self.assertLessEqual(max(server.sizes), 8)
@@ -103,8 +83,8 @@ class HttpRewardTest(unittest.TestCase):
             if call % 2 == 1:
                 return handler.answer(503, b"busy")
             return scores(items)
-        done, run = self.train("again", self.serve(act), "reward.batch=16")
-        self.assertEqual((done.returncode, self.steps(run)), (0, 2), done.stderr)
+        done, run = self.ask("again", self.serve(act), "reward.batch=16")
+        self.assertEqual((done.returncode, len(self.rows(run))), (0, 2), done.stderr)
         self.assertNotIn("reward of problem", done.stderr)
 
     def faulty(self, name, act, words):
@@ -115,13 +95,13 @@ class HttpRewardTest(unittest.TestCase):
                        for item in items):
                     return act(handler, items)
                 return scores(items)
-            done, run = self.train(f"{name}-{setting}", self.serve(wrong), "reward.timeout=0.5",
+            done, run = self.ask(f"{name}-{setting}", self.serve(wrong), "reward.timeout=0.5",
                                    "reward.num_retries=0", f"reward.on_error={setting}")
             self.assertRegex(done.stderr, "reward of problem .*" + words)
             if setting == "stop":
                 self.assertEqual(done.returncode, 2)
             else:
-                self.assertEqual((done.returncode, self.steps(run)), (0, 2), done.stderr)
+                self.assertEqual((done.returncode, len(self.rows(run))), (0, 2), done.stderr)
 
     def test_a_slow_server_follows_the_setting(self):
         def slow(handler, items):
@@ -144,7 +124,7 @@ class HttpRewardTest(unittest.TestCase):
                 threading.Thread(target=servers[0].stop).start()
             return scores(items)
         servers.append(Server(act))
-        done, _ = self.train("killed", servers[0], "reward.num_retries=0", "run.num_steps=50")
+        done, _ = self.ask("killed", servers[0], "reward.num_retries=0", "run.num_steps=50")
         servers[0].thread.join()
         self.assertEqual(done.returncode, 2)
         self.assertIn("Connection refused", done.stderr)
@@ -153,7 +133,7 @@ class HttpRewardTest(unittest.TestCase):
     def test_a_server_that_is_not_there_is_refused_in_one_line(self):
         server = Server(lambda handler, items, call: None)
         server.stop()
-        done, run = self.train("none", server)
+        done, run = self.ask("none", server)
         self.assertEqual(done.returncode, 2)
         self.assertIn("cannot be reached", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1)

@@ -2,15 +2,13 @@
 
 import json
 import os
-import pathlib
 import re
 import subprocess
-import tempfile
 import unittest
 
 import killed_run
 import pace_process
-from retool_command_test import SMALL, isolation_is_there
+import run_cases
 
 EXAMPLE = pace_process.SOURCE / "examples" / "python_environment" / "retool.py"
 RETOOL = f"tools.use=python:{EXAMPLE}:CodeInterpreter"
@@ -32,13 +30,12 @@ class Env:
 """
 
 
-class EnvironmentTest(unittest.TestCase):
+class EnvironmentTest(run_cases.RetoolCase):
+    WORDS = (*run_cases.RetoolCase.WORDS, "record.responses=all", "run.checkpoint_every=2")
+
     @classmethod
     def setUpClass(cls):
-        there, why = isolation_is_there()
-        if not there:
-            raise unittest.SkipTest(f"no sandbox here: {why}")
-        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        super().setUpClass()
         # What runs the programs of the built-in tool runs those of the environment.
         server = subprocess.Popen([str(pace_process.BINARY), "sandbox", "serve", "--port", "0"],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -52,62 +49,44 @@ class EnvironmentTest(unittest.TestCase):
         os.environ["SANDBOX_URL"] = found.group()
         cls.addClassCleanup(os.environ.pop, "SANDBOX_URL")
 
-    def command(self, *arguments):
-        return [str(pace_process.BINARY), "train", "tiny-retool", *SMALL, "record.responses=all",
-                "run.checkpoint_every=2", *map(str, arguments)]
-
-    def train(self, name, *arguments):
-        run = self.folder / name
-        done = subprocess.run(self.command(*arguments, "--out", run), capture_output=True,
-                              text=True, cwd=self.folder, timeout=pace_process.PATIENCE,
-                              check=False)
-        return done, run
-
     def lab(self, name, *arguments):
-        done, run = self.train(name, "--driver", "lab", f"run.num_steps={STEPS}", *arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return run
+        return self.trained(name, "--driver", "lab", f"run.num_steps={STEPS}", *arguments)
 
-    def killed(self, name, *arguments):
+    def killed_run(self, name, *arguments):
         run = self.folder / name
-        moments = [killed_run.after_steps(run, 1 + 3 * i) for i in range(KILLS)]
-        times = killed_run.finish(self.command(*arguments, "--out", run), run, moments, self.folder)
-        return run, times
-
-    def assert_same(self, one, other):
-        for name in FILES:
-            self.assertEqual((one / name).read_bytes(), (other / name).read_bytes(), name)
+        return self.killed(name, [killed_run.after_steps(run, 1 + 3 * i) for i in range(KILLS)],
+                           *arguments)
 
     def test_retool_in_python_is_the_built_in_tool(self):
         built_in = self.lab("built_in")
         python = self.lab("python", RETOOL)
-        self.assert_same(built_in, python)
-        rows = pace_process.json_lines((python / "rollouts.jsonl").read_text())
+        self.assert_same(built_in, python, FILES)
+        rows = self.rows(python, "rollouts.jsonl")
         self.assertGreaterEqual(len(rows), LEAST)
         self.assertGreater(sum(row["tool_calls"] for row in rows), LEAST // 4)
         self.assertGreater(sum(row["tool_failures"] for row in rows), 0)
         self.assertGreater(sum(row["correct"] for row in rows), 0)
-        again, times = self.killed("again", RETOOL, "--driver", "lab", f"run.num_steps={STEPS}")
+        again, times = self.killed_run("again", RETOOL, "--driver", "lab", f"run.num_steps={STEPS}")
         self.assertGreater(times, 0)
-        self.assert_same(built_in, again)
+        self.assert_same(built_in, again, FILES)
 
     def test_a_state_is_saved_and_put_back(self):
         whole = self.lab("held", CALCULATOR)
         saved = [json.loads((folder / "run.json").read_text()).get("environments", [])
                  for folder in (whole / "checkpoints").glob("step-*")]
         self.assertTrue(any(one["state"].startswith('{"held"') for list_ in saved for one in list_))
-        again, times = self.killed("held-again", CALCULATOR, "--driver", "lab",
-                                   f"run.num_steps={STEPS}")
+        again, times = self.killed_run("held-again", CALCULATOR, "--driver", "lab",
+                                       f"run.num_steps={STEPS}")
         self.assertGreater(times, 0)
-        self.assert_same(whole, again)
-        rows = pace_process.json_lines((whole / "rollouts.jsonl").read_text())
+        self.assert_same(whole, again, FILES)
+        rows = self.rows(whole, "rollouts.jsonl")
         self.assertTrue(any(row.get("detail", {}).get("held") for row in rows))
 
     def test_the_runtime_trains_and_goes_on_after_a_kill(self):
-        run, _ = self.killed("runtime", RETOOL, "run.num_steps=4")
-        rows = pace_process.json_lines((run / "rollouts.jsonl").read_text())
+        run, _ = self.killed_run("runtime", RETOOL, "run.num_steps=4")
+        rows = self.rows(run, "rollouts.jsonl")
         self.assertGreater(sum(row["tool_calls"] for row in rows), 10)
-        self.assertEqual(len(pace_process.json_lines((run / "metrics.jsonl").read_text())), 4)
+        self.assertEqual(len(self.rows(run)), 4)
         for row in rows:
             turns = 2 * row["turns"]
             shaped = min(-0.6, -1 + 0.05 * (turns - 2))
@@ -116,7 +95,7 @@ class EnvironmentTest(unittest.TestCase):
     def test_an_evaluation_uses_it(self):
         scores = []
         for use in ([], [RETOOL]):
-            done = pace_process.run("eval", "tiny-retool", *SMALL, *use, "--json")
+            done = pace_process.run("eval", *run_cases.RetoolCase.WORDS, *use, "--json")
             self.assertEqual(done.returncode, 0, done.stderr)
             score, = pace_process.json_lines(done.stdout)
             # An environment names no answer that could be voted for.
@@ -125,21 +104,21 @@ class EnvironmentTest(unittest.TestCase):
         self.assertGreater(len(scores[0]), 8)
 
     def test_a_fault_follows_the_setting(self):
-        (self.folder / "faults.py").write_text(FAULTS)
+        self.write("faults.py", FAULTS)
         use = "tools.use=python:faults.py:Env"
         for setting in ("fail_group", "zero"):
             done, run = self.train(setting, use, f"reward.on_error={setting}", "run.num_steps=2",
                                    "tools.timeout=0.5")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("environment of problem ", done.stderr)
-            self.assertEqual(len(pace_process.json_lines((run / "metrics.jsonl").read_text())), 2)
+            self.assertEqual(len(self.rows(run)), 2)
         done, _ = self.train("stop", use, "reward.on_error=stop", "tools.timeout=0.5")
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr.splitlines()[-1],
                          "pace: environment of problem .*(exception|crash|timeout): ")
 
     def test_what_is_no_environment_leaves_no_run_behind(self):
-        (self.folder / "half.py").write_text("class Env:\n    def reset(self, problem): pass\n")
+        self.write("half.py", "class Env:\n    def reset(self, problem): pass\n")
         for use, words in [("python:half.py:Env", "Env has no method step"),
                            ("python:half.py:Other", "no class Other"),
                            ("python:nowhere.py:Env", "FileNotFoundError"),
@@ -152,14 +131,7 @@ class EnvironmentTest(unittest.TestCase):
             self.assertFalse(run.exists())
 
     def tearDown(self):
-        left = []
-        for entry in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if self.mark in (entry / "environ").read_bytes():
-                    left.append((entry / "cmdline").read_bytes()[-80:])
-            except OSError:
-                continue
-        self.assertEqual(left, [])
+        self.assertEqual(run_cases.processes_with(self.mark, "environ"), [])
 
 
 if __name__ == "__main__":

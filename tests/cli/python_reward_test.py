@@ -1,14 +1,12 @@
 """Rewards in Python: pace verify and pace train with task.verifier=python:FILE:FUNCTION."""
 
-import os
 import pathlib
 import random
-import subprocess
 import tempfile
 import unittest
 
 import pace_process
-from small_run import SHAPE, SMALL
+import run_cases
 
 EXAMPLE = pace_process.SOURCE / "examples" / "python_reward" / "rewards.py"
 BUILT_IN = f"task.verifier=python:{EXAMPLE}:gsm8k"
@@ -61,47 +59,30 @@ class VerifyTest(unittest.TestCase):
             self.assertIn(words, done.stderr)
 
 
-class TrainTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        cls.model = cls.folder / "model"
-        done = pace_process.run("sft", "tiny", *SMALL, *SHAPE, "sft.num_steps=3", "--fresh",
-                                "--out", cls.model, cwd=cls.folder)
-        assert done.returncode == 0, done.stderr
-
-    def train(self, name, *arguments):
-        done = subprocess.run(
-            [str(pace_process.BINARY), "train", "tiny", *SMALL, f"policy.model={self.model}",
-             *arguments, "--out", str(self.folder / name)],
-            capture_output=True, text=True, cwd=self.folder, timeout=pace_process.PATIENCE,
-            check=False)
-        return done, self.folder / name
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.write_text(text)
-        return path
-
+class TrainTest(run_cases.TinyCase):
     def test_a_run_in_the_lab_is_that_of_the_built_in_verifier(self):
-        files = []
-        for name, verifier in (("built_in", []), ("python", [BUILT_IN])):
-            done, run = self.train(name, "--driver", "lab", "run.num_steps=4", *verifier)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            files.append([(run / file).read_bytes() for file in
-                          ("rollouts.jsonl", "decisions.jsonl", "metrics.jsonl")])
-        self.assertEqual(files[0], files[1])
-        self.assertGreater(files[0][0].count(b"\n"), 40)
+        lab = ["--driver", "lab", "run.num_steps=4"]
+        built_in = self.trained("built_in", *lab)
+        python = self.trained("python", *lab, BUILT_IN)
+        self.assert_same(built_in, python, ("rollouts.jsonl", "decisions.jsonl", "metrics.jsonl"))
+        self.assertGreater(len(self.rows(python, "rollouts.jsonl")), 40)
 
     def test_a_run_with_checkpoints_records_what_the_function_gave_and_goes_on(self):
         arguments = [f"task.verifier=python:{EXAMPLE}:brief", "run.checkpoint_every=1"]
-        done, run = self.train("brief", *arguments, "run.num_steps=3")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        rows = pace_process.json_lines((run / "rollouts.jsonl").read_text())
+        run = self.trained("brief", *arguments, "run.num_steps=3")
+        rows = self.rows(run, "rollouts.jsonl")
         self.assertTrue(all(set(row["detail"]) == {"bonus"} for row in rows))
         done = pace_process.run("train", "--resume", run, "run.num_steps=5", cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(len(pace_process.json_lines((run / "metrics.jsonl").read_text())), 5)
+        self.assertEqual(len(self.rows(run)), 5)
+
+    def warnings(self, run):
+        """What the run recorded of rewards that failed."""
+        said = [row["text"] for row in self.rows(run, "warnings.jsonl")
+                if row["kind"] == "failed_rewards"]
+        for text in said:
+            self.assertRegex(text, r"^reward of problem \S+: (exception|crash|invalid): ")
+        return said
 
     def test_a_fault_follows_the_setting(self):
         # Every fifth response fails, in turn by an exception, an exit and a NaN.
@@ -118,10 +99,12 @@ class TrainTest(unittest.TestCase):
                                    "run.num_steps=3")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("reward of problem ", done.stderr)
-            rows = pace_process.json_lines((run / "metrics.jsonl").read_text())
-            self.assertEqual(len(rows), 3)
-        done, _ = self.train("stop", verifier, "reward.on_error=stop", "run.num_steps=3")
+            self.assertEqual(len(self.rows(run)), 3)
+            said = self.warnings(run)
+            self.assertIn(said[-1], (run / "report.html").read_text())
+        done, run = self.train("stop", verifier, "reward.on_error=stop", "run.num_steps=3")
         self.assertEqual(done.returncode, 2)
+        self.assertEqual(self.warnings(run)[-1], done.stderr.splitlines()[-1].removeprefix("pace: "))
         self.assertRegex(done.stderr.splitlines()[-1],
                          "pace: reward of problem .*(exception|crash|invalid): ")
 
@@ -137,19 +120,6 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("SyntaxError", done.stderr)
         self.assertFalse(run.exists())
-
-    def tearDown(self):
-        marker = str(self.folder).encode()
-        left = []
-        for entry in pathlib.Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                try:
-                    command = (entry / "cmdline").read_bytes()
-                except OSError:
-                    continue
-                if marker in command:
-                    left.append(command)
-        self.assertEqual(left, [])
 
 
 if __name__ == "__main__":
