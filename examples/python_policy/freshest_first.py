@@ -1,4 +1,8 @@
-"""Freshest first: every group is admitted, the one with the least lag is drawn first (`miles-K`)."""
+"""Freshest first: every group is admitted, the one with the least lag is drawn first (`miles-K`).
+
+    pace train tiny --driver lab --method miles-24 \\
+        admission.policy=python:examples/python_policy/freshest_first.py:FreshestFirst
+"""
 
 import pace
 

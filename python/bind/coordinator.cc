@@ -60,6 +60,7 @@ class PythonCoordinator {
                                                       const nb::object& policy) {
     Check(settings.Validate());
     if (!policy.is_none()) return AdmissionFromPython(policy);
+    Check(CheckBuiltIn(settings.admission));
     return MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
                                static_cast<uint64_t>(settings.run.seed));
   }

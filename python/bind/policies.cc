@@ -149,9 +149,7 @@ class PythonSupply final : public SupplyPolicy {
 class BuiltInAdmission {
  public:
   BuiltInAdmission(const Settings& settings)
-      : batch_(settings.batch.num_groups),
-        policy_(MakeAdmissionPolicy(settings.admission, batch_,
-                                    static_cast<uint64_t>(settings.run.seed))) {}
+      : batch_(settings.batch.num_groups), policy_(PolicyOf(settings)) {}
 
   StepPlan BeginStep(int64_t step, int64_t occupancy, std::optional<int64_t> batch,
                      std::optional<int64_t> served) {
@@ -172,6 +170,11 @@ class BuiltInAdmission {
   bool needs_members() const { return policy_->NeedsMembers(); }
 
  private:
+  static std::unique_ptr<AdmissionPolicy> PolicyOf(const Settings& settings) {
+    Check(CheckBuiltIn(settings.admission));
+    return MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
+                               static_cast<uint64_t>(settings.run.seed));
+  }
   const GroupSummary& Drawable(const Group& group) const {
     const GroupSummary& summary = group.summary();
     if (!began_) Refuse("group ", summary.id, ": no step has begun");

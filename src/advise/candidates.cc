@@ -26,6 +26,7 @@ Result<Settings> ApplyCandidate(const Settings& settings, const Candidate& candi
   // Methods set what they need beside the default policies.
   base.supply.policy = SupplyOptions().policy;
   base.admission.policy = AdmissionOptions().policy;
+  base.admission.python_class.clear();
   PACE_ASSIGN_OR_RETURN(Settings out, ApplyMethod(base, std::string(candidate.method)));
   PACE_RETURN_IF_ERROR(ApplyOverrides(out, candidate.assignments));
   PACE_RETURN_IF_ERROR(out.Validate());

@@ -7,6 +7,7 @@
 #include "config/admission_options.h"
 #include "config/settings.h"
 #include "core/file.h"
+#include "judge/python_policy.h"
 #include "sim/recorded_verdicts.h"
 #include "sim/replay.h"
 
@@ -76,9 +77,18 @@ Status RunReplay(const ReplayArguments& arguments) {
     if (recorded.has_value()) recorded->See(line);
   };
   const Settings& settings = config.settings;
-  PACE_RETURN_IF_ERROR(events ? ReplayEvents(arguments.trace, arguments.from, settings, sink)
-                              : ReplayTrace(arguments.trace, settings.admission,
-                                            static_cast<uint64_t>(settings.run.seed), sink));
+  const auto seed = static_cast<uint64_t>(settings.run.seed);
+  PolicyMaker maker;
+  if (settings.admission.policy == AdmissionKind::kPython) {
+    // What the run asked: the file as it is now.
+    std::fprintf(stderr, "verdicts of %s, run again\n", settings.admission.python_class.c_str());
+    maker = [&] {
+      return OpenAdmissionPolicy(settings.admission, settings.batch.num_groups, seed);
+    };
+  }
+  PACE_RETURN_IF_ERROR(events
+                           ? ReplayEvents(arguments.trace, arguments.from, settings, sink, maker)
+                           : ReplayTrace(arguments.trace, settings.admission, seed, sink, maker));
   if (std::fflush(stdout) != 0) return Unavailable("stdout: cannot be written");
   if (recorded.has_value()) std::fprintf(stderr, "%s\n", recorded->Finish().c_str());
   return Status::Ok();

@@ -9,6 +9,8 @@
 #include "core/atomic_file.h"
 #include "core/json_writer.h"
 #include "core/parallel.h"
+#include "core/printable.h"
+#include "judge/python_policy.h"
 #include "record/run_directory.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
@@ -52,6 +54,11 @@ Result<std::vector<SimRun>> PlanRuns(const SimArguments& arguments, const Settin
     runs.push_back({MethodName(settings.admission), settings, out, {}, {}});
     return runs;
   }
+  if (settings.admission.policy == AdmissionKind::kPython) {
+    return InvalidArgument("admission.policy = ", Printable(settings.admission.python_class), ": ",
+                           where, " name policies of their own (give compare.methods=[] and no ",
+                           "--methods)");
+  }
   for (const std::string& method : methods) {
     PACE_ASSIGN_OR_RETURN(const Settings bundled, ApplyMethod(settings, method, where));
     PACE_ASSIGN_OR_RETURN(const auto reference, ReferenceSeconds(settings.compare, method));
@@ -66,9 +73,16 @@ Status RunOne(SimRun& run, const std::function<void(int64_t, int64_t)>& progress
   PACE_ASSIGN_OR_RETURN(const auto writer,
                         RunWriter::Create(run.directory, run.settings, {run.name, "sim"},
                                           run.settings.record.Resolve(num_responses)));
-  PACE_ASSIGN_OR_RETURN(
-      const SimResult result,
-      RunSimulation(run.settings, {.writer = writer.get(), .progress = progress}));
+  SimOptions options{.writer = writer.get(), .progress = progress};
+  const AdmissionOptions& admission = run.settings.admission;
+  PACE_ASSIGN_OR_RETURN(const auto python,
+                        PythonNameOf("admission.policy", admission.python_class));
+  if (python.has_value()) {
+    options.admission = [&] {
+      return std::make_unique<PythonPolicy>(*python, admission, /*saved=*/false);
+    };
+  }
+  PACE_ASSIGN_OR_RETURN(const SimResult result, RunSimulation(run.settings, options));
   run.totals = result.totals;
   return writer->Finish();
 }

@@ -37,7 +37,12 @@ constexpr double kLargestWindow = 1e8;
 
 std::vector<Field> AdmissionOptions::Fields() {
   return {
-      Field::Enum("policy", policy, kPolicyNames, "Which groups a step may train on."),
+      Field::Enum("policy", policy, kPolicyNames, "Which groups a step may train on.")
+          .OrText("python:FILE:CLASS", {[this] { return python_class; },
+                                        [this](std::string text) {
+                                          if (!text.empty()) policy = AdmissionKind::kPython;
+                                          python_class = std::move(text);
+                                        }}),
       Field::OptionalInt("target_occupancy", target_occupancy,
                          "N_tar: groups in the pool above which rejection starts; auto = "
                          "target_batches batches. Larger: fewer waits for data, older data.")
@@ -93,7 +98,18 @@ std::vector<Field> AdmissionOptions::Fields() {
       Field::Enum("k_measure", k_measure, kMeasureNames,
                   "stale_k compares the mean lag of a group, or that of its stalest member."),
       Field::Bool("observe", observe,
-                  "accept_all: compute scores and windows without filtering, to compare runs."),
+                  "accept_all: compute scores and windows without filtering, to compare runs. "
+                  "python: compute prefix scores for the policy to read."),
+      Field::Text("python", python,
+                  "The interpreter of a policy in Python; a bare name is looked up in PATH."),
+      Field::Real("timeout", timeout,
+                  "Seconds of one call of a policy in Python; then the run ends.")
+          .Above(0)
+          .AtMost(86400),
+      Field::Real("start_timeout", start_timeout,
+                  "Seconds until a policy in Python has been imported and made.")
+          .Above(0)
+          .AtMost(86400),
   };
 }
 
@@ -107,7 +123,8 @@ bool AdmissionOptions::ComputesScores() const {
 }
 
 bool AdmissionOptions::UsesPrefixScores() const {
-  return ComputesScores() && generation_weight == GenerationWeight::kPrefix;
+  const bool reads = ComputesScores() || (policy == AdmissionKind::kPython && observe);
+  return reads && generation_weight == GenerationWeight::kPrefix;
 }
 
 std::optional<AdmissionVariant> VariantFromName(std::string_view name) {
@@ -126,6 +143,9 @@ std::string MethodName(const AdmissionOptions& options) {
         return std::string(known.name);
       }
     }
+  }
+  if (options.policy == AdmissionKind::kPython) {
+    return "python:" + options.python_class.substr(options.python_class.rfind(':') + 1);
   }
   return std::string(kPolicyNames.at(static_cast<size_t>(options.policy)));
 }

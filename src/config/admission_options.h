@@ -13,7 +13,15 @@
 
 namespace pace {
 
-enum class AdmissionKind { kPace, kStaleK, kAcceptAll, kOldestToken, kPaceFair, kStartWindow };
+enum class AdmissionKind {
+  kPace,
+  kStaleK,
+  kAcceptAll,
+  kOldestToken,
+  kPaceFair,
+  kStartWindow,
+  kPython,  // a class of the user's: python_class
+};
 enum class GenerationWeight { kPrefix, kOne, kZero };
 enum class CutoffRule { kWindow, kPool };
 enum class TieRule { kStrict, kFractional };
@@ -52,8 +60,14 @@ struct AdmissionOptions {
   double k = 8;
   StaleKMeasure k_measure = StaleKMeasure::kMean;
 
-  // --- accept_all ---
+  // --- accept_all, python ---
   bool observe = false;
+
+  // --- python:FILE:CLASS ---
+  std::string python_class;  // the whole text; empty for built-in policies
+  std::string python = "python3";
+  double timeout = 30;
+  double start_timeout = 60;
 
   [[nodiscard]] std::vector<Field> Fields();
 

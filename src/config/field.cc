@@ -348,6 +348,25 @@ Field Field::Above(double minimum, std::string hint) && {
   return std::move(*this);
 }
 
+Field Field::OrText(const std::string& form, FieldAccess<std::string> text) && {
+  const std::string prefix = form.substr(0, form.find(':') + 1);
+  type_ += " or " + form;
+  get_ = [text, get = get_] { return text.get().empty() ? get() : Quoted(text.get()); };
+  set_ = [text, prefix, form, set = set_](const Field& self, const FieldValue& given,
+                                          std::string_view full_key) -> Status {
+    const Result<std::string> given_text = ToText(given);
+    if (given_text.ok() && given_text->starts_with(prefix)) {
+      text.set(*given_text);
+      return Status::Ok();
+    }
+    const Status status = set(self, given, full_key);
+    if (!status.ok()) return {status.code(), Concat(status.message(), " or ", form)};
+    text.set("");
+    return status;
+  };
+  return std::move(*this);
+}
+
 Field Field::OrInfinite() && {
   or_infinite_ = true;
   return std::move(*this);

@@ -114,6 +114,8 @@ class Field {
   Field Above(double minimum, std::string hint = "") &&;
   // `inf` is a value of this number.
   Field OrInfinite() &&;
+  // Texts of this form, python:FILE:CLASS, are values, too; `text` is empty for all others.
+  Field OrText(const std::string& form, FieldAccess<std::string> text) &&;
 
   const std::string& key() const { return key_; }
   const std::string& doc() const { return doc_; }
@@ -122,9 +124,8 @@ class Field {
   // Of Field::Named; null for others.
   const Choice* choice() const { return choice_.has_value() ? &*choice_ : nullptr; }
 
-  // Reads a value, checks its type and bounds. The message of an error is
-  // "key = value: rule (hint)"; the variable then keeps its old value, except that a
-  // list or block of options is set up to the wrong one.
+  // Reads a value, checks its type and bounds. The message of an error is "key = value: rule
+  // (hint)"; the variable then keeps its old value, but options are set up to the wrong one.
   Status Set(const FieldValue& value, std::string_view full_key) const;
   // Sets one option of a choice: key `full_key`.`option`. REQUIRES: choice()
   Status SetOption(std::string_view option, const FieldValue& value,

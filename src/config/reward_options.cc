@@ -69,8 +69,9 @@ Result<std::optional<PythonName>> PythonNameOf(std::string_view key, std::string
       colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   if (file.empty() || !IsIdentifier(name)) {
     const std::string_view form = key == "tools.use" ? "python:FILE:CLASS, as python:my_env.py:Env"
-                                                     : "python:FILE:FUNCTION, as "
-                                                       "python:my_rewards.py:score";
+                                  : key == "admission.policy"
+                                      ? "python:FILE:CLASS, as python:my_policy.py:Policy"
+                                      : "python:FILE:FUNCTION, as python:my_rewards.py:score";
     return InvalidArgument(key, " = ", Printable(value), ": must be ", form);
   }
   return std::optional(PythonName{std::string(file), std::string(name)});

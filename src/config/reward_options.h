@@ -28,7 +28,7 @@ struct RewardOptions {
   [[nodiscard]] std::vector<Field> Fields();
 };
 
-// `python:FILE:NAME`, as task.verifier names a function and tools.use a class.
+// `python:FILE:NAME`, as task.verifier names a function, tools.use and admission.policy a class.
 struct PythonName {
   std::string file;
   std::string name;

@@ -114,6 +114,7 @@ Status SetVariant(Settings& settings, const FieldValue& value) {
                            ": must be one of effective (or pace), raw, generation, waiting");
   }
   settings.admission.policy = AdmissionKind::kPace;
+  settings.admission.python_class.clear();
   settings.admission.wait_weight = variant->wait_weight;
   settings.admission.generation_weight = variant->generation_weight;
   return Status::Ok();
@@ -256,6 +257,7 @@ Status Settings::Validate() const {
   PACE_RETURN_IF_ERROR(task.Validate());
   PACE_RETURN_IF_ERROR(tools.Validate());
   PACE_RETURN_IF_ERROR(OwnRewardOf(task.verifier).status());
+  PACE_RETURN_IF_ERROR(PythonNameOf("admission.policy", admission.python_class).status());
   PACE_RETURN_IF_ERROR(prompt.Validate());
   return train.Validate();
 }

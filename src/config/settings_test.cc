@@ -51,6 +51,36 @@ TEST(SettingsTest, OverridesFollowTheSameRules) {
             "admission.observe = yes: must be true or false");
 }
 
+TEST(SettingsTest, APolicyMayBeAClassInPython) {
+  Settings settings;
+  ASSERT_TRUE(ApplyOverride(settings, "admission.policy=python:a b.py:Mine").ok());
+  EXPECT_EQ(settings.admission.policy, AdmissionKind::kPython);
+  EXPECT_EQ(MethodName(settings.admission), "python:Mine");
+  EXPECT_TRUE(settings.Validate().ok());
+  Settings again;
+  ASSERT_TRUE(ApplyYaml(again, ToYaml(settings), "again").ok());
+  EXPECT_EQ(again.admission.python_class, "python:a b.py:Mine");
+  EXPECT_EQ(again.admission.policy, AdmissionKind::kPython);
+  ASSERT_TRUE(ApplyOverride(again, "admission.policy=stale_k").ok());
+  EXPECT_EQ(again.admission.policy, AdmissionKind::kStaleK);
+  EXPECT_EQ(again.admission.python_class, "");
+  ASSERT_TRUE(ApplyOverride(again, "admission.policy=python:mine.py").ok());
+  EXPECT_EQ(again.Validate().message(),
+            "admission.policy = python:mine.py: must be python:FILE:CLASS, as "
+            "python:my_policy.py:Policy");
+  EXPECT_EQ(OverrideError("admission.policy=mine"),
+            "admission.policy = mine: must be one of pace, stale_k, accept_all, oldest_token, "
+            "pace_fair, start_window or python:FILE:CLASS");
+}
+
+TEST(SettingsTest, OnlyAPolicyThatAsksReadsPrefixScores) {
+  Settings settings;
+  ASSERT_TRUE(ApplyOverride(settings, "admission.policy=python:mine.py:Mine").ok());
+  EXPECT_FALSE(settings.admission.UsesPrefixScores());
+  settings.admission.observe = true;
+  EXPECT_TRUE(settings.admission.UsesPrefixScores());
+}
+
 TEST(SettingsTest, AVariantIsShorthandAndCannotContradict) {
   Settings settings;
   ASSERT_TRUE(ApplyOverride(settings, "admission.variant=generation").ok());
@@ -279,7 +309,7 @@ TEST(SettingsTest, TheControllersKeysArePinned) {
       "admission.window "
       "admission.min_observations admission.ties admission.num_strata admission.k "
       "admission.k_measure "
-      "admission.observe "
+      "admission.observe admission.python admission.timeout admission.start_timeout "
       "pool.max_groups pool.max_bytes pool.draw_order "
       "prefix.min_tokens prefix.max_tokens ");
 }

@@ -31,6 +31,7 @@ void JsonKeys(V& v, AdmissionState& state) {
   v("pending_lengths", state.pending_lengths);
   v("strata", state.strata);
   v("plan", state.plan);
+  v.Optional("python", state.python, !state.python.empty());
 }
 
 }  // namespace pace

@@ -8,6 +8,7 @@
 #include "control/lag_bound.h"
 #include "control/pace_admission.h"
 #include "control/pool_admission.h"
+#include "core/printable.h"
 
 namespace pace {
 
@@ -33,6 +34,13 @@ Status CheckWindow(const std::vector<double>& values, const char* name) {
   return Status::Ok();
 }
 
+Status CheckBuiltIn(const AdmissionOptions& options) {
+  if (options.policy != AdmissionKind::kPython) return Status::Ok();
+  return InvalidArgument("admission.policy = ", Printable(options.python_class),
+                         ": must be a built-in policy here (pace train, compare, replay and sim "
+                         "without --sweep run one in Python)");
+}
+
 std::unique_ptr<AdmissionPolicy> MakeAdmissionPolicy(const AdmissionOptions& options, int64_t batch,
                                                      uint64_t seed) {
   switch (options.policy) {
@@ -52,6 +60,8 @@ std::unique_ptr<AdmissionPolicy> MakeAdmissionPolicy(const AdmissionOptions& opt
       return std::make_unique<FairAdmission>(options, batch, seed);
     case AdmissionKind::kStartWindow:
       return std::make_unique<StartWindow>(options.k);
+    case AdmissionKind::kPython:
+      break;
   }
   PACE_CHECK(false, "unknown admission policy");
 }

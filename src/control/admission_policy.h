@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "config/admission_options.h"
@@ -55,6 +56,8 @@ struct AdmissionState {
   std::vector<AdmissionState> strata{};
   // The result of the last BeginStep.
   StepPlan plan{};
+  // What a policy in Python says of itself, as JSON; empty for others.
+  std::string python{};
 };
 
 class AdmissionPolicy {
@@ -89,6 +92,10 @@ class AdmissionPolicy {
   // backstop of ProgressGuard follows from it.
   [[nodiscard]] virtual std::optional<double> MaxBudget() const { return std::nullopt; }
 
+  // Why a policy that runs outside of this program can decide no more; null while it can. Answers
+  // after a failure mean nothing: the owner stops.
+  [[nodiscard]] virtual const Status* failure() const { return nullptr; }
+
   // A restored policy behaves as the saved one would. Restore leaves the policy unchanged
   // when it returns an error.
   [[nodiscard]] virtual AdmissionState Save() const = 0;
@@ -102,7 +109,12 @@ Decision Measure(const GroupSummary& group, PolicyVersion step);
 // What a saved window may hold: finite values of at least 0.
 Status CheckWindow(const std::vector<double>& values, const char* name);
 
+// Whether MakeAdmissionPolicy knows the policy: a policy in Python is opened
+// (judge/python_policy.h).
+Status CheckBuiltIn(const AdmissionOptions& options);
+
 // The policy that the options name. `seed` keys the fractional tie rule.
+// REQUIRES: CheckBuiltIn
 std::unique_ptr<AdmissionPolicy> MakeAdmissionPolicy(const AdmissionOptions& options, int64_t batch,
                                                      uint64_t seed);
 

@@ -71,6 +71,7 @@ void Count(const Decision& decision, bool guarded, AdmissionCounts& counts) {
 Result<AdmissionSession> AdmissionSession::Create(AdmissionOptions options, int64_t batch,
                                                   uint64_t seed) {
   PACE_RETURN_IF_ERROR(CheckFields(options.Fields(), "admission"));
+  PACE_RETURN_IF_ERROR(CheckBuiltIn(options));
   if (batch < 1 || batch > kMaxSessionBatch) {
     return InvalidArgument("batch = ", batch, ": must be from 1 to ", kMaxSessionBatch,
                            " (the groups that one training step needs)");

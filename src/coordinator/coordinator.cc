@@ -43,8 +43,13 @@ std::vector<Command> Coordinator::Handle(const Event& event) {
     }
   }
   const bool advance = std::visit([&](const auto& typed) { return On(typed, out); }, event);
-  if (advance) Advance(out);
+  if (advance && !failed()) Advance(out);
+  if (failed()) out.clear();
   return out;
+}
+
+Status Coordinator::failure() const {
+  return failed() ? *admission_->failure() : Status::Ok();
 }
 
 bool Coordinator::On(const WorkerJoined& event, Commands& out) {
@@ -77,7 +82,9 @@ bool Coordinator::On(const ResponseFinished& event, Commands& out) {
   supply_->OnGroupFinished(supply_view());
   if (observer_ != nullptr) observer_->OnGroupAssembled(summary);
   PooledGroup group(summary, std::move(members), admission_->NeedsMembers());
-  for (const Eviction& eviction : pool_.Put(std::move(group), *admission_)) {
+  const std::vector<Eviction> evictions = pool_.Put(std::move(group), *admission_);
+  if (failed()) return false;
+  for (const Eviction& eviction : evictions) {
     if (observer_ != nullptr) observer_->OnGroupEvicted(eviction.group);
     Reject(eviction, out);
   }
@@ -192,21 +199,24 @@ void Coordinator::BeginStep(Commands& out) {
                                                          .batch = options_.batch,
                                                          .groups = groups,
                                                          .served = served()});
+  if (failed()) return;
   pool_.OnStepBegan();
   if (observer_ != nullptr) observer_->OnStepBegan(plan, served(), pool_);
   for (const PooledGroup& group : pool_.TakeAll(admission_->Chosen())) Offer(group.summary, out);
 }
 
 void Coordinator::Draw(Commands& out) {
-  while (groups_.num_selected() < options_.batch && !pool_.empty()) {
+  while (groups_.num_selected() < options_.batch && !pool_.empty() && !failed()) {
     const PooledGroup group = pool_.Draw(*admission_);
     Offer(group.summary, out);
   }
+  if (failed()) return;
   if (groups_.num_selected() == options_.batch) SendBatch(out);
 }
 
 void Coordinator::Offer(const GroupSummary& group, Commands& out) {
   const Decision decision = guard_.Apply(group, admission_->Judge(group), served());
+  if (failed()) return;
   admission_->Observe(group, decision);
   ++num_offered_;
   if (observer_ != nullptr) observer_->OnGroupDrawn(group, decision, served());

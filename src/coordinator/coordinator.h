@@ -66,10 +66,13 @@ class Coordinator {
   // For events from files; a driver that keeps its contract need not call it.
   [[nodiscard]] Status Validate(const Event& event) const;
 
-  // Takes one event and returns the commands to carry out, in order.
+  // Takes one event and returns the commands to carry out, in order; none after a failure.
   // REQUIRES: Validate(event).ok()
   std::vector<Command> Handle(const Event& event);
 
+  // Why the admission policy can decide no more; policies of this program always can.
+  [[nodiscard]] Status failure() const;
+  bool failed() const { return admission_->failure() != nullptr; }
   // One line: what the next step waits for.
   [[nodiscard]] std::string WhyWaiting() const;
 
@@ -88,21 +91,18 @@ class Coordinator {
   int64_t num_events() const { return num_events_; }
   bool stopped() const { return stopped_; }
   bool training() const { return training_; }
-  // A step has begun and waits for groups.
-  bool gathering() const { return gathering_; }
+  bool gathering() const { return gathering_; }  // a step has begun and waits for groups
   SupplyView supply_view() const;
   std::optional<double> supply_limit() const;  // of outstanding groups, where it varies
   const PoolState& pool() const { return pool_; }
-  // 1 for the first dispatch of the group's prompt, 2 for the first retry; 1 for an unknown
-  // group.
+  // 1 for the first dispatch of the group's prompt and for an unknown group, 2 for a first retry.
   int64_t AttemptOf(GroupId group) const;
   const Throughput& throughput() const { return throughput_; }
   // Verdicts of the step begun last.
   int64_t num_offered() const { return num_offered_; }
   int64_t num_rejected_in_step() const { return guard_.num_rejected(); }
   int64_t num_guarded() const { return guard_.num_guarded(); }
-  // u: the oldest version that a group started now could sample from. A sync in flight counts
-  // as done, because groups start after it.
+  // u: the oldest version that a group started now could sample from; syncs in flight are done.
   std::optional<PolicyVersion> served() const { return workers_.OldestPromised(); }
 
  private:

@@ -27,10 +27,13 @@ class FixedAdmission final : public AdmissionPolicy {
   double Score(const GroupSummary& group) const override { return group.LagAt(plan_.step); }
   AdmissionState Save() const override { return {.step = plan_.step, .plan = plan_}; }
   Status Restore(const AdmissionState&) override { return Status::Ok(); }
+  const Status* failure() const override { return failure_.ok() ? nullptr : &failure_; }
+  void Fail(const std::string& why) { failure_ = Unavailable(why); }
 
  private:
   const Verdict verdict_;
   StepPlan plan_;
+  Status failure_;
 };
 
 // A coordinator with short names for what happens to it. Groups have one member.
@@ -79,6 +82,40 @@ class CoordinatorTest : public testing::Test {
   CoordinatorOptions options_;
   std::unique_ptr<Coordinator> coordinator_;
 };
+
+// Counts what is recorded.
+class CountingObserver final : public CoordinatorObserver {
+ public:
+  void OnStepBegan(const StepPlan&, std::optional<PolicyVersion>, const PoolState&) override {
+    ++num_steps;
+  }
+  void OnGroupDrawn(const GroupSummary&, const Decision&, std::optional<PolicyVersion>) override {
+    ++num_drawn;
+  }
+  int num_steps = 0, num_drawn = 0;
+};
+
+TEST_F(CoordinatorTest, NothingIsDecidedAfterItsPolicyFailed) {
+  options_.batch = 1;
+  options_.group_size = 1;
+  auto admission = std::make_unique<FixedAdmission>(Verdict::kAdmit);
+  FixedAdmission* const policy = admission.get();
+  CountingObserver observer;
+  Coordinator coordinator(options_, std::move(admission), std::make_unique<ThresholdSupply>(3),
+                          &observer);
+  EXPECT_EQ(coordinator.Handle(WorkerJoined{WorkerId(0), 9}).size(), 4U);
+  const auto finish = [&](int64_t group) {
+    return coordinator.Handle(ResponseFinished{GroupId(group), 0, {{PolicyVersion(0), 4}}, {}, 10});
+  };
+  EXPECT_EQ(finish(0).size(), 1U);
+  EXPECT_TRUE(coordinator.failure().ok());
+  policy->Fail("gone");
+  EXPECT_TRUE(coordinator.Handle(StepFinished{PolicyVersion(0)}).empty());
+  EXPECT_TRUE(finish(1).empty());
+  EXPECT_EQ(coordinator.failure().message(), "gone");
+  EXPECT_EQ(observer.num_steps, 1);
+  EXPECT_EQ(observer.num_drawn, 1);
+}
 
 TEST_F(CoordinatorTest, SyncsAWorkerBeforeItsFirstGroup) {
   Make(1, 2);

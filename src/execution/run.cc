@@ -4,6 +4,7 @@
 #include "execution/gpu_plan.h"
 #include "execution/learner_options.h"
 #include "execution/prompt_source.h"
+#include "judge/python_policy.h"
 #include "task/benchmark.h"
 
 namespace pace {
@@ -27,6 +28,9 @@ Result<std::shared_ptr<RewardPool>> OpenRewards(const Settings& settings) {
 Status CheckRun(const Settings& settings, const Policy& policy) {
   PACE_RETURN_IF_ERROR(settings.Validate());
   PACE_RETURN_IF_ERROR(TrainerOptionsOf(settings).status());
+  PACE_RETURN_IF_ERROR(OpenAdmissionPolicy(settings.admission, settings.batch.num_groups,
+                                           static_cast<uint64_t>(settings.run.seed))
+                           .status());
   PACE_RETURN_IF_ERROR(CheckContext(settings, policy));
   PACE_ASSIGN_OR_RETURN(const PromptSource prompt_source, PromptSource::Create(settings, policy));
   PACE_RETURN_IF_ERROR(prompt_source.RequestFor(GroupId(0), PromptIndex(0)).status());

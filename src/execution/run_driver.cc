@@ -25,7 +25,7 @@ Status RunDriver::Handle(const Event& event) {
   for (const Command& command : run_->Handle(event)) {
     PACE_RETURN_IF_ERROR(Execute(command));
   }
-  return Status::Ok();
+  return run_->coordinator().failure();
 }
 
 Status RunDriver::Finish(FinishedResponse response) {

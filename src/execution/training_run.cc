@@ -7,6 +7,7 @@
 #include "control/admission_policy.h"
 #include "control/supply_policy.h"
 #include "execution/learner_options.h"
+#include "judge/python_policy.h"
 #include "record/build_info.h"
 
 namespace pace {
@@ -47,6 +48,10 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& setting
                         Trainer::Create(policy.config, policy.weights, options));
   PACE_ASSIGN_OR_RETURN(Evaluator evaluator,
                         Evaluator::Create(settings, policy, resources.executor, resources.rewards));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<AdmissionPolicy> admission,
+                        OpenAdmissionPolicy(settings.admission, settings.batch.num_groups,
+                                            static_cast<uint64_t>(settings.run.seed),
+                                            /*saved=*/!setup.checkpoints.empty()));
   std::optional<uint32_t> initial_checksum;
   if (options.kl.active()) initial_checksum = ChecksumOf(policy.weights);
   return std::unique_ptr<TrainingRun>(
@@ -56,6 +61,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& setting
                             .evaluator = std::move(evaluator),
                             .executor = std::move(resources.executor),
                             .rewards = std::move(resources.rewards),
+                            .admission = std::move(admission),
                             .initial_checksum = initial_checksum}));
 }
 
@@ -67,9 +73,7 @@ TrainingRun::TrainingRun(const Settings& settings, const Policy& policy, const C
       setup_(setup),
       parts_(std::move(parts)),
       journal_(settings, parts_.prompt_source, clock, store_, setup.writer, setup.observer),
-      coordinator_(OptionsOf(settings, setup),
-                   MakeAdmissionPolicy(settings.admission, settings.batch.num_groups,
-                                       static_cast<uint64_t>(settings.run.seed)),
+      coordinator_(OptionsOf(settings, setup), std::move(parts_.admission),
                    setup.make_supply ? setup.make_supply()
                                      : MakeSupplyPolicy(settings.supply, settings.batch.num_groups),
                    &journal_) {
@@ -271,6 +275,7 @@ Result<RunCheckpoint> TrainingRun::Describe(PolicyVersion step, PolicyVersion se
   checkpoint.step_totals = journal_.step_totals();
   checkpoint.warnings = journal_.warnings();
   checkpoint.coordinator = coordinator_.Save();
+  PACE_RETURN_IF_ERROR(coordinator_.failure());
   checkpoint.settings = ToYaml(settings_);
   checkpoint.version = PaceVersion();
   checkpoint.commit = PaceCommit();

@@ -113,6 +113,7 @@ class TrainingRun {
     Evaluator evaluator;
     std::shared_ptr<ToolExecutor> executor;  // null without tools
     std::shared_ptr<RewardPool> rewards;
+    std::unique_ptr<AdmissionPolicy> admission;  // moves into the coordinator
     // Of the policy's weights, where KL penalties measure the distance from them.
     std::optional<uint32_t> initial_checksum;
   };

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <utility>
@@ -91,28 +90,6 @@ Result<RewardProcess> EnvironmentPool::Start() {
   return *std::move(process);
 }
 
-Result<std::optional<std::string>> EnvironmentPool::Hear(Worker& worker, Seconds timeout,
-                                                         int cancel) {
-  const Seconds deadline = clock_.Now() + timeout;
-  while (true) {
-    PACE_RETURN_IF_ERROR(worker.process->Flush().status());
-    PACE_ASSIGN_OR_RETURN(std::optional<std::string> message, worker.process->Receive());
-    if (message.has_value()) return message;
-    // A process may end while another that it started holds the socket open.
-    if (IsReadable(worker.process->exit_descriptor())) return Unavailable("its process ended");
-    const Seconds left = deadline - clock_.Now();
-    if (left <= Seconds(0)) return std::optional<std::string>();
-    if (IsReadable(cancel)) return Unavailable("the run has ended");
-    const auto events =
-        static_cast<int16_t>(worker.process->has_output() ? POLLIN | POLLOUT : POLLIN);
-    pollfd polled[] = {{.fd = worker.process->socket(), .events = events, .revents = 0},
-                       {.fd = worker.process->exit_descriptor(), .events = POLLIN, .revents = 0},
-                       {.fd = cancel, .events = POLLIN, .revents = 0}};
-    const auto wait = std::min<double>(left.count(), 1.0) * 1000;
-    poll(polled, 3, static_cast<int>(wait) + 1);
-  }
-}
-
 Result<std::string> EnvironmentPool::MakeReady(Worker& worker, int cancel) {
   if (worker.process.has_value() && IsReadable(worker.process->exit_descriptor())) {
     // What it said before it ended may tell why.
@@ -124,13 +101,14 @@ Result<std::string> EnvironmentPool::MakeReady(Worker& worker, int cancel) {
     worker.process.emplace(std::move(process));
   }
   if (worker.ready) return tools_;
-  const Result<std::optional<std::string>> message = Hear(worker, limits_.start_timeout, cancel);
+  const Result<std::optional<std::string>> message =
+      worker.process->Await(limits_.start_timeout, cancel);
   if (!message.ok()) return message.status().At(command_.file + ": not loaded");
   if (!message->has_value()) {
     return Unavailable(command_.file, ": not loaded within ", limits_.start_timeout.count(),
                        " s (tools.start_timeout)");
   }
-  PACE_ASSIGN_OR_RETURN(std::string tools, ParseEnvironmentReady(**message));
+  PACE_ASSIGN_OR_RETURN(std::string tools, ParseReady(**message));
   worker.ready = true;
   return tools;
 }
@@ -148,7 +126,7 @@ EnvironmentStep EnvironmentPool::Take(const EnvironmentTurn& turn, int cancel) {
   const Seconds timeout = limits_.timeout * static_cast<double>(turn.turns.size());
   const Status sent = worker.process->Send(TurnJson(turn));
   if (sent.ok()) {
-    const Result<std::optional<std::string>> message = Hear(worker, timeout, cancel);
+    const Result<std::optional<std::string>> message = worker.process->Await(timeout, cancel);
     if (message.ok() && message->has_value()) {
       Result<EnvironmentStep> step = ParseStep(**message);
       if (step.ok()) return std::move(step).value();

@@ -70,13 +70,9 @@ class EnvironmentPool {
   Result<RewardProcess> Start() PACE_EXCLUDES(mutex_);
   // A process that has loaded the class; its schemas.
   Result<std::string> MakeReady(Worker& worker, int cancel) PACE_REQUIRES(worker.mutex);
-  // One message of the process; none within the time.
-  Result<std::optional<std::string>> Hear(Worker& worker, Seconds timeout, int cancel)
-      PACE_REQUIRES(worker.mutex);
 
   const RewardCommand command_;
   const EnvironmentLimits limits_;
-  const WallClock clock_;
   std::string tools_;
   std::deque<Worker> workers_;
 

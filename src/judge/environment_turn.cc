@@ -75,29 +75,6 @@ std::string TurnJson(const EnvironmentTurn& turn) {
   return out;
 }
 
-Result<std::string> ParseEnvironmentReady(std::string_view text) {
-  bool ready = false;
-  std::string error;
-  std::string tools = "[]";
-  JsonScanner scan(text);
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == "ready") {
-      scan.Bool(ready);
-    } else if (scan.key() == "error") {
-      scan.Text(error);
-    } else if (scan.key() == "tools") {
-      scan.Text(tools);
-    } else {
-      scan.FailUnknownKey();
-    }
-  }
-  scan.End();
-  PACE_RETURN_IF_ERROR(scan.status());
-  if (!ready) return InvalidArgument(OneLine(error));
-  return tools;
-}
-
 Result<EnvironmentStep> ParseStep(std::string_view text) {
   constexpr double kLargest = std::numeric_limits<double>::max();
   EnvironmentStep step;

@@ -55,9 +55,6 @@ struct EnvironmentStep {
 
 std::string TurnJson(const EnvironmentTurn& turn);
 
-// {"ready": true, "tools": "[...]"}: the schemas of the tools, a JSON list.
-Result<std::string> ParseEnvironmentReady(std::string_view json);
-
 // {"done": false, "observation": "4", "reward": null, "state": "{}", ...}, {"error": "..."} or
 // {"invalid": "..."}
 Result<EnvironmentStep> ParseStep(std::string_view json);

@@ -121,7 +121,7 @@ def main():
     except BaseException as error:
         send(connection, {"ready": False, "error": f"{path}: {describe(error, path)}"})
         return
-    send(connection, {"ready": True, "tools": tools})
+    send(connection, {"ready": True, "offers": tools})
     while True:
         message = receive(connection)
         read_fields(message["problem"])

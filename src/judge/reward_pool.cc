@@ -220,7 +220,7 @@ void RewardPool::Hear(int64_t index) {
 void RewardPool::OnMessage(int64_t index, const std::string& message) {
   Worker& worker = workers_[static_cast<size_t>(index)];
   if (!worker.ready) {
-    const Status loaded = ParseReady(message);
+    const Status loaded = ParseReady(message).status();
     ReportStart(loaded);
     worker.ready = loaded.ok();
     Execute(loaded.ok() ? queue_.OnReady(index, Now())

@@ -1,6 +1,7 @@
 #include "judge/reward_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -45,6 +47,11 @@ std::string FindProgram(const std::string& name) {
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   }
   return name;
+}
+
+bool IsReadable(int descriptor) {
+  pollfd polled{.fd = descriptor, .events = POLLIN, .revents = 0};
+  return descriptor >= 0 && poll(&polled, 1, 0) > 0;
 }
 
 bool WriteWhole(const char* path, std::string_view text) {
@@ -200,6 +207,27 @@ Result<std::optional<std::string>> RewardProcess::Receive() {
     } else if (count == 0 || errno != EINTR) {
       return Unavailable("its process ended");
     }
+  }
+}
+
+Result<std::optional<std::string>> RewardProcess::Await(Seconds timeout, int cancel) {
+  const WallClock clock;
+  const Seconds deadline = clock.Now() + timeout;
+  while (true) {
+    PACE_RETURN_IF_ERROR(Flush().status());
+    PACE_ASSIGN_OR_RETURN(std::optional<std::string> message, Receive());
+    if (message.has_value()) return message;
+    // A process may end while another that it started holds the socket open.
+    if (IsReadable(exit_descriptor())) return Unavailable("its process ended");
+    const Seconds left = deadline - clock.Now();
+    if (left <= Seconds(0)) return std::optional<std::string>();
+    if (IsReadable(cancel)) return Unavailable("the run has ended");
+    const auto events = static_cast<int16_t>(has_output() ? POLLIN | POLLOUT : POLLIN);
+    pollfd polled[] = {{.fd = socket(), .events = events, .revents = 0},
+                       {.fd = exit_descriptor(), .events = POLLIN, .revents = 0},
+                       {.fd = cancel, .events = POLLIN, .revents = 0}};
+    const auto wait = std::min<double>(left.count(), 1.0) * 1000;
+    poll(polled, 3, static_cast<int>(wait) + 1);
   }
 }
 

@@ -1,5 +1,5 @@
-// RewardProcess: one Python process that computes rewards or holds environments, and the socket
-// to it.
+// RewardProcess: one Python process that computes rewards, holds environments or is an admission
+// policy, and the socket to it.
 //
 //   PACE_ASSIGN_OR_RETURN(RewardProcess process, RewardProcess::Start(command));
 //   Status sent = process.Send(BatchJson(1, requests));
@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/clock.h"
 #include "core/file_descriptor.h"
 #include "core/status.h"
 
@@ -51,6 +52,9 @@ class RewardProcess {
   // Reads what has arrived. One message, or none as yet. An error: the process has closed the
   // socket, or what it says is no message.
   Result<std::optional<std::string>> Receive();
+  // Sends what is left and waits for one message; none within the time. An error as that of
+  // Receive, or where `cancel`, a descriptor, becomes readable (-1: never).
+  Result<std::optional<std::string>> Await(Seconds timeout, int cancel = -1);
 
   bool has_output() const { return !unsent_.empty(); }
   int socket() const { return socket_.get(); }
@@ -66,11 +70,12 @@ class RewardProcess {
   std::string unsent_, received_;
 };
 
-// The scripts of processes that compute rewards, that ask a server for them, and that hold
-// environments.
+// The scripts of processes that compute rewards, that ask a server for them, that hold
+// environments, and that are an admission policy.
 std::string_view RewardWorkerSource();
 std::string_view HttpWorkerSource();
 std::string_view EnvironmentWorkerSource();
+std::string_view PolicyWorkerSource();
 
 }  // namespace pace
 

@@ -131,9 +131,9 @@ std::string BatchJson(int64_t batch, std::span<const RewardRequest* const> reque
   return out;
 }
 
-Status ParseReady(std::string_view json) {
+Result<std::string> ParseReady(std::string_view json) {
   bool ready = false;
-  std::string error;
+  std::string error, offers;
   JsonScanner scan(json);
   scan.EnterObject();
   while (scan.NextKey()) {
@@ -141,13 +141,16 @@ Status ParseReady(std::string_view json) {
       scan.Bool(ready);
     } else if (scan.key() == "error") {
       scan.Text(error);
+    } else if (scan.key() == "offers") {
+      scan.Text(offers);
     } else {
       scan.FailUnknownKey();
     }
   }
   scan.End();
   PACE_RETURN_IF_ERROR(scan.status());
-  return ready ? Status::Ok() : InvalidArgument(OneLine(error));
+  if (!ready) return InvalidArgument(OneLine(error));
+  return offers;
 }
 
 Result<std::vector<RewardReply>> ParseReplies(std::string_view json, int64_t batch, size_t size) {

@@ -64,8 +64,9 @@ std::string OneLine(std::string_view text);
 // {"batch": 7, "items": [{"id": ..., "response": ...}, ...]}
 std::string BatchJson(int64_t batch, std::span<const RewardRequest* const> requests);
 
-// {"ready": true} or {"ready": false, "error": "..."}: what a process says first.
-Status ParseReady(std::string_view json);
+// {"ready": true, "offers": "..."} or {"ready": false, "error": "..."}: what a process says first.
+// What it offers: schemas of tools, a JSON list, or the methods of a policy; empty for rewards.
+Result<std::string> ParseReady(std::string_view json);
 
 // {"batch": 7, "results": [{"score": 1, "correct": true, "extracted": null, "detail": "{}"},
 //                          {"error": "ValueError: ..."}, {"later": true}]}

@@ -1,4 +1,4 @@
-"""What processes of rewards and of environments share: messages to pace, loading a file.
+"""What processes of rewards, environments and policies share: messages to pace, loading a file.
 
 Messages are a length of four bytes, little endian, and JSON.
 """

@@ -200,6 +200,7 @@ std::string MethodLabel(const Settings& settings) {
       return Concat("window-", admission.k);
     case AdmissionKind::kPace:
     case AdmissionKind::kPaceFair:
+    case AdmissionKind::kPython:
       break;
   }
   return MethodName(admission);

@@ -87,16 +87,27 @@ Status RestoreFrom(const std::string& path, Coordinator& coordinator, LinePrinte
   return Status::Ok();
 }
 
+Result<std::unique_ptr<AdmissionPolicy>> MakePolicy(const PolicyMaker& maker,
+                                                    const AdmissionOptions& options, int64_t batch,
+                                                    uint64_t seed) {
+  if (maker) return maker();
+  PACE_RETURN_IF_ERROR(CheckBuiltIn(options));
+  return MakeAdmissionPolicy(options, batch, seed);
+}
+
 // Judges the draws of one trace.
 class TracePlayer {
  public:
-  TracePlayer(const AdmissionOptions& options, uint64_t seed, const LineSink& sink)
-      : options_(options), seed_(seed), printer_(sink) {}
+  TracePlayer(const AdmissionOptions& options, uint64_t seed, const LineSink& sink,
+              const PolicyMaker& maker)
+      : options_(options), seed_(seed), printer_(sink), maker_(maker) {}
 
   Status Play(const TraceStep& step) {
     if (policy_ == nullptr) PACE_RETURN_IF_ERROR(Begin(step));
-    printer_.PutStep(policy_->BeginStep(
-        step.step, {.occupancy = step.occupancy, .batch = step.batch.value_or(1)}));
+    const StepPlan plan = policy_->BeginStep(
+        step.step, {.occupancy = step.occupancy, .batch = step.batch.value_or(1)});
+    PACE_RETURN_IF_ERROR(Failure());
+    printer_.PutStep(plan);
     if (guard_.has_value()) guard_->BeginStep(step.step);
     return Status::Ok();
   }
@@ -111,7 +122,9 @@ class TracePlayer {
     const GroupSummary group = GroupSummary::Of(trace.group, assembled, members, 0);
     Decision decision = policy_->Judge(group);
     if (guard_.has_value()) decision = guard_->Apply(group, decision, trace.served);
+    PACE_RETURN_IF_ERROR(Failure());
     policy_->Observe(group, decision);
+    PACE_RETURN_IF_ERROR(Failure());
     printer_.PutDraw(group, decision);
     return Status::Ok();
   }
@@ -129,14 +142,18 @@ class TracePlayer {
           "target_occupancy = auto: must be a number, because the trace does not say its batch");
     }
     const int64_t batch = first.batch.value_or(1);
-    policy_ = MakeAdmissionPolicy(options_, batch, seed_);
+    PACE_ASSIGN_OR_RETURN(policy_, MakePolicy(maker_, options_, batch, seed_));
     if (first.batch.has_value()) guard_.emplace(batch, policy_->MaxBudget());
     return Status::Ok();
+  }
+  Status Failure() const {
+    return policy_->failure() == nullptr ? Status::Ok() : *policy_->failure();
   }
 
   const AdmissionOptions options_;
   const uint64_t seed_;
   LinePrinter printer_;
+  const PolicyMaker& maker_;
   std::unique_ptr<AdmissionPolicy> policy_;
   std::optional<ProgressGuard> guard_;
 };
@@ -177,9 +194,9 @@ Status ReadSchedule(const std::string& path, CoordinatorOptions& options) {
 }  // namespace
 
 Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uint64_t seed,
-                   const LineSink& sink) {
+                   const LineSink& sink, const PolicyMaker& maker) {
   PACE_ASSIGN_OR_RETURN(TraceReader trace, TraceReader::Open(path));
-  TracePlayer player(options, seed, sink);
+  TracePlayer player(options, seed, sink, maker);
   for (;;) {
     PACE_ASSIGN_OR_RETURN(const auto line, trace.Next());
     if (!line.has_value()) return Status::Ok();
@@ -190,17 +207,17 @@ Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uin
 }
 
 Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
-                    const Settings& settings, const LineSink& sink) {
+                    const Settings& settings, const LineSink& sink, const PolicyMaker& maker) {
   PACE_ASSIGN_OR_RETURN(LineReader lines, OpenRecord(path));
   LinePrinter printer(sink);
   const int64_t batch = settings.batch.num_groups;
   CoordinatorOptions options = CoordinatorOptions::Of(settings);
   options.save_at_end = true;
   PACE_RETURN_IF_ERROR(ReadSchedule(path, options));
-  Coordinator coordinator(
-      options,
-      MakeAdmissionPolicy(settings.admission, batch, static_cast<uint64_t>(settings.run.seed)),
-      MakeSupplyPolicy(settings.supply, batch), &printer);
+  PACE_ASSIGN_OR_RETURN(auto admission, MakePolicy(maker, settings.admission, batch,
+                                                   static_cast<uint64_t>(settings.run.seed)));
+  Coordinator coordinator(options, std::move(admission), MakeSupplyPolicy(settings.supply, batch),
+                          &printer);
   if (!snapshot_path.empty()) {
     PACE_RETURN_IF_ERROR(RestoreFrom(snapshot_path, coordinator, printer));
   }
@@ -217,6 +234,7 @@ Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
     if (!event.ok()) return lines.Locate(event.status());
     PACE_RETURN_IF_ERROR(lines.Locate(coordinator.Validate(*event)));
     coordinator.Handle(*event);
+    if (coordinator.failed()) return lines.Locate(coordinator.failure());
   }
 }
 

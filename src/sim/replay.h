@@ -17,10 +17,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "config/settings.h"
+#include "control/admission_policy.h"
 #include "core/status.h"
 
 namespace pace {
@@ -28,15 +30,19 @@ namespace pace {
 // Takes one line, newline included.
 using LineSink = std::function<void(std::string_view)>;
 
+// Makes the policy, once, in place of the one that options or settings name; empty = that one,
+// which must be built in.
+using PolicyMaker = std::function<Result<std::unique_ptr<AdmissionPolicy>>()>;
+
 // `path` is a trace. Lines before an error have been passed to `sink`.
 Status ReplayTrace(const std::string& path, const AdmissionOptions& options, uint64_t seed,
-                   const LineSink& sink);
+                   const LineSink& sink, const PolicyMaker& maker = {});
 
 // `path` is a run's events.jsonl, `settings` those of the run. With a snapshot
 // (checkpoints/STEP.json of the run; empty = none) the coordinator is restored
 // from it and earlier events are skipped.
 Status ReplayEvents(const std::string& path, const std::string& snapshot_path,
-                    const Settings& settings, const LineSink& sink);
+                    const Settings& settings, const LineSink& sink, const PolicyMaker& maker = {});
 
 // Whether the file's first line is an event rather than a trace line.
 Result<bool> HoldsEvents(const std::string& path);

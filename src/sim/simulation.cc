@@ -197,7 +197,7 @@ Result<SimResult> Driver::Run() {
   finishing_step_ = true;
   for (size_t i = 0; i < engines_.size(); ++i) JoinEngine(i);
   finishing_step_ = false;
-  while (!stopped_) {
+  while (!stopped_ && failure_.ok()) {
     if (queue_.empty() || queue_.time() == kNever) {
       return Unavailable("the run stands still: ", coordinator_.WhyWaiting());
     }
@@ -211,9 +211,9 @@ Result<SimResult> Driver::Run() {
     }
     StartTrainingIfReady();
     step_clock_.Set(CurrentPart(), clock_.Now());
-    if (!failure_.ok()) return failure_;
     if (!recorder_.status().ok()) return recorder_.status();
   }
+  PACE_RETURN_IF_ERROR(failure_);
 
   SimResult result;
   const Seconds now = clock_.Now();
@@ -247,6 +247,7 @@ void Driver::Handle(const Event& event) {
   for (const Command& command : coordinator_.Handle(event)) {
     std::visit([this](const auto& typed) { Execute(typed); }, command);
   }
+  if (coordinator_.failed() && failure_.ok()) failure_ = coordinator_.failure();
   if (options_.check_invariants) coordinator_.CheckInvariants();
 }
 
@@ -584,6 +585,7 @@ Status CheckFits(const Settings& settings, const CostModel& costs) {
 
 Result<SimResult> RunSimulation(const Settings& settings, const SimOptions& options) {
   PACE_RETURN_IF_ERROR(settings.Validate());
+  if (!options.admission) PACE_RETURN_IF_ERROR(CheckBuiltIn(settings.admission));
   PACE_ASSIGN_OR_RETURN(const auto costs,
                         CostModel::Create(settings.model, settings.gpu, settings.cluster));
   PACE_RETURN_IF_ERROR(CheckFits(settings, costs));
