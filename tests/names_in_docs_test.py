@@ -102,6 +102,11 @@ class Sources:
                         r"Field::(\w+)\(\s*\"(\w+)\",\s*[\w.]+,\s*(\w*)", body):
                     fields.setdefault(owner, {})[key] = (
                         lists.get(array) if kind == "Enum" else None)
+                # Values that are texts of a form, by their first word: python:FILE:CLASS.
+                for key, word in re.findall(
+                        r'Field::Enum\(\s*"(\w+)"(?:(?!Field::).)*?\.OrText\("(\w+):', body,
+                        re.DOTALL):
+                    fields[owner][key] = [*fields[owner][key], word]
                 for key in re.findall(r"\b(?:\w+Of|Estimator)\(\s*\"(\w+)\"", body):
                     fields.setdefault(owner, {})[key] = None
         found = {"device": ["cpu", "cuda"], "admission.variant": None}
@@ -337,7 +342,8 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
             "src/config/run_options.cc":
                 'constexpr auto kKinds = {"a", "b"};\n'
                 "std::vector<Field> RunOptions::Fields() {\n"
-                '  return {Field::Int("seed", seed, "."), Field::Enum("kind", kind, kKinds, ".")};\n'
+                '  return {Field::Int("seed", seed, "."),\n'
+                '          Field::Enum("kind", kind, kKinds, ".").OrText("own:FILE", text)};\n'
                 "}\n",
             "src/config/loss_options.cc": 'return {Field::Real("clip_low", clip_low, ".")};\n',
             "src/record/step_metrics.cc": 'put("pool/occupancy", 1);\n',
@@ -403,6 +409,7 @@ class NamesInDocsCheckCanFailTest(unittest.TestCase):
     def test_an_unknown_setting_or_value_is_found(self):
         self.assert_found("`run.books`", "no setting is named run.books")
         self.assert_found("`run.kind: c`", "run.kind has no value c")
+        self.assert_found("`run.kind: own:a.txt`, `run.kind: c`", "run.kind has no value c")
         self.assert_found("see\n\n    pace sim x run.kind=c\n", "run.kind has no value c")
 
     def test_an_incomplete_list_is_found(self):
