@@ -1,6 +1,6 @@
 """Freshest first: every group is admitted, the one with the least lag is drawn first (`miles-K`).
 
-    pace train tiny --driver lab --method miles-24 \\
+    pace train tiny --driver lab pool.draw_order=lowest_score pool.max_groups=24 \\
         admission.policy=python:examples/python_policy/freshest_first.py:FreshestFirst
 """
 

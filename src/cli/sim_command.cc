@@ -9,7 +9,6 @@
 #include "core/atomic_file.h"
 #include "core/json_writer.h"
 #include "core/parallel.h"
-#include "core/printable.h"
 #include "judge/python_policy.h"
 #include "record/run_directory.h"
 #include "record/run_reader.h"
@@ -53,11 +52,6 @@ Result<std::vector<SimRun>> PlanRuns(const SimArguments& arguments, const Settin
   if (methods.empty()) {
     runs.push_back({MethodName(settings.admission), settings, out, {}, {}});
     return runs;
-  }
-  if (settings.admission.policy == AdmissionKind::kPython) {
-    return InvalidArgument("admission.policy = ", Printable(settings.admission.python_class), ": ",
-                           where, " name policies of their own (give compare.methods=[] and no ",
-                           "--methods)");
   }
   for (const std::string& method : methods) {
     PACE_ASSIGN_OR_RETURN(const Settings bundled, ApplyMethod(settings, method, where));

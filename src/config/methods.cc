@@ -205,6 +205,11 @@ std::string DescribeMethods() {
 Result<Settings> ApplyMethod(const Settings& settings, const std::string& method,
                              std::string_view where) {
   Settings out = settings;
+  if (settings.admission.policy == AdmissionKind::kPython) {
+    return InvalidArgument("admission.policy = ", Printable(settings.admission.python_class), ": ",
+                           where, " ", Printable(method),
+                           " names a policy of its own (give one of the two)");
+  }
   PACE_RETURN_IF_ERROR(ApplyBundle(out, method).At(Concat(where, " ", Printable(method))));
   for (const std::string& entry : settings.compare.overrides) {
     PACE_ASSIGN_OR_RETURN(const auto assignment, EntryFor(entry, method, "compare.overrides"));

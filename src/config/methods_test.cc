@@ -13,6 +13,15 @@ Settings Load(const std::string& name) {
   return settings.ok() ? *settings : Settings();
 }
 
+TEST(MethodsTest, APolicyInPythonIsNotReplacedSilently) {
+  Settings settings = Load("small");
+  ASSERT_TRUE(ApplyOverride(settings, "admission.policy=python:mine.py:Mine").ok());
+  EXPECT_EQ(
+      ApplyMethod(settings, "async", "--method").status().message(),
+      "admission.policy = python:mine.py:Mine: --method async names a policy of its own (give "
+      "one of the two)");
+}
+
 TEST(PresetsTest, EveryPresetLoadsAndEveryMethodItNamesApplies) {
   for (const Preset& preset : Presets()) {
     const Settings settings = Load(std::string(preset.name));
