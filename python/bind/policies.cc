@@ -194,6 +194,53 @@ class BuiltInAdmission {
   int64_t step_ = 0;
 };
 
+// Every key of a state with its field.
+template <typename F>
+void VisitState(SupplyState& s, F visit) {
+  visit("limit", s.limit);
+  visit("owed", s.owed);
+  visit("wait", s.wait);
+  visit("num_steps", s.num_steps);
+  visit("num_blocks", s.num_blocks);
+  visit("num_measured", s.num_measured);
+  visit("num_samples", s.num_samples);
+  visit("sum_running", s.sum_running);
+  visit("sum_tokens", s.sum_tokens);
+  visit("sum_seconds", s.sum_seconds);
+  visit("running", s.running);
+  visit("throughput", s.throughput);
+  visit("trial_from", s.trial_from);
+  visit("trial_running", s.trial_running);
+  visit("trial_throughput", s.trial_throughput);
+  visit("gain", s.gain);
+  visit("gain_middle", s.gain_middle);
+  visit("ceiling", s.ceiling);
+  visit("ceiling_throughput", s.ceiling_throughput);
+}
+
+nb::dict DictOf(SupplyState state) {
+  nb::dict out;
+  VisitState(state, [&](const char* key, auto& value) { out[key] = value; });
+  out["balances"] = std::vector<int64_t>(state.balances.begin(), state.balances.end());
+  return out;
+}
+
+template <typename T>
+void TakeValue(const nb::dict& dict, const char* key, T& value) {
+  if (!dict.contains(key) || !nb::try_cast<T>(dict[key], value)) {
+    Refuse("restore: ", key, " is missing or has another type (give what save returned)");
+  }
+}
+
+SupplyState StateOf(const nb::dict& dict) {
+  SupplyState state;
+  VisitState(state, [&](const char* key, auto& value) { TakeValue(dict, key, value); });
+  std::vector<int64_t> balances;
+  TakeValue(dict, "balances", balances);
+  state.balances.assign(balances.begin(), balances.end());
+  return state;
+}
+
 }  // namespace
 
 std::unique_ptr<AdmissionPolicy> AdmissionFromPython(nb::object policy) {
@@ -267,7 +314,14 @@ Decision(reject, over_bound, score=2)
           [](SupplyPolicy& self, const SupplyView& view, double seconds, double waited,
              int64_t num_tokens) { self.OnTrainerReady(view, {seconds, waited, num_tokens}); },
           "view"_a, "seconds"_a = 0.0, "waited"_a = 0.0, "num_tokens"_a = 0)
-      .def("max_outstanding", &SupplyPolicy::MaxOutstanding);
+      .def("max_outstanding", &SupplyPolicy::MaxOutstanding)
+      .def(
+          "save", [](const SupplyPolicy& self) { return DictOf(self.Save()); },
+          "The whole state as a dictionary in types of JSON.")
+      .def(
+          "restore",
+          [](SupplyPolicy& self, const nb::dict& state) { Check(self.Restore(StateOf(state))); },
+          "state"_a, "Continues from what `save` returned.");
 }
 
 }  // namespace pace::python

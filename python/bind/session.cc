@@ -1,5 +1,6 @@
 // AdmissionSession, with its record.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -33,14 +34,47 @@ AdmissionSession MakeSession(const Settings& settings, const nb::object& policy,
   return {MakeAdmissionPolicy(settings.admission, batch, seed), batch, guards};
 }
 
+nb::dict DictOf(const SessionRecord::State& state) {
+  nb::dict out;
+  out["sizes"] = state.sizes;
+  out["time"] = state.time.count();
+  out["num_admitted"] = state.num_admitted;
+  out["num_tokens"] = state.num_tokens;
+  out["num_tokens_rejected"] = state.num_tokens_rejected;
+  return out;
+}
+
+template <typename T>
+T ValueOf(const nb::dict& dict, const char* key) {
+  T value{};
+  if (!dict.contains(key) || !nb::try_cast<T>(dict[key], value)) {
+    Refuse("resume: ", key, " is missing or has another type (give what flush returned)");
+  }
+  return value;
+}
+
+SessionRecord::State StateOf(const nb::dict& dict) {
+  return {.sizes = ValueOf<std::map<std::string, int64_t>>(dict, "sizes"),
+          .time = Seconds(ValueOf<double>(dict, "time")),
+          .num_admitted = ValueOf<int64_t>(dict, "num_admitted"),
+          .num_tokens = ValueOf<int64_t>(dict, "num_tokens"),
+          .num_tokens_rejected = ValueOf<int64_t>(dict, "num_tokens_rejected")};
+}
+
 class Session {
  public:
   Session(const Settings& settings, const nb::object& policy,
-          const std::optional<std::string>& record, bool guards)
+          const std::optional<std::string>& record, bool guards,
+          const std::optional<nb::dict>& resume)
       : session_(MakeSession(settings, policy, guards)) {
-    if (record.has_value()) {
+    if (!record.has_value()) return;
+    if (!resume.has_value()) {
       record_ = Take(SessionRecord::Create(*record, settings, std::time(nullptr)));
+      return;
     }
+    const SessionRecord::State state = StateOf(*resume);
+    record_ = Take(SessionRecord::Resume(*record, settings, state));
+    before_ = state.time;
   }
 
   StepPlan BeginStep(int64_t step, const std::variant<int64_t, std::vector<const Group*>>& pool,
@@ -66,6 +100,11 @@ class Session {
     return decision;
   }
 
+  nb::object Flush() {
+    if (!record_.has_value()) return nb::none();
+    return DictOf(Take(record_->Flush(Now())));
+  }
+
   void Close() {
     if (!record_.has_value()) return;
     const Status status = record_->Finish(Now());
@@ -76,10 +115,11 @@ class Session {
   AdmissionSession& session() { return session_; }
 
  private:
-  Seconds Now() const { return std::chrono::steady_clock::now() - start_; }
+  Seconds Now() const { return before_ + (std::chrono::steady_clock::now() - start_); }
 
   AdmissionSession session_;
   std::optional<SessionRecord> record_;
+  Seconds before_{0};  // of the session that this one continues
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
@@ -98,9 +138,10 @@ void BindSession(nb::module_& module) {
   nb::class_<Session>(module, "AdmissionSession",
                       R"(Admission for a trainer that keeps its own supply, queue and workers.
 
-AdmissionSession(settings, policy=None, record=None, guards=True): the settings give the policy,
-batch.num_groups and run.seed; `policy` is one of your own; `record` names a new run directory,
-which `pace report` and `pace replay` read.
+AdmissionSession(settings, policy=None, record=None, guards=True, resume=None): the settings give
+the policy, batch.num_groups and run.seed; `policy` is one of your own; `record` names a new run
+directory, which `pace report` and `pace replay` read. With `resume`, what `flush` returned, the
+directory is that of an earlier session, and what it recorded after `flush` is removed.
 
 A step draws until batch groups are admitted; rejected groups are dropped. `served` is the oldest
 version that a group started now could sample from. The progress guard needs it to know which
@@ -117,9 +158,10 @@ Decision(reject, over_bound, score=4)
 >>> session.counts
 {'offered': 2, 'admitted': 1, 'rejected': 1, 'guarded': 0}
 )")
-      .def(nb::init<const Settings&, const nb::object&, const std::optional<std::string>&, bool>(),
+      .def(nb::init<const Settings&, const nb::object&, const std::optional<std::string>&, bool,
+                    const std::optional<nb::dict>&>(),
            "settings"_a, nb::kw_only(), "policy"_a = nb::none(), "record"_a = nb::none(),
-           "guards"_a = true)
+           "guards"_a = true, "resume"_a = nb::none())
       .def(
           "begin_step",
           [](Session& self, int64_t step, std::optional<int64_t> occupancy,
@@ -170,6 +212,10 @@ Decision(reject, over_bound, score=4)
             Check(self.session().Restore(text, name));
           },
           "text"_a, "name"_a = "session")
+      .def(
+          "flush", &Session::Flush,
+          "Ends the step in the record and writes it out. Returns what `resume` takes, in types of "
+          "JSON; None without a record.")
       .def("close", &Session::Close, "Completes the record.")
       .def(
           "__enter__", [](Session& self) -> Session& { return self; }, nb::rv_policy::reference)

@@ -21,6 +21,17 @@ Result<SessionRecord> SessionRecord::Create(const std::string& directory, const 
   return SessionRecord(std::move(writer), settings.batch.num_groups);
 }
 
+Result<SessionRecord> SessionRecord::Resume(const std::string& directory, const Settings& settings,
+                                            const State& state) {
+  PACE_ASSIGN_OR_RETURN(auto writer, RunWriter::Resume(directory, RecordLevel::kFull,
+                                                       /*tensorboard=*/false, state.sizes));
+  SessionRecord record(std::move(writer), settings.batch.num_groups);
+  record.num_admitted_ = state.num_admitted;
+  record.num_tokens_ = state.num_tokens;
+  record.num_tokens_rejected_ = state.num_tokens_rejected;
+  return record;
+}
+
 Status SessionRecord::BeginStep(const StepPlan& plan, std::optional<PolicyVersion> served,
                                 Seconds now) {
   PACE_RETURN_IF_ERROR(EndStep(now));
@@ -58,6 +69,12 @@ Status SessionRecord::EndStep(Seconds now) {
                                            .num_tokens_never_trained = num_tokens_rejected_,
                                            .num_step_tokens = std::exchange(num_step_tokens_, 0)});
   return writer_->WriteMetrics(row);
+}
+
+Result<SessionRecord::State> SessionRecord::Flush(Seconds now) {
+  PACE_RETURN_IF_ERROR(EndStep(now));
+  PACE_ASSIGN_OR_RETURN(auto sizes, writer_->Flush());
+  return State{std::move(sizes), now, num_admitted_, num_tokens_, num_tokens_rejected_};
 }
 
 Status SessionRecord::Finish(Seconds now) {

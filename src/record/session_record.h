@@ -8,13 +8,21 @@
 //   PACE_RETURN_IF_ERROR(record.Draw(group, members, decision, payload, served));
 //   PACE_RETURN_IF_ERROR(record.Finish(now));
 //
-// A step's row is written when the next step begins, or by Finish.
+// A step's row is written when the next step begins, or by Flush or Finish. A session that can be
+// killed and go on keeps what Flush returns with its own state; Resume goes on from there as if
+// nothing had been recorded since:
+//
+//   PACE_ASSIGN_OR_RETURN(SessionRecord::State state, record.Flush(now));
+//   // ... killed ...
+//   PACE_ASSIGN_OR_RETURN(SessionRecord resumed, SessionRecord::Resume("runs/mine", settings,
+//   state));
 //
 // Thread-safety: none. Errors stick, as in RunWriter.
 #ifndef PACE_RECORD_SESSION_RECORD_H_
 #define PACE_RECORD_SESSION_RECORD_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,16 +40,31 @@ namespace pace {
 
 class SessionRecord {
  public:
+  // What a later Resume needs.
+  struct State {
+    std::map<std::string, int64_t> sizes;  // of the files
+    Seconds time{0};                       // the `now` of Flush
+    int64_t num_admitted = 0;
+    int64_t num_tokens = 0;
+    int64_t num_tokens_rejected = 0;
+  };
+
   // `settings` holds the session's admission options, batch.num_groups and run.seed. `start`:
   // seconds since 1970, 0 = not stated.
   static Result<SessionRecord> Create(const std::string& directory, const Settings& settings,
                                       int64_t start);
+  // `settings` must be those of Create; they are not compared. A file that is shorter than it was
+  // is DataLoss.
+  static Result<SessionRecord> Resume(const std::string& directory, const Settings& settings,
+                                      const State& state);
 
   // `now` counts from the beginning of the session.
   Status BeginStep(const StepPlan& plan, std::optional<PolicyVersion> served, Seconds now);
   Status Draw(const GroupSummary& group, std::span<const TraceMember> members,
               const Decision& decision, const PayloadStats& payload,
               std::optional<PolicyVersion> served);
+  // Ends the step and writes everything out.
+  Result<State> Flush(Seconds now);
   Status Finish(Seconds now);
 
  private:
