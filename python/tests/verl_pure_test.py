@@ -5,16 +5,20 @@ import json
 import pathlib
 import random
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import pace
 import pace.verl.admission
 import pace.verl.attempts
+import pace.verl.configuration
 import pace.verl.options
 import pace.verl.supply
+from pace.verl import check, simulation
 from pace.verl.admission import Admission, Member
 from pace.verl.attempts import Attempts
+from pace.verl.configuration import read
 from pace.verl.options import Options
 from pace.verl.supply import PromptSupply
 
@@ -32,8 +36,8 @@ def tag_of(segments, score=None, completed=None, reward=0.0):
 class DocstringsTest(unittest.TestCase):
     def test_examples_run(self):
         num_examples = 0
-        for module in (pace.verl.admission, pace.verl.attempts, pace.verl.options,
-                       pace.verl.supply):
+        for module in (pace.verl.admission, pace.verl.attempts, pace.verl.configuration,
+                       pace.verl.options, pace.verl.supply):
             result = doctest.testmod(module, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
             self.assertEqual(result.failed, 0, module.__name__)
             num_examples += result.attempted
@@ -440,6 +444,130 @@ class SupplyTest(unittest.TestCase):
         policy = pace.SupplyPolicy(self.settings())
         with self.assertRaisesRegex(pace.InvalidArgument, "limit"):
             policy.restore({})
+
+
+# A configuration as `python -m verl.trainer.main_ppo` takes it.
+_CONFIG = [
+    "trainer.v1.trainer_mode=separate_async", "trainer.v1.separate_async.parameter_sync_step=2",
+    "trainer.v1.separate_async.num_warmup_batches=8", "data.train_batch_size=24",
+    "actor_rollout_ref.actor.ppo_mini_batch_size=12", "actor_rollout_ref.rollout.n=12",
+    "actor_rollout_ref.rollout.nnodes=1", "actor_rollout_ref.rollout.n_gpus_per_node=4",
+    "actor_rollout_ref.rollout.tensor_model_parallel_size=1", "trainer.n_gpus_per_node=2",
+    "actor_rollout_ref.rollout.checkpoint_engine.backend=nccl", "data.max_response_length=8192",
+    "actor_rollout_ref.rollout.calculate_log_probs=True", "trainer.total_training_steps=30",
+    "trainer.v1.sampler.max_off_policy_threshold=null",
+    "trainer.v1.sampler.custom_sampler.path=pkg://pace.verl.sampler",
+    "trainer.v1.sampler.custom_sampler.name=PaceSampler",
+    "+trainer.v1.sampler.sampler_kwargs.record=runs/x",
+    "trainer.checkpoint_callback_class=pace.verl.checkpoint.PaceCheckpoint",
+    "+actor_rollout_ref.rollout.agent.agent_loop_manager_class="
+    "pace.verl.agent_loop.PaceAgentLoops"]
+
+
+class ConfigurationTest(unittest.TestCase):
+    def test_files_and_overrides(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "config.json")
+            path.write_text(json.dumps({"trainer": {"nnodes": 3, "n_gpus_per_node": 4},
+                                        "data": {"train_batch_size": "${trainer.nnodes}"}}))
+            config = read([str(path), "++trainer.n_gpus_per_node=8", "a.b='x y'", "a.c=null"])
+        self.assertEqual(config["data.train_batch_size"], 3)
+        self.assertEqual(config["trainer.n_gpus_per_node"], 8)
+        self.assertEqual(config.section("a"), {"b": "x y", "c": None})
+
+    def test_bad_input_gets_one_line(self):
+        for sources, kind in ((["/nowhere.yaml"], pace.NotFound),
+                              ([__file__.replace("_pure_test.py", "")], pace.NotFound)):
+            with self.assertRaises(kind) as caught:
+                read(sources)
+            self.assertNotIn("\n", str(caught.exception))
+        with self.assertRaisesRegex(pace.InvalidArgument, "train_batch_size = 'many'"):
+            read(["data.train_batch_size=many"]).number("data.train_batch_size")
+
+
+class CheckTest(unittest.TestCase):
+    def levels(self, *changes, environment=None):
+        findings = check.findings_of_configuration(
+            read([*_CONFIG, *changes]), environment or {"VERL_LOGGING_LEVEL": "WARN"})
+        return [finding for finding in findings if finding.level != "fits"]
+
+    def test_a_good_configuration_fits(self):
+        self.assertEqual(self.levels(), [])
+
+    def test_each_fault_is_named(self):
+        for change, level, part in [
+                ("trainer.v1.trainer_mode=sync", "missing", "separate_async"),
+                ("trainer.use_v1=False", "missing", "use_v1"),
+                ("trainer.v1.sampler.custom_sampler.path=null", "missing", "pace.verl.sampler"),
+                ("trainer.v1.sampler.max_off_policy_threshold=8", "missing", "age"),
+                ("actor_rollout_ref.rollout.checkpoint_engine.backend=naive", "missing", "nccl"),
+                ("actor_rollout_ref.rollout.calculate_log_probs=False", "missing", "prefix"),
+                ("data.train_batch_size=25", "missing", "equal"),
+                ("data.gen_batch_size=8", "differs", "overrides it with 1"),
+                ("actor_rollout_ref.rollout.nnodes=0", "missing", "GPUs"),
+                ("actor_rollout_ref.rollout.temperature=0.6", "differs", "temperature 1"),
+                ("trainer.v1.separate_async.num_warmup_batches=1", "differs", "outstanding"),
+                ("+trainer.v1.sampler.sampler_kwargs.method=pase", "missing", "pase"),
+                ("trainer.checkpoint_callback_class=null", "missing", "empty windows")]:
+            with self.subTest(change=change):
+                found = self.levels(change)
+                self.assertTrue(any(f.level == level and part in f.text for f in found), found)
+
+    def test_verls_logging_call_that_raises(self):
+        found = self.levels("actor_rollout_ref.hybrid_engine=False", environment={"A": "b"})
+        self.assertIn("flush=True", found[0].text)
+
+    def test_an_installation(self):
+        versions = {"verl": "0.9.1", "TransferQueue": "0.1.11", "ray": "2.60.0", "torch": "2.13.0",
+                    "tensordict": "0.10.0", "transformers": "5.10.4"}
+        good = check.findings_of_installation(versions, (513, []))
+        self.assertEqual({finding.level for finding in good}, {"fits"})
+        bad = check.findings_of_installation({"verl": "0.8.0", "vllm": "0.32.1"}, (5, ["verl/x.py"]))
+        text = "\n".join(map(str, bad))
+        self.assertIn("differs  verl 0.8.0: runs were made with 0.9.1", text)
+        self.assertIn("missing  ray: not installed: pip install ray==2.60.0", text)
+        self.assertIn("1 of 5 files", text)
+        self.assertIn("use 0.24", text)
+
+    def test_files_of_a_package_are_compared_with_their_hashes(self):
+        count, changed = check.changed_files("pace")
+        self.assertGreater(count, 10)
+        self.assertEqual(changed, [])
+
+
+class SimulationTest(unittest.TestCase):
+    def test_what_a_configuration_means(self):
+        settings, lines = simulation.settings_of(read(_CONFIG), "raw", ("workload.sigma=0.3",))
+        self.assertEqual([settings[key] for key in (
+            "batch.num_groups", "batch.group_size", "batch.num_updates", "supply.threshold",
+            "supply.sync_interval", "cluster.rollout_gpus", "cluster.trainer_gpus",
+            "workload.max_tokens", "workload.sigma", "admission.generation_weight",
+            "run.num_steps")], [24, 12, 2, 8, 1, 4, 2, 8192, 0.3, "one", 30])
+        self.assertTrue(any("mean_tokens" in line for line in lines))
+
+    def test_the_model_is_read(self):
+        model = _PROGRAM.parents[1] / "models" / "tiny"
+        settings, lines = simulation.settings_of(
+            read([*_CONFIG, f"actor_rollout_ref.model.path={model}"]),
+            changes=("workload.mean_tokens=900",))
+        self.assertEqual((settings["model.hidden"], settings["model.num_layers"]), (128, 4))
+        self.assertFalse(any("mean_tokens" in line for line in lines))
+
+    def test_the_command_prints_a_line_for_each_method(self):
+        done = subprocess.run(
+            [sys.executable, "-m", "pace.verl", "sim", *_CONFIG, "--methods", "pace,jit,observe"],
+            capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()],
+                         ["method", "pace", "jit", "observe"])
+
+    def test_errors_are_one_line(self):
+        for arguments in (["sim", "trainer.v1.trainer_mode=sync"],
+                          ["sim", *_CONFIG, "--set", "workload.mean"], ["check", "/nowhere.yaml"]):
+            done = subprocess.run([sys.executable, "-m", "pace.verl", *arguments],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
 if __name__ == "__main__":
