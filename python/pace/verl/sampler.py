@@ -99,13 +99,15 @@ class PaceSampler(ReplayBufferAsync):
         last_debug = time.time()
         while True:
             evicted = self._look(global_steps, partition_id, metrics)
-            self.admission.begin_step(global_steps - 1)
-            drawn = self.admission.draw(count)
+            self.admission.begin_step(max(0, global_steps - 1))
+            # Under verl's strategy `wait`, nothing is drawn while an old prompt is unfinished.
+            open_ = self._has_enough_samples(global_steps, partition_id, 0, set())
+            drawn = self.admission.draw(count if open_ else 0)
             evicted += self._evict_rejected(global_steps, partition_id, drawn.rejected, metrics)
             if evicted and self.refill_fn is not None:
                 self.refill_fn(evicted)
             self._release()
-            if len(drawn.admitted) >= count:
+            if open_ and len(drawn.admitted) >= count:
                 return drawn.admitted, metrics
             if not evicted:
                 begin = time.perf_counter()
