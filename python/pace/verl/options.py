@@ -8,6 +8,7 @@
       checkpoints: ckpt      # verl's trainer.default_local_dir, to resume from
       resume_from: null      # verl's trainer.resume_from_path, where that is used
       filter_groups_metric: null   # as algorithm.filter_groups.metric of the built-in sampler
+      metrics: true          # whether pace/* is added to verl's metrics
 
 Every process of a run reads the same options: the sampler in the driver, the client in the agent
 loop workers.
@@ -48,6 +49,7 @@ class Options:
     checkpoints: str | None = None
     resume_from: str | None = None
     filter_groups_metric: str | None = None
+    metrics: bool = True
 
     @staticmethod
     def read(kwargs: Mapping | None) -> Options:

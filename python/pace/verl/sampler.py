@@ -62,12 +62,8 @@ class PaceSampler(ReplayBufferAsync):
         if self.supply is not None:
             self.supply.train(len(uids))
         batch = self._hand_out(partition_id, uids)
-        metrics.update(self.admission.metrics())
-        metrics["pace/wait_seconds"] = self._waited
-        if self.supply is not None:
-            metrics.update({"pace/supply/limit": self.supply.limit,
-                            "pace/supply/held": self.supply.num_held,
-                            "pace/supply/running": self.supply.num_running})
+        if self.options.metrics:
+            metrics.update(self._metrics())
         if global_steps >= getattr(self._trainer, "total_training_steps", float("inf")):
             # verl tells a sampler nothing about the end of a run.
             self.admission.flush()
@@ -79,13 +75,13 @@ class PaceSampler(ReplayBufferAsync):
         uids, metrics = self._gather(global_steps, partition_id, target_count)
         return set(uids), metrics
 
-    def get_sampleable_count(self, global_steps: int, partition_id: str) -> int:
-        """Groups that wait for a verdict or have a good one."""
-        if partition_id == "val":
-            return super().get_sampleable_count(global_steps, partition_id)
-        self._begin(self._configured_batch or 1, global_steps)
-        self._look(global_steps, partition_id)
-        return self.admission.occupancy + self.admission.num_admitted
+    def _metrics(self) -> dict:
+        out = {**self.admission.metrics(), "pace/wait_seconds": self._waited}
+        if self.supply is not None:
+            out.update({"pace/supply/limit": self.supply.limit,
+                        "pace/supply/held": self.supply.num_held,
+                        "pace/supply/running": self.supply.num_running})
+        return out
 
     # ---- the loop ----
 
