@@ -29,6 +29,8 @@ from .. import _core
 from .options import Options
 
 _FORMAT = 1
+# The partition of TransferQueue in which agent loops announce finished groups.
+ANNOUNCED = "pace_announced"
 
 
 def uid_of(key: str) -> str:

@@ -22,6 +22,7 @@ from verl.utils import normalize_token_ids
 from verl.workers.rollout.llm_server import FullyAsyncLLMServerClient, LLMServerClient
 from verl.workers.rollout.replica import TokenOutput
 
+from .admission import ANNOUNCED
 from .attempts import Attempts
 from .options import Options
 
@@ -121,27 +122,61 @@ def _kept(extra: dict) -> dict:
 
 
 class PaceAgentLoopWorker(AgentLoopWorkerTQ.__ray_actor_class__):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # uid -> session -> what the sampler needs of its trajectories, by key
+        self._sessions: dict[str, dict[int, dict]] = {}
+
+    async def _run_prompt(self, prompt, sampling_params, trajectory, trace=False):
+        """Announces the group once verl has marked it finished or failed."""
+        if trajectory["validate"]:
+            await super()._run_prompt(prompt, sampling_params, trajectory, trace)
+            return
+        uid = prompt["uid"]
+        size = prompt.get("__rollout_n__", self.config.actor_rollout_ref.rollout.n)
+        step = int(prompt.get("global_steps", 1))
+        sessions = self._sessions[uid] = {}
+        try:
+            await super()._run_prompt(prompt, sampling_params, trajectory, trace)
+        finally:
+            del self._sessions[uid]
+        members = {key: tag for session in sessions.values() for key, tag in session.items()}
+        # A session without a trajectory counts for verl, but there is nothing to train on.
+        status = "finished" if len(sessions) == size and members else "failure"
+        await tq.async_kv_put(key=uid, partition_id=ANNOUNCED, tag={
+            "status": status, "global_steps": step, "members": members})
+
     async def _agent_loop_postprocess(self, output, validate, **kwargs):
         outputs = output if isinstance(output, list) else [output]
-        tags = []
-        for one in outputs:
-            # Removed before verl stores the fields: it belongs to this process.
-            attempts = one.extra_fields.pop("pace", None)
-            tags.append(None if attempts is None else attempts.tag())
+        # Removed before verl stores the fields: it belongs to this process.
+        attempts = [one.extra_fields.pop("pace", None) for one in outputs]
         await super()._agent_loop_postprocess(output, validate, **kwargs)
         if validate:
             return
-        for index, (one, tag) in enumerate(zip(outputs, tags)):
-            if tag is None:
-                continue
-            tag["reward"] = None if one.reward_score is None else float(one.reward_score)
-            await tq.async_kv_put(key=f"{kwargs['uid']}_{kwargs['session_id']}_{index}",
-                                  partition_id="train", tag={"pace": tag})
+        uid, session = kwargs["uid"], kwargs["session_id"]
+        members = {}
+        for index, (one, kept) in enumerate(zip(outputs, attempts)):
+            key = f"{uid}_{session}_{index}"
+            members[key] = _tag_of(one)
+            if kept is not None:
+                members[key]["pace"] = {**kept.tag(), "reward": members[key].pop("reward")}
+                await tq.async_kv_put(key=key, partition_id="train",
+                                      tag={"pace": members[key]["pace"]})
+        self._sessions[uid][session] = members
+
+
+def _tag_of(output) -> dict:
+    return {"min_global_steps": output.extra_fields.get("min_global_steps"),
+            "max_global_steps": output.extra_fields.get("max_global_steps"),
+            "response_len": len(output.response_ids),
+            "reward": None if output.reward_score is None else float(output.reward_score)}
 
 
 class PaceAgentLoops(AgentLoopManagerTQ):
-    """verl's agent loops with `PaceClient`. Under just-in-time supply prompts wait in `_held` until
+    """verl's agent loops with `PaceClient`; they announce finished groups. Under just-in-time supply prompts wait in `_held` until
     the sampler starts them; validation starts at once."""
+
+    announces = True
 
     def __init__(self, config, llm_client, *args, **kwargs):
         client = PaceClient(config=config, load_balancer_handle=llm_client._load_balancer,

@@ -8,6 +8,12 @@ draws finished groups in completion order until its batch is full. Rejected grou
 refilled one for one, as are failed groups, groups that verl's own rules evict and finished groups
 without a trajectory. It sleeps only when no group is left to draw. Validation is verl's.
 
+verl's buffer lists every key of TransferQueue at each look. With pace's agent loops that happens
+once: they announce each finished group in a partition of its own, `ANNOUNCED`, which the sampler
+reads and clears. A draw then costs as much as the groups that are new and those that it hands out,
+however many wait. Where verl's own rules evict (`max_off_policy_threshold`,
+`filter_groups_metric`), every look is a listing.
+
 The state is restored at the first draw: the constructor runs before verl chooses a checkpoint.
 """
 
@@ -25,7 +31,7 @@ from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.v1.replay_buffer import ReplayBufferAsync, _accumulate_eviction_metrics
 from verl.utils.skip import SkipManager
 
-from .admission import Admission, uid_of
+from .admission import ANNOUNCED, Admission, uid_of
 from .options import Options
 from .supply import PromptSupply
 
@@ -47,6 +53,8 @@ class PaceSampler(ReplayBufferAsync):
         self.supply: PromptSupply | None = None
         # partition -> uid -> keys of its trajectories
         self._keys_of: dict[str, dict[str, list[str]]] = defaultdict(dict)
+        # Groups of a listing that may still be announced.
+        self._listed: set[str] | None = None
         self._step_begin: float | None = None
         self._waited = 0.0
         self._counted_step: int | None = None
@@ -110,10 +118,13 @@ class PaceSampler(ReplayBufferAsync):
                 last_debug = self._wait_for_next_poll(partition_id, last_debug)
                 self._waited += time.perf_counter() - begin
 
-    def _look(self, global_steps: int, partition_id: str, metrics: dict | None = None) -> int:
+    def _look(self, global_steps: int, partition_id: str, metrics: dict) -> int:
         """Reads TransferQueue, evicts what verl's own rules evict, and shows the rest to the
         admission. Returns how many groups were evicted."""
+        if self._listed is not None and self._is_announced:
+            return self._look_at_announcements(global_steps, partition_id, metrics)
         self._sync_metadata_from_transfer_queue()
+        self._listed = self.finished_keys[partition_id] | self.failure_keys[partition_id]
         stale, dapo, failed, counts = super()._terminal_eviction_reasons(global_steps, partition_id)
         keys_of = self._keys_of[partition_id]
         finished = self.finished_keys[partition_id]
@@ -121,7 +132,7 @@ class PaceSampler(ReplayBufferAsync):
         known = {uid for uid in stale | dapo if self.admission.knows(uid)}
         evicted, num_stale, _, found = self._evict_terminal_groups(
             global_steps, partition_id, (stale, dapo, failed, counts))
-        if evicted and metrics is not None:
+        if evicted:
             _accumulate_eviction_metrics(metrics, found, num_stale)
         self.admission.forget(evicted)
         if self.supply is not None:
@@ -132,6 +143,41 @@ class PaceSampler(ReplayBufferAsync):
                     self.supply.fail()
         self._show(partition_id)
         return len(evicted)
+
+    @property
+    def _is_announced(self) -> bool:
+        loops = getattr(self._trainer, "agent_loop_manager", None)
+        return (getattr(loops, "announces", False) and self.max_off_policy_threshold is None
+                and self.filter_groups_metric is None)
+
+    def _look_at_announcements(self, global_steps: int, partition_id: str, metrics: dict) -> int:
+        news = (tq.kv_list(partition_id=ANNOUNCED) or {}).get(ANNOUNCED) or {}
+        if not news:
+            return 0
+        tq.kv_clear(partition_id=ANNOUNCED, keys=list(news))
+        failed = set()
+        for uid, tag in news.items():
+            if uid in self._listed:
+                self._listed.discard(uid)
+                continue
+            members = tag["members"]
+            self._keys_of[partition_id][uid] = list(members)
+            self.partitions[partition_id].update(members)
+            self.prompt_global_steps[partition_id][uid] = tag["global_steps"]
+            if tag["status"] == "finished":
+                self.finished_keys[partition_id].add(uid)
+                self.admission.add(uid, list(members.values()), max(0, tag["global_steps"] - 1))
+                if self.supply is not None:
+                    self.supply.finish(sum(m["response_len"] for m in members.values()))
+            else:
+                failed.add(uid)
+        if failed:
+            _, _, _, found = self._evict_terminal_groups(
+                global_steps, partition_id, (set(), set(), failed, {}))
+            _accumulate_eviction_metrics(metrics, found, 0)
+            for _ in failed if self.supply is not None else ():
+                self.supply.fail()
+        return len(failed)
 
     def _show(self, partition_id: str) -> None:
         tags, keys_of = self.partitions[partition_id], self._keys_of[partition_id]
@@ -159,10 +205,12 @@ class PaceSampler(ReplayBufferAsync):
         return len(uids)
 
     def _hand_out(self, partition_id: str, uids: list[str]) -> KVBatchMeta:
-        tags, keys_of = self.partitions[partition_id], self._keys_of[partition_id]
-        keys = [key for uid in uids for key in keys_of[uid]]
+        keys = [key for uid in uids for key in self._keys_of[partition_id][uid]]
+        tags = tq.get_client().kv_retrieve_meta(keys=keys, partition_id=partition_id,
+                                                create=False).get_all_custom_meta()
         tq.kv_clear(partition_id=partition_id, keys=list(uids))
-        return KVBatchMeta(partition_id=partition_id, keys=keys, tags=[tags[key] for key in keys])
+        self._forget(partition_id, uids)
+        return KVBatchMeta(partition_id=partition_id, keys=keys, tags=tags)
 
     # ---- verl's metadata, indexed by prompt ----
 
@@ -175,9 +223,23 @@ class PaceSampler(ReplayBufferAsync):
                 keys_of.setdefault(uid_of(key), []).append(key)
 
     def _clear_groups(self, partition_id: str, uids: set[str]) -> None:
-        super()._clear_groups(partition_id, uids)
+        if not uids:
+            return
+        keys_of = self._keys_of[partition_id]
+        tq.kv_clear(partition_id=partition_id,
+                    keys=[*uids, *(key for uid in uids for key in keys_of.get(uid, ()))])
+        self._forget(partition_id, uids)
+
+    def _forget(self, partition_id: str, uids) -> None:
+        """Groups that TransferQueue holds no more, or only for training."""
         for uid in uids:
-            self._keys_of[partition_id].pop(uid, None)
+            for key in self._keys_of[partition_id].pop(uid, ()):
+                self.partitions[partition_id].pop(key, None)
+            for keys in (self.pending_keys, self.running_keys, self.finished_keys,
+                         self.failure_keys):
+                keys[partition_id].discard(uid)
+            self.prompt_global_steps[partition_id].pop(uid, None)
+            self._dapo_classification_cache[partition_id].pop(uid, None)
 
     # ---- just-in-time supply ----
 
