@@ -10,12 +10,7 @@
 //
 // A step's row is written when the next step begins, or by Flush or Finish. A session that can be
 // killed and go on keeps what Flush returns with its own state; Resume goes on from there as if
-// nothing had been recorded since:
-//
-//   PACE_ASSIGN_OR_RETURN(SessionRecord::State state, record.Flush(now));
-//   // ... killed ...
-//   PACE_ASSIGN_OR_RETURN(SessionRecord resumed, SessionRecord::Resume("runs/mine", settings,
-//   state));
+// nothing had been recorded since.
 //
 // Thread-safety: none. Errors stick, as in RunWriter.
 #ifndef PACE_RECORD_SESSION_RECORD_H_

@@ -1,8 +1,13 @@
 // A recorded AdmissionSession is a run: replay gives its verdicts again, reports read it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "control/admission_session.h"
@@ -28,15 +33,41 @@ Settings SmallSettings() {
   return settings;
 }
 
+constexpr int64_t kCheckpoint = 6;
+
 // Draws eight groups a step until three are admitted; returns the verdict lines as replay
-// writes them, as far as names go.
-std::vector<std::string> RunSession(const std::string& directory, const Settings& settings) {
+// writes them, as far as names go. A killed run takes a checkpoint, goes on for two steps and
+// begins again from there.
+std::vector<std::string> RunSession(const std::string& directory, const Settings& settings,
+                                    bool killed = false) {
   std::vector<std::string> verdicts;
   Result<AdmissionSession> session = AdmissionSession::Create(settings.admission, kBatch, kSeed);
   Result<SessionRecord> record = SessionRecord::Create(directory, settings, 0);
   EXPECT_TRUE(session.ok() && record.ok());
   int64_t next = 0;
+  std::optional<SessionRecord::State> state;
+  std::string saved;
+  size_t num_verdicts = 0;
+  int64_t next_at_checkpoint = 0;
   for (int64_t step = 0; step < 12; ++step) {
+    if (killed && step == kCheckpoint) {
+      Result<SessionRecord::State> flushed = record->Flush(Seconds(step));
+      EXPECT_TRUE(flushed.ok());
+      state = std::move(flushed).value();
+      saved = session->Save();
+      num_verdicts = verdicts.size();
+      next_at_checkpoint = next;
+    }
+    if (killed && step == kCheckpoint + 2) {
+      session = AdmissionSession::Create(settings.admission, kBatch, kSeed);
+      record = InvalidArgument("killed");  // closes its files
+      record = SessionRecord::Resume(directory, settings, *state);
+      EXPECT_TRUE(session->Restore(saved, "session").ok() && record.ok());
+      verdicts.resize(num_verdicts);
+      next = next_at_checkpoint;
+      step = kCheckpoint;
+      killed = false;
+    }
     const PolicyVersion served(step > 2 ? step - 2 : 0);
     const StepPlan plan = *session->BeginStep(PolicyVersion(step), 8 + step, served);
     EXPECT_TRUE(record->BeginStep(plan, served, Seconds(step)).ok());
@@ -58,6 +89,33 @@ std::vector<std::string> RunSession(const std::string& directory, const Settings
   }
   EXPECT_TRUE(record->Finish(Seconds(12)).ok());
   return verdicts;
+}
+
+std::string TextOf(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(SessionReplayTest, AKilledSessionLeavesTheRecordOfAWholeOne) {
+  const std::filesystem::path folder = ScratchFolder();
+  const Settings settings = SmallSettings();
+  EXPECT_EQ(RunSession((folder / "whole").string(), settings),
+            RunSession((folder / "killed").string(), settings, /*killed=*/true));
+  for (const char* name : {"trace.jsonl", "decisions.jsonl", "metrics.jsonl", "config.yaml"}) {
+    const std::string whole = TextOf(folder / "whole" / name);
+    EXPECT_GT(whole.size(), 100U);
+    EXPECT_EQ(whole, TextOf(folder / "killed" / name)) << name;
+  }
+}
+
+TEST(SessionReplayTest, ARecordThatLostLinesIsNotResumed) {
+  const std::filesystem::path folder = ScratchFolder();
+  const Settings settings = SmallSettings();
+  RunSession((folder / "run").string(), settings);
+  const Result<SessionRecord> record = SessionRecord::Resume(
+      (folder / "run").string(), settings, {.sizes = {{"trace.jsonl", int64_t{1} << 40}}});
+  ASSERT_FALSE(record.ok());
+  EXPECT_EQ(record.status().code(), StatusCode::kDataLoss);
 }
 
 TEST(SessionReplayTest, ReplayGivesTheVerdictsOfARecordedSession) {
