@@ -151,7 +151,9 @@ class PaceSampler(ReplayBufferAsync):
                 and self.filter_groups_metric is None)
 
     def _look_at_announcements(self, global_steps: int, partition_id: str, metrics: dict) -> int:
-        news = (tq.kv_list(partition_id=ANNOUNCED) or {}).get(ANNOUNCED) or {}
+        listed = (tq.kv_list(partition_id=ANNOUNCED) or {}).get(ANNOUNCED) or {}
+        # TransferQueue makes a key before it sets its tag.
+        news = {uid: tag for uid, tag in listed.items() if "members" in tag}
         if not news:
             return 0
         tq.kv_clear(partition_id=ANNOUNCED, keys=list(news))
