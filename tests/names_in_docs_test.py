@@ -19,8 +19,8 @@ _CODE = {".h", ".cc", ".cu", ".cuh"}
 _FILE = re.compile(r"^[\w./*-]+\.(?:h|cc|cu|cuh|py)$")
 _TOP_FOLDERS = ("src", "tests", "scripts", "docs", "cmake", "experiments", "results")
 # What other programs and systems call their own.
-_FOREIGN_NAMES = {"AgentLoopWorkerTQ", "PromptGroupSampler", "TrainSink", "TypeError",
-                  "WorkflowExecutor"}
+_FOREIGN_NAMES = {"AgentLoopWorkerTQ", "PromptGroupSampler", "ReplayBufferAsync", "TrainSink",
+                  "TypeError", "WorkflowExecutor"}
 _FOREIGN_FLAGS = {"--buffer-filter-path", "--over-sampling-batch-size", "--preset", "--privileged",
                   "--rollout-function-path"}
 # Tables in the code, how a row names its entry, and the page that lists the entries.
