@@ -88,6 +88,10 @@ class VerlCompareTest(unittest.TestCase):
         self.assertLessEqual(results["pace"]["waiting"],
                              MOST_WAITING * results["verl"]["waiting"])
         self.assertEqual(results["jit"]["rejected"], 0)
+        self.assertLessEqual(results["jit"]["waiting"], results["pace"]["waiting"])
+        for name, method in (("verl", "observe"), ("pace", "pace"), ("jit", "jit")):
+            self.assertAlmostEqual(results[name]["waiting"], simulated[method],
+                                   delta=TOLERANCE * simulated[method])
 
 
 if __name__ == "__main__":
