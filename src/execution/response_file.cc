@@ -83,8 +83,8 @@ class Bytes {
     return array;
   }
 
-  void Fail(std::string what) {
-    if (status_.ok()) status_ = DataLoss(std::move(what));
+  void Fail(const std::string& what) {
+    if (status_.ok()) status_ = DataLoss(what);
     left_ = {};
   }
   bool ok() const { return status_.ok(); }

@@ -176,7 +176,7 @@ TEST(ResponseFileTest, AFileIsReadInBlocksWhateverItsSize) {
   const ScopedFiles scoped(memory);
   std::vector<GroupTrajectories> groups;
   // Records smaller and larger than a block.
-  for (const size_t num_tokens : {10, 70'000, 10, 400'000, 200'000}) {
+  for (const size_t num_tokens : {10U, 70'000U, 10U, 400'000U, 200'000U}) {
     Trajectory member{.response = Response(), .reason = FinishReason::kStopToken};
     member.response.tokens.resize(num_tokens, {.id = 5});
     groups.push_back(Group(std::ssize(groups)));

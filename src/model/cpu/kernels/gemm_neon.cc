@@ -73,14 +73,14 @@ struct Inputs {
 
 // Weights that come from beyond the second-level cache: while the tiles of one
 // panel are computed, each fetches its part of the next panel.
-template <int kLines>  // at most, per four inputs
+template <int Lines>  // at most so many, per four inputs
 struct Ahead {
   const char* from = nullptr;
   int64_t num_bytes = 0;  // per four inputs
 
   void Fetch() {
 #pragma GCC unroll 4
-    for (int i = 0; i < kLines; ++i) __builtin_prefetch(from + i * num_bytes / kLines, 0, 2);
+    for (int i = 0; i < Lines; ++i) __builtin_prefetch(from + i * num_bytes / Lines, 0, 2);
     from += num_bytes;
   }
 };
@@ -206,8 +206,8 @@ class RowsF32 {
   }
 
   // What these rows fetch of the next panel while they are multiplied by half of this one.
-  template <int kLines>
-  Ahead<kLines> Next(int64_t rows, int64_t depth) {
+  template <int Lines>
+  Ahead<Lines> Next(int64_t rows, int64_t depth) {
     const int64_t panel_bytes = task_.depth * kPanelWidth * 4;
     const char* const next = static_cast<const char*>(task_.panels) + (panel_ + 1) * panel_bytes;
     const int64_t done = done_;
