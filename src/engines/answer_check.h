@@ -33,8 +33,8 @@ Status CheckFacts(const ServerFacts& facts, const RemoteOptions& options, bool n
 
 // The label of a run's weights, RUN:STEP.
 std::string LabelOf(std::string_view run, PolicyVersion version);
-// Whether it is the label of another run's weights. A label of another form is nobody's: that of a
-// server that was restarted.
+// Whether the label has the form RUN:STEP and names another run. A label of any other form belongs
+// to no run: servers have one when they start.
 bool IsOfAnotherRun(std::string_view label, std::string_view run);
 // Whether a server has the weights that the run gave it last.
 Status CheckLabel(std::string_view label, std::string_view run, PolicyVersion given);

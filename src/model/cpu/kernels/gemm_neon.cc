@@ -73,7 +73,7 @@ struct Inputs {
 
 // Weights that come from beyond the second-level cache: while the tiles of one
 // panel are computed, each fetches its part of the next panel.
-template <int Lines>  // at most so many, per four inputs
+template <int Lines>  // prefetches per four inputs
 struct Ahead {
   const char* from = nullptr;
   int64_t num_bytes = 0;  // per four inputs
