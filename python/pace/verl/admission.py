@@ -146,7 +146,7 @@ class Admission:
         if state is not None:
             self._restore(state)
 
-    # ---- what is there ----
+    # ---- finished groups ----
 
     def see(self, finished: Mapping[str, Sequence[Mapping]],
             submitted: Mapping[str, int] | None = None) -> None:

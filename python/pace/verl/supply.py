@@ -7,7 +7,7 @@ driver. Its bound is verl's own supply.
     supply.offer(12)                    # verl has submitted 12 prompts
     supply.finish(num_tokens=5000)      # a group has finished; fail() for one that failed
     supply.trainer_ready(seconds, waited)   # a step has ended
-    start(supply.take())                # so many of the oldest prompts
+    start(supply.take())                # starts that many prompts, oldest first
     supply.train(12)                    # groups that go into training
 
 Credits follow the groups as in the coordinator: a group holds one from its start until the sync
