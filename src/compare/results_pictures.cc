@@ -98,8 +98,14 @@ struct ShareRow {
 
 // A row for each share, with its interval; 0 is one arm's, 1 the other's.
 std::string DrawShares(const std::vector<ShareRow>& rows) {
-  constexpr double kLabelWidth = 260;
-  constexpr double kWidth = 690;
+  constexpr double kCharacterWidth = 7.2;
+  constexpr double kPlotWidth = 430;
+  double label_width = 0;
+  for (const ShareRow& row : rows) {
+    label_width =
+        std::max(label_width, 14 + kCharacterWidth * static_cast<double>(row.label.size()));
+  }
+  const double width = label_width + kPlotWidth;
   double lo = 0;
   double hi = 1;
   for (const ShareRow& row : rows) {
@@ -108,9 +114,9 @@ std::string DrawShares(const std::vector<ShareRow>& rows) {
   }
   const Ticks ticks = NiceTicks(lo, hi, kNumTicks);
   const double bottom = 14 + kRowHeight * static_cast<double>(rows.size());
-  Svg svg(kWidth, bottom + 42,
+  Svg svg(width, bottom + 42,
           {"Recovered share", "The share of Sync's lead over Async that a method recovers"});
-  const Scale x(ticks.lo(), ticks.hi(), kLabelWidth, kWidth - 20);
+  const Scale x(ticks.lo(), ticks.hi(), label_width, width - 20);
   for (const double value : ticks.values) {
     svg.Line({x(value), 8}, {x(value), bottom}, {.classes = "grid"});
     svg.Text({x(value), bottom + 17}, TickLabel(value, ticks.step), Anchor::kMiddle, "tick");
@@ -118,14 +124,14 @@ std::string DrawShares(const std::vector<ShareRow>& rows) {
   for (const double value : {0.0, 1.0}) {
     svg.Line({x(value), 8}, {x(value), bottom}, {.classes = "axis"});
   }
-  svg.Text({(kLabelWidth + kWidth) / 2, bottom + 35}, "0 = Async, 1 = Sync", Anchor::kMiddle,
+  svg.Text({(label_width + width) / 2, bottom + 35}, "0 = Async, 1 = Sync", Anchor::kMiddle,
            "name");
   for (size_t i = 0; i < rows.size(); ++i) {
     const double y = 14 + kRowHeight * (static_cast<double>(i) + 0.5);
     const RatioInterval& share = rows[i].share;
     const std::string tooltip =
         Concat(Fixed(share.ratio, 2), " [", Fixed(share.low, 2), ", ", Fixed(share.high, 2), "]");
-    svg.Text({kLabelWidth - 8, y + 4}, rows[i].label, Anchor::kEnd, "name");
+    svg.Text({label_width - 8, y + 4}, rows[i].label, Anchor::kEnd, "name");
     svg.Line({x(share.low), y}, {x(share.high), y}, {.classes = "line s0", .tooltip = tooltip});
     svg.Line({x(share.ratio), y}, {x(share.ratio), y}, {.classes = "dot s0", .tooltip = tooltip});
   }
