@@ -132,9 +132,15 @@ Status ApplyPresetNamed(Settings& settings, const std::string& name) {
   return ApplyYaml(settings, preset->yaml, Concat("preset ", preset->name));
 }
 
+// The key that another name stands for.
+std::string_view KeyNamed(std::string_view name) {
+  return name == "tools.kind" ? "tools.use" : name;
+}
+
 // `fields` are those of the key's section.
-Status SetIn(Settings& settings, const std::vector<Field>& fields, std::string_view key,
+Status SetIn(Settings& settings, const std::vector<Field>& fields, std::string_view name,
              const FieldValue& value) {
+  const std::string_view key = KeyNamed(name);
   if (key == "admission.variant") return SetVariant(settings, value);
   const FoundField found = FindIn(fields, key);
   if (found.field == nullptr) return UnknownKey(settings, key);
@@ -163,6 +169,11 @@ Status ApplySection(Settings& settings, const std::string& section, const YAML::
       const std::string& key = item.first.Scalar();
       const std::string full_key = section + "." + key;
       if (IsChoice(fields, full_key) != choices) continue;
+      const std::string_view other = KeyNamed(full_key);
+      if (other != full_key && block[std::string(other.substr(section.size() + 1))]) {
+        return InvalidArgument(full_key, ": ", other, " already sets it (keep one of them)")
+            .At(YamlPlace(name, item.first));
+      }
       if (has_variant && (key == "wait_weight" || key == "generation_weight")) {
         return InvalidArgument(full_key, ": admission.variant already sets it (keep one of them)")
             .At(YamlPlace(name, item.first));

@@ -104,6 +104,17 @@ TEST(SettingsTest, DeviceIsShorthandInFilesAndOverrides) {
   EXPECT_EQ(OverrideError("device=tpu"), "policy.device = tpu: must be one of cpu, cuda");
 }
 
+TEST(SettingsTest, ToolsKindIsAnotherNameOfToolsUse) {
+  Settings settings;
+  ASSERT_TRUE(ApplyYaml(settings, "tools: {kind: python:env.py:Env}\n", "x.yaml").ok());
+  EXPECT_EQ(settings.tools.use, "python:env.py:Env");
+  ASSERT_TRUE(ApplyOverride(settings, "tools.kind=code_interpreter").ok());
+  EXPECT_EQ(settings.tools.use, "code_interpreter");
+  EXPECT_NE(ToYaml(settings).find("  use: code_interpreter"), std::string::npos);
+  EXPECT_EQ(YamlError("tools: {use: none, kind: none}\n"),
+            "x.yaml:1: tools.kind: tools.use already sets it (keep one of them)");
+}
+
 TEST(SettingsTest, ARepeatedKeyAndASecondDocumentAreRefused) {
   EXPECT_EQ(YamlError("run:\n  seed: 3\n  seed: 4\n"),
             "x.yaml:3: seed: is there twice (keep one of them)");

@@ -100,6 +100,33 @@ class PolicyTest(run_cases.TinyCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("FileNotFoundError", done.stderr)
 
+    def test_compare_takes_it_as_an_arm(self):
+        # The arms differ in who decides, and in nothing else.
+        self.write("ours.yaml", f"""
+base: tiny
+set: [run.num_steps=4, run.evaluate_every=2, task.held_out_problems=8, batch.num_groups=3,
+      batch.group_size=2]
+seeds: 1
+baseline: built-in
+arms:
+  - {{name: built-in, method: miles-4}}
+  - {{name: python, method: async, set: [pool.draw_order=lowest_score, pool.max_groups=4, "{FRESHEST}"]}}
+  - {{name: broken, method: async, set: ["admission.policy=python:faults.py:Raises"]}}
+""")
+        self.write("faults.py", FAULTS)
+        compare = ("compare", "ours.yaml", "--jobs", "2", "--out", "out")
+        done = pace_process.run(*compare, "--cell", "built-in.1", "--cell", "python.1",
+                                cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cells = {row["arm"]: row for row in self.rows(self.folder / "out", "cells.jsonl")}
+        for key in ("weights", "evaluations", "steps"):
+            self.assertEqual(cells["built-in"][key], cells["python"][key], key)
+        self.assertNotEqual(cells["built-in"]["settings"], cells["python"]["settings"])
+        done = pace_process.run(*compare, "--cell", "broken.1", cwd=self.folder)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("ValueError: mine", done.stderr)
+        self.assertEqual(len(self.rows(self.folder / "out", "cells.jsonl")), 2)
+
     def test_the_runtime_takes_it(self):
         run = self.trained("runtime", FRESHEST, "run.num_steps=2", "run.checkpoint_every=1")
         self.assertEqual(len(self.rows(run)), 2)
