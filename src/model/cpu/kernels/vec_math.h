@@ -29,7 +29,7 @@ template <typename V>
 
 // x / (1 + e^-x)
 template <typename V>
-typename V::Vec Silu(typename V::Vec x) {
+[[gnu::always_inline]] inline typename V::Vec Silu(typename V::Vec x) {
   const auto one = V::Broadcast(1.0F);
   return V::Div(x, V::Add(one, Exp<V>(V::Sub(V::Zero(), x))));
 }
