@@ -1,5 +1,5 @@
 // `pace bench decode`: decoding speed of one device, against the limit that reading weights
-// and cache once per token sets, and beside `transformers`.
+// and cache once per token sets, and beside `transformers` and compiled PyTorch.
 //
 // Random weights in bf16, every sequence at the same context, sampling at temperature 1. A
 // token's time is wall-clock time, host work included.
@@ -155,6 +155,7 @@ std::string PeerConfig(const ModelConfig& config, const BenchOptions& options) {
   std::string text;
   JsonWriter json(text);
   json.BeginObject();
+  json.Put("what", "decode");
   json.Put("device", DeviceName(options.device));
   json.Put("threads", options.num_threads);
   json.Key("config");
@@ -183,9 +184,11 @@ class DecodeBench {
       PACE_ASSIGN_OR_RETURN(const ModelConfig config, NamedShape(shape));
       PACE_RETURN_IF_ERROR(MeasureOurs(shape, config));
       if (peer_.ok()) {
-        const Status status = MeasurePeer(shape, config);
+        const Status status = MeasurePeer(shape, config, *peer_, {"transformers", kPeerTokens});
+        version_ = peer_->version();
         if (!status.ok()) peer_ = status;
       }
+      if (device_ && options_.python) MeasureCompiled(shape, config);
     }
     return Status::Ok();
   }
@@ -201,6 +204,7 @@ class DecodeBench {
     report.more().Put("command", Command());
     report.more().Put("peer", version_.empty() ? peer_.status().message() : version_);
     if (!device_) return;
+    report.more().Put("compiled_peer", compiled_peer_);
     WriteGpu(*device_, {{"bandwidth_bytes_per_s", bandwidth_}}, report.more());
     report.PutProfiles(profiles_);
   }
@@ -264,23 +268,43 @@ class DecodeBench {
     return 2.0 * static_cast<double>(config.num_parameters() + kv);
   }
 
-  Status MeasurePeer(const std::string& shape, const ModelConfig& config) {
-    PACE_RETURN_IF_ERROR(peer_->Ask(PeerConfig(config, options_)).status());
-    version_ = peer_->version();
+  struct PeerRun {
+    std::string name;
+    int64_t num_tokens = 0;
+  };
+  Status MeasurePeer(const std::string& shape, const ModelConfig& config, Peer& peer,
+                     const PeerRun& run) {
+    PACE_RETURN_IF_ERROR(peer.Ask(PeerConfig(config, options_)).status());
     for (const int64_t batch : options_.batches) {
-      Measurement speed = Rate(Concat(shape, "_batch_", batch, "_transformers"), "tokens/s");
+      const std::string name = Concat(shape, "_batch_", batch);
+      Measurement speed = Rate(Concat(name, "_", run.name), "tokens/s");
       for (int64_t round = 0; round <= options_.repetitions; ++round) {
         PACE_ASSIGN_OR_RETURN(
             const PeerAnswer answer,
-            peer_->Ask(Concat("{\"batch\": ", batch, ", \"context\": ", options_.context,
-                              ", \"new_tokens\": ", kPeerTokens, "}"),
-                       {"seconds"}));
-        if (round == 0) continue;
-        speed.Add(static_cast<double>(batch * kPeerTokens) / answer.numbers.at("seconds"));
+            peer.Ask(Concat("{\"batch\": ", batch, ", \"context\": ", options_.context,
+                            ", \"new_tokens\": ", run.num_tokens, "}"),
+                     {"seconds"}));
+        if (round == 0) continue;  // loads, compiles, captures
+        speed.Add(static_cast<double>(batch * run.num_tokens) / answer.numbers.at("seconds"));
       }
+      const auto ours = std::ranges::find(measurements_, name, &Measurement::name);
+      measurements_.push_back(RatioOf(*ours, speed, Concat(name, "_times_", run.name)));
       measurements_.push_back(std::move(speed));
     }
     return Status::Ok();
+  }
+
+  // A process for each shape, so that its memory is given back.
+  void MeasureCompiled(const std::string& shape, const ModelConfig& config) {
+    Result<Peer> peer = Peer::Start("compiled_peer.py");
+    if (peer.ok()) {
+      const Status status = MeasurePeer(shape, config, *peer, {"compiled", kNewTokens});
+      if (!status.ok()) {
+        compiled_peer_ = status.message();
+        return;
+      }
+    }
+    compiled_peer_ = DescriptionOf(peer);
   }
 
   std::string Command() const {
@@ -299,6 +323,7 @@ class DecodeBench {
   double bandwidth_ = 1;
   Result<Peer> peer_ = Unavailable("not asked for");
   std::string version_;
+  std::string compiled_peer_ = "not asked for";
   std::vector<Measurement> measurements_;
   std::vector<StepProfile> profiles_;
 };

@@ -1,5 +1,5 @@
-// `pace bench train --device cuda`: training speed on a GPU, beside `transformers` and the
-// GPU's own limits.
+// `pace bench train --device cuda`: training speed on a GPU, beside `transformers`, compiled
+// PyTorch and the GPU's own limits.
 //
 // Random weights of a shape, float32 masters and moments, bf16 computation, layers
 // recomputed in the backward pass; whole steps of a Trainer on sequences of one length. The
@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -238,6 +239,7 @@ constexpr uint64_t kSeed = 7;
 // What this project asks of itself on an H200: times what transformers reached
 // there, the memory of the 4B shape, and the time of a sync.
 constexpr double kTimesTransformers = 1.2;
+constexpr double kTimesCompiled = 1.15;
 constexpr double kMaxGib = 110;
 constexpr double kMaxSyncMs = 50;
 
@@ -268,11 +270,21 @@ std::vector<TrainSequence> MakeSequences(const ModelConfig& config) {
   return sequences;
 }
 
-Result<Peer> StartPeer(const ModelConfig& config) {
-  PACE_ASSIGN_OR_RETURN(Peer peer, Peer::Start("gpu_train_peer.py"));
+struct PeerKind {
+  const char* name;
+  const char* script;
+  double times;  // what this project asks of itself: speed over the peer's
+};
+constexpr PeerKind kPeers[] = {{"transformers", "gpu_train_peer.py", kTimesTransformers},
+                               {"compiled", "compiled_peer.py", kTimesCompiled}};
+
+Result<Peer> StartPeer(const ModelConfig& config, const PeerKind& kind) {
+  PACE_ASSIGN_OR_RETURN(Peer peer, Peer::Start(kind.script));
   std::string request;
   JsonWriter json(request);
   json.BeginObject();
+  json.Put("what", "train");
+  json.Put("device", "cuda");
   json.Put("sequences", kNumSequences);
   json.Put("length", kLength);
   json.Key("config");
@@ -298,7 +310,8 @@ class GpuTrainBench {
       ReleaseTrainingMemory();
       profiles_.push_back({shape, step_seconds_, PartsOfAStep(config, limits_).Measure()});
       ReleaseTrainingMemory();
-      if (options_.python) MeasurePeer(shape, config);
+      if (!options_.python) continue;
+      for (const PeerKind& kind : kPeers) MeasurePeer(shape, config, kind);
     }
     return Status::Ok();
   }
@@ -313,7 +326,8 @@ class GpuTrainBench {
     settings.Put("token_budget", kTokenBudget);
     settings.Put("kv_gib", kKvGib);
     report.more().Put("command", Command());
-    report.more().Put("peer", peer_);
+    report.more().Put("peer", peers_.at("transformers"));
+    report.more().Put("compiled_peer", peers_.at("compiled"));
     WriteGpu(*device_,
              {{"bandwidth_bytes_per_s", limits_.bytes}, {"gemm_flops_per_s", limits_.flops}},
              report.more());
@@ -410,26 +424,35 @@ class GpuTrainBench {
     return static_cast<double>(now->memory_bytes - now->free_bytes) / kGibibyte;
   }
 
-  void MeasurePeer(const std::string& shape, const ModelConfig& config) {
-    Result<Peer> peer = StartPeer(config);
-    peer_ = DescriptionOf(peer);
+  void MeasurePeer(const std::string& shape, const ModelConfig& config, const PeerKind& kind) {
+    Result<Peer> peer = StartPeer(config, kind);
+    std::string& description = peers_[kind.name];
+    description = DescriptionOf(peer);
     if (!peer.ok()) return;
-    Measurement speed = Rate(shape + "_train_transformers", "tokens/s");
+    Measurement speed = Rate(Concat(shape, "_train_", kind.name), "tokens/s");
+    double gib = 0;
     double micro_batch = kNumSequences;
     for (int64_t round = 0; round <= options_.repetitions; ++round) {
       const Result<PeerAnswer> answer =
           peer->Ask(Concat("{\"micro_batch\": ", static_cast<int64_t>(micro_batch), "}"),
                     {"seconds", "micro_batch"});
       if (!answer.ok()) {
-        peer_ += ": " + answer.status().message();
+        description += ": " + answer.status().message();
         return;
       }
       micro_batch = answer->numbers.at("micro_batch");
+      if (const auto used = answer->numbers.find("gib"); used != answer->numbers.end()) {
+        gib = used->second;
+      }
       if (round > 0) speed.Add(kNumTokens / answer->numbers.at("seconds"));
     }
     const auto ours = std::ranges::find(measurements_, shape + "_train", &Measurement::name);
-    measurements_.push_back(RatioOf(*ours, speed, shape + "_train_times_transformers",
-                                    kTimesTransformers, Limit::kAtLeast));
+    measurements_.push_back(RatioOf(*ours, speed, Concat(shape, "_train_times_", kind.name),
+                                    kind.times, Limit::kAtLeast));
+    if (gib > 0) {
+      measurements_.push_back(
+          Known(Concat(shape, "_memory_", kind.name), "GiB", gib, std::nullopt));
+    }
     measurements_.push_back(std::move(speed));
   }
 
@@ -444,7 +467,8 @@ class GpuTrainBench {
   std::optional<CudaDevice> device_;
   GpuLimits limits_;
   double step_seconds_ = 0;
-  std::string peer_ = "not asked for";
+  std::map<std::string, std::string> peers_ = {{"transformers", "not asked for"},
+                                               {"compiled", "not asked for"}};
   std::vector<Measurement> measurements_;
   std::vector<StepProfile> profiles_;
 };
