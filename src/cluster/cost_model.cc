@@ -34,8 +34,7 @@ double AllReducesPerIteration(const ModelOptions& model, const GpuOptions& gpu,
 
 double SyncTransferSeconds(const ModelOptions& model, const GpuOptions& gpu,
                            const ClusterOptions& cluster) {
-  const bool one_node = cluster.AllGpus() <= cluster.gpus_per_node;
-  const double link = one_node ? gpu.node_gb_per_s : gpu.network_gb_per_s;
+  const double link = cluster.FitsOneNode() ? gpu.node_gb_per_s : gpu.network_gb_per_s;
   const double rate = std::min(cluster.sync_gb_per_s, link) * kGiga;
   return WeightBytes(model) / static_cast<double>(cluster.tensor_parallel) / rate;
 }

@@ -90,6 +90,7 @@ struct ClusterOptions {
   int64_t GeneratingGpus() const;
   int64_t TrainingGpus() const;
   int64_t AllGpus() const { return rollout_gpus + trainer_gpus; }
+  bool FitsOneNode() const { return AllGpus() <= gpus_per_node; }
   int64_t NumEngines() const { return GeneratingGpus() / tensor_parallel; }
 };
 

@@ -30,6 +30,8 @@ std::vector<Field> RunOptions::Fields() {
           .AtLeast(0),
       Field::Int("evaluate_every", evaluate_every, "Steps between evaluations; 0 = none.")
           .AtLeast(0),
+      Field::Bool("evaluate_at_start", evaluate_at_start,
+                  "Evaluate before the first step too, where there are evaluations."),
   };
 }
 

@@ -15,6 +15,7 @@ struct RunOptions {
   int64_t num_steps = 300;
   int64_t checkpoint_every = 0;
   int64_t evaluate_every = 0;
+  bool evaluate_at_start = true;
 
   [[nodiscard]] std::vector<Field> Fields();
 };

@@ -47,6 +47,7 @@ constexpr SectionEntry kSections[] = {
     {"evaluation", "How the policy is measured.", FieldsOf<&Settings::evaluation>},
     {"checkpoint", "What can be resumed.", FieldsOf<&Settings::checkpoint>},
     {"runtime", "A run on real hardware.", FieldsOf<&Settings::runtime>},
+    {"launch", "How `pace launch` starts a run on several machines.", FieldsOf<&Settings::launch>},
     {"record", "What a run writes down.", FieldsOf<&Settings::record>},
     {"compare", "Which methods `pace sim` runs side by side.", FieldsOf<&Settings::compare>},
 };

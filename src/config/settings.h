@@ -22,6 +22,7 @@
 #include "config/admission_options.h"
 #include "config/cluster_options.h"
 #include "config/field.h"
+#include "config/launch_options.h"
 #include "config/learning_options.h"
 #include "config/reward_options.h"
 #include "config/run_options.h"
@@ -63,6 +64,7 @@ struct Settings {
   EvaluationOptions evaluation;
   CheckpointOptions checkpoint;
   RuntimeOptions runtime;
+  LaunchOptions launch;
   RecordOptions record;
   CompareOptions compare;
 

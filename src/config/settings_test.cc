@@ -309,7 +309,7 @@ TEST(SettingsTest, TheControllersKeysArePinned) {
   }
   EXPECT_EQ(
       keys,
-      "run.seed run.num_steps run.checkpoint_every run.evaluate_every "
+      "run.seed run.num_steps run.checkpoint_every run.evaluate_every run.evaluate_at_start "
       "batch.num_groups batch.group_size batch.num_updates batch.shuffle "
       "supply.policy supply.threshold supply.bound supply.over_sampling supply.sync_interval "
       "supply.requeue supply.max_attempts "

@@ -346,6 +346,19 @@ TEST_F(CoordinatorTest, StopsAfterTheLastStepOnceEvaluationsAreDone) {
   EXPECT_EQ(Send(EvaluationFinished{PolicyVersion(0)}), (Lines{CommandToJson(Stop{})}));
 }
 
+TEST_F(CoordinatorTest, TheStartIsNotEvaluatedWhereTheOptionsSaySo) {
+  options_.num_steps = 1;
+  options_.evaluate_every = 1;
+  options_.evaluate_at_start = false;
+  Make(1, 1);
+  EXPECT_NE(Join(0).front(), CommandToJson(Evaluate{PolicyVersion(0)}));
+  EXPECT_FALSE(options_.EvaluatesAt(PolicyVersion(0)));
+  EXPECT_TRUE(options_.EvaluatesAt(PolicyVersion(1)));
+  // A replay follows the record.
+  options_.evaluated = {.last = 0, .versions = {0}};
+  EXPECT_TRUE(options_.EvaluatesAt(PolicyVersion(0)));
+}
+
 TEST_F(CoordinatorTest, SaysWhatItWaitsFor) {
   Make(2, 4);
   EXPECT_EQ(coordinator_->WhyWaiting(),

@@ -9,10 +9,17 @@ CoordinatorOptions CoordinatorOptions::Of(const Settings& settings) {
           .sync_interval = settings.supply.sync_interval,
           .checkpoint_every = settings.run.checkpoint_every,
           .evaluate_every = settings.run.evaluate_every,
+          .evaluate_at_start = settings.run.evaluate_at_start,
           .requeue = settings.supply.requeue,
           .max_attempts = settings.supply.max_attempts,
           .greedy_last = settings.train.WantsGreedyResponse(),
           .pool = settings.pool};
+}
+
+bool CoordinatorOptions::EvaluatesAt(PolicyVersion version) const {
+  const bool is_recorded = version.step() <= evaluated.last;
+  if (version.step() == 0 && !evaluate_at_start && !is_recorded) return false;
+  return Due(version, evaluate_every, evaluated);
 }
 
 bool CoordinatorOptions::Due(PolicyVersion version, int64_t every,

@@ -25,6 +25,7 @@ struct CoordinatorOptions {
   int64_t sync_interval = 1;
   int64_t checkpoint_every = 0;  // steps; 0 = never
   int64_t evaluate_every = 0;    // steps; 0 = never
+  bool evaluate_at_start = true;
   // Also save at the end of the run when checkpoint_every is 0.
   bool save_at_end = false;
   RecordedVersions saved = {};
@@ -40,7 +41,7 @@ struct CoordinatorOptions {
 
   // Whether this version is saved, or evaluated, when its step finishes.
   bool SavesAt(PolicyVersion version) const { return Due(version, checkpoint_every, saved); }
-  bool EvaluatesAt(PolicyVersion version) const { return Due(version, evaluate_every, evaluated); }
+  bool EvaluatesAt(PolicyVersion version) const;
   bool SavesAtEnd() const { return save_at_end || checkpoint_every > 0; }
 
  private:

@@ -1,0 +1,193 @@
+#include "cluster/memory_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "cluster/model_shape.h"
+
+namespace pace {
+namespace {
+
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+constexpr int64_t kContextBytes = int64_t{1536} << 20;
+// Blocks of LibTorch's allocator that fit nothing.
+constexpr double kFragmentShare = 0.06;
+// As train/policy_scores.cc cuts logits.
+constexpr int64_t kChunkElements = int64_t{1} << 28;
+
+constexpr std::array<std::string_view, 4> kShardingNames = {"none", "optimizer", "gradients",
+                                                            "full"};
+
+std::string Gibibytes(int64_t num_bytes) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f", static_cast<double>(num_bytes) / kGibibyte);
+  return text;
+}
+
+int64_t MemoryBytes(const GpuOptions& gpu) {
+  return static_cast<int64_t>(gpu.memory_gib * kGibibyte);
+}
+
+int64_t CeilDivide(int64_t value, int64_t by) {
+  return (value + by - 1) / by;
+}
+
+MemoryPart Activations(const NetworkSize& network, const RankMemoryOptions& options) {
+  const int64_t width = options.in_bf16 ? 2 : 4;
+  // The layer at work also has its gradients.
+  int64_t elements = 2 * network.layer_elements;
+  elements +=
+      network.num_layers * (options.recompute_layers ? network.hidden : network.layer_elements);
+  const int64_t rows = std::min(options.tokens, kChunkElements / network.vocab + 16);
+  // A chunk of logits in float32 and its gradient; the head rounded, and its gradient.
+  const int64_t logits =
+      rows * network.vocab * (4 + width) + network.vocab * network.hidden * (4 + width);
+  // Without computing again and without a copy, every layer keeps its weights as it used them.
+  const bool rounds =
+      options.shard == Sharding::kNone && options.in_bf16 && !options.recompute_layers;
+  return {
+      "activations",
+      options.tokens * elements * width + logits + (rounds ? width * network.num_parameters : 0),
+      options.recompute_layers ? "train.token_budget" : "train.recompute_layers=true"};
+}
+
+}  // namespace
+
+std::string_view ShardingName(Sharding shard) {
+  return kShardingNames[static_cast<size_t>(shard)];
+}
+
+NetworkSize NetworkOf(const ModelOptions& model) {
+  const auto whole = static_cast<int64_t>(NumParameters(model));
+  ModelOptions shorter = model;
+  shorter.num_layers = 0;
+  const auto rest = static_cast<int64_t>(NumParameters(shorter));
+  const int64_t qkv = (model.num_heads + 2 * model.num_kv_heads) * model.head_dim;
+  const int64_t mlp = model.num_experts > 0
+                          ? model.experts_per_token * (3 * model.expert_ffn + 2 * model.hidden)
+                          : 3 * model.ffn;
+  return {.num_parameters = whole,
+          .layer_parameters = (whole - rest) / model.num_layers,
+          // Two norms and two sums; heads as they come, turned and attended; gates and ups.
+          .layer_elements = 4 * model.hidden + 3 * qkv + mlp,
+          .num_layers = model.num_layers,
+          .hidden = model.hidden,
+          .vocab = model.vocab};
+}
+
+int64_t TotalBytes(const std::vector<MemoryPart>& parts) {
+  int64_t sum = 0;
+  for (const MemoryPart& part : parts) sum += part.num_bytes;
+  return sum;
+}
+
+std::vector<MemoryPart> RankMemory(const NetworkSize& network, const RankMemoryOptions& options) {
+  const int64_t count = network.num_parameters;
+  const int64_t width = options.in_bf16 ? 2 : 4;
+  const bool sharded = options.shard != Sharding::kNone;
+  const int64_t own = sharded ? CeilDivide(count, options.num_ranks) : count;
+  const bool cuts_gradients =
+      options.shard == Sharding::kGradients || options.shard == Sharding::kFull;
+  const char* const hint =
+      options.shard == Sharding::kFull ? "cluster.trainer_gpus" : "train.shard";
+  std::vector<MemoryPart> parts = {{"master weights", 4 * own, hint}, {"moments", 8 * own, hint}};
+  if (sharded) {
+    parts.push_back(
+        {"weights",
+         width * (options.shard == Sharding::kFull ? own + 2 * network.layer_parameters : count),
+         hint});
+  }
+  parts.push_back(
+      {"gradients", 4 * (cuts_gradients ? own + network.layer_parameters : count), hint});
+  parts.push_back(Activations(network, options));
+  parts.push_back({"snapshot for engines", width * count});
+  if (options.has_initial_policy) {
+    parts.push_back({"initial policy", 4 * own, "train.kl_coef"});
+  }
+  parts.push_back(
+      {"fragments", static_cast<int64_t>(kFragmentShare * static_cast<double>(TotalBytes(parts)))});
+  return parts;
+}
+
+RankMemoryOptions RankMemoryOf(const Settings& settings, Sharding shard) {
+  return {.num_ranks = settings.cluster.TrainingGpus(),
+          .shard = shard,
+          .in_bf16 = settings.policy.compute == ComputeType::kBfloat16,
+          .recompute_layers = settings.train.recompute_layers,
+          .tokens = settings.train.token_budget,
+          .has_initial_policy = settings.train.kl.active()};
+}
+
+std::vector<MemoryPart> EngineMemory(const Settings& settings, int64_t kv_tokens) {
+  const ModelOptions& model = settings.model;
+  const NetworkSize network = NetworkOf(model);
+  const double ways = static_cast<double>(settings.cluster.tensor_parallel);
+  const int64_t rows = std::max(settings.engine.pass_tokens, settings.cluster.slots);
+  const auto share = [ways](double bytes) { return static_cast<int64_t>(std::ceil(bytes / ways)); };
+  return {{"weights", share(WeightBytes(model)), "cluster.tensor_parallel"},
+          {"KV cache", share(KvBytesPerToken(model) * static_cast<double>(kv_tokens)),
+           "generation.max_tokens"},
+          {"a forward pass",
+           share(4.0 * static_cast<double>(rows * (network.layer_elements + network.vocab))),
+           "cluster.slots"}};
+}
+
+MemoryPart CudaContext() {
+  return {"CUDA", kContextBytes};
+}
+
+Status CheckMemory(std::string_view who, const std::vector<MemoryPart>& parts,
+                   int64_t memory_bytes) {
+  if (TotalBytes(parts) <= memory_bytes) return Status::Ok();
+  std::string text, advice;
+  std::vector<std::string> hints;
+  for (const MemoryPart& part : parts) {
+    text += Concat(text.empty() ? "" : ", ", part.name, " ", Gibibytes(part.num_bytes));
+    if (part.hint.empty() || std::ranges::find(hints, part.hint) != hints.end()) continue;
+    hints.push_back(part.hint);
+    advice += Concat(advice.empty() ? "" : ", ", part.hint);
+  }
+  return InvalidArgument(who, " needs ", Gibibytes(TotalBytes(parts)), " GiB, a GPU has ",
+                         Gibibytes(memory_bytes), " (", text, "; see ", advice, ")");
+}
+
+Result<Sharding> ChooseSharding(const Settings& settings) {
+  const bool alone = settings.cluster.TrainingGpus() == 1;
+  const std::vector<Sharding> candidates =
+      alone ? std::vector{Sharding::kNone}
+            : std::vector{Sharding::kOptimizer, Sharding::kGradients, Sharding::kFull};
+  if (settings.policy.device == PolicyDevice::kCpu) return candidates.front();
+  Status status = Status::Ok();
+  for (const Sharding shard : candidates) {
+    std::vector<MemoryPart> parts =
+        RankMemory(NetworkOf(settings.model), RankMemoryOf(settings, shard));
+    parts.push_back(CudaContext());
+    status = CheckMemory(alone ? "the trainer"
+                               : Concat("each of ", settings.cluster.TrainingGpus(),
+                                        " trainer ranks with train.shard = ", ShardingName(shard)),
+                         parts, MemoryBytes(settings.gpu));
+    if (status.ok()) return shard;
+  }
+  return status;
+}
+
+std::optional<std::string> ShardingAssignment(const Settings& settings, Sharding shard) {
+  if (settings.cluster.TrainingGpus() == 1) return std::nullopt;
+  return Concat("train.shard=", ShardingName(shard));
+}
+
+Status CheckLayoutMemory(const Settings& settings) {
+  if (settings.policy.device == PolicyDevice::kCpu) return Status::Ok();
+  PACE_RETURN_IF_ERROR(ChooseSharding(settings).status());
+  // Room for the longest response, or none would ever end.
+  const int64_t tokens = settings.prompt.max_tokens + settings.generation.max_tokens;
+  const auto share = static_cast<int64_t>(settings.cluster.memory_share *
+                                          static_cast<double>(MemoryBytes(settings.gpu)));
+  return CheckMemory(
+      Concat("a GPU of an engine (cluster.memory_share = ", settings.cluster.memory_share, ")"),
+      EngineMemory(settings, tokens), share);
+}
+
+}  // namespace pace
