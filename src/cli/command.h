@@ -88,6 +88,7 @@ inline constexpr CommandTitle kBenchCommand{"bench", "Measure speed beside peers
 // One for each *_command.cc, in the order of --help.
 void AddSim(const CommandLine& line);
 void AddAdvise(const CommandLine& line);
+void AddLaunch(const CommandLine& line);
 void AddReplay(const CommandLine& line);
 void AddReport(const CommandLine& line);
 void AddConfig(const CommandLine& line);

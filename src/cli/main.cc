@@ -17,9 +17,9 @@ int Main(int argc, char** argv) {
   app.footer("Every command has --help with an example.");
   std::function<int()> chosen;
   for (const auto add :
-       {AddSim,     AddAdvise,   AddReplay, AddReport, AddConfig,   AddBench, AddDoctor,
-        AddSandbox, AddTokenize, AddVerify, AddTrain,  AddCompare,  AddEval,  AddData,
-        AddSft,     AddImport,   AddExport, AddScore,  AddGenerate, AddServe}) {
+       {AddSim,    AddAdvise,  AddLaunch,   AddReplay, AddReport, AddConfig,   AddBench,
+        AddDoctor, AddSandbox, AddTokenize, AddVerify, AddTrain,  AddCompare,  AddEval,
+        AddData,   AddSft,     AddImport,   AddExport, AddScore,  AddGenerate, AddServe}) {
     add({app, chosen});
   }
   try {
