@@ -63,6 +63,11 @@ std::vector<std::string> IgnoredSettings(std::string_view driver, const std::str
                                          const std::vector<std::string>& overrides) {
   std::vector<std::string> keys;
   if (FindPreset(preset_or_path) == nullptr) keys = KeysOfFile(preset_or_path);
+  // A file for `pace launch` describes the cluster that it runs on.
+  const bool is_launched = driver == "runtime" && std::ranges::any_of(keys, [](const auto& key) {
+                             return key.starts_with("launch.");
+                           });
+  if (is_launched) keys.clear();
   for (const std::string& assignment : overrides) {
     keys.push_back(assignment.substr(0, assignment.find('=')));
   }

@@ -27,6 +27,7 @@ namespace pace {
 struct ServerAnswer {
   int64_t status = 0;  // of HTTP
   std::string body = {};
+  std::optional<int64_t> unix_seconds = {};  // by its clock, where it says
 };
 
 // One response, from its beginning or from where it was interrupted.

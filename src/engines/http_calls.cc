@@ -52,6 +52,15 @@ size_t Receive(const char* bytes, size_t size, size_t count, void* into) {
   return size * count;
 }
 
+// Of the header Date.
+std::optional<int64_t> ClockOf(CURL* easy) {
+  curl_header* header = nullptr;
+  if (curl_easy_header(easy, "Date", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) return {};
+  const time_t seconds = curl_getdate(header->value, nullptr);
+  if (seconds < 0) return {};
+  return static_cast<int64_t>(seconds);
+}
+
 }  // namespace
 
 Status CheckServerUrl(const std::string& url) {
@@ -149,7 +158,8 @@ std::vector<HttpCalls::Done> HttpCalls::Poll(Seconds patience) {
       if (code == CURLE_OK) {
         long status = 0;
         curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
-        done.push_back({exchange->call, ServerAnswer{status, std::move(exchange->body)}});
+        done.push_back({exchange->call, ServerAnswer{status, std::move(exchange->body),
+                                                     ClockOf(message->easy_handle)}});
       } else {
         const std::string reason =
             exchange->error[0] != '\0' ? exchange->error : curl_easy_strerror(code);

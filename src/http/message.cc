@@ -3,8 +3,11 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
+#include <ctime>
 
 #include "core/printable.h"
 
@@ -86,9 +89,26 @@ bool IsPlainAddress(std::string_view name) {
          ::inet_pton(AF_INET6, text.c_str(), &ignored) == 1;
 }
 
+// As in "Sun, 06 Nov 1994 08:49:37 GMT".
+std::string DateText() {
+  constexpr std::string_view kDays = "SunMonTueWedThuFriSat";
+  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  const std::time_t now = std::time(nullptr);
+  std::tm time{};
+  ::gmtime_r(&now, &time);
+  std::array<char, 32> numbers{};
+  const auto name = [](std::string_view names, int index) {
+    return names.substr(3 * static_cast<size_t>(index), 3);
+  };
+  std::snprintf(numbers.data(), numbers.size(), "%04d %02d:%02d:%02d", time.tm_year + 1900,
+                time.tm_hour, time.tm_min, time.tm_sec);
+  return Concat(name(kDays, time.tm_wday), ", ", time.tm_mday < 10 ? "0" : "", time.tm_mday, " ",
+                name(kMonths, time.tm_mon), " ", numbers.data(), " GMT");
+}
+
 std::string HeadText(int64_t status, std::string_view content_type, bool keep_alive) {
   return Concat("HTTP/1.1 ", status, " ", ReasonOf(status), "\r\nContent-Type: ", content_type,
-                status == 401 ? "\r\nWWW-Authenticate: Bearer" : "",
+                status == 401 ? "\r\nWWW-Authenticate: Bearer" : "", "\r\nDate: ", DateText(),
                 "\r\nConnection: ", keep_alive ? "keep-alive" : "close", "\r\n");
 }
 

@@ -13,7 +13,7 @@ constexpr char kEngineLoop[] = R"sh(
 keep_engine() {
   local engine=$1 child=
   shift
-  trap 'kill "$child" 2>/dev/null; exit' TERM
+  trap 'kill "$child" 2>/dev/null; wait "$child"; exit' TERM
   while true; do
     "$@" >>"$folder/logs/engine-$engine.log" 2>&1 &
     child=$!
