@@ -90,8 +90,8 @@ std::vector<MemoryPart> RankMemory(const NetworkSize& network, const RankMemoryO
   const int64_t own = sharded ? CeilDivide(count, options.num_ranks) : count;
   const bool cuts_gradients =
       options.shard == Sharding::kGradients || options.shard == Sharding::kFull;
-  const char* const hint =
-      options.shard == Sharding::kFull ? "cluster.trainer_gpus" : "train.shard";
+  const bool is_least = options.shard == Sharding::kFull || options.num_ranks == 1;
+  const char* const hint = is_least ? "cluster.trainer_gpus" : "train.shard";
   std::vector<MemoryPart> parts = {{"master weights", 4 * own, hint}, {"moments", 8 * own, hint}};
   if (sharded) {
     parts.push_back(

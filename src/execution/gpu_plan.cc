@@ -13,12 +13,6 @@ namespace {
 
 constexpr int64_t kGibibyte = int64_t{1} << 30;
 constexpr int64_t kMebibyte = int64_t{1} << 20;
-// CUDA's context, its libraries and their workspaces.
-constexpr int64_t kContextBytes = 1536 * kMebibyte;
-// Blocks of LibTorch's allocator that fit nothing.
-constexpr double kFragments = 1.06;
-// As train/policy_scores.cc cuts them.
-constexpr int64_t kChunkElements = int64_t{1} << 28;
 
 std::string Gibibytes(int64_t num_bytes) {
   char text[32];
@@ -40,23 +34,6 @@ int64_t LayerElements(const ModelConfig& config) {
                                  : 3 * config.intermediate_size;
   // Two norms and two sums; heads as they come, turned and attended; gates and ups.
   return 4 * config.hidden_size + 3 * qkv + mlp;
-}
-
-GpuPlan::Part Activations(const Settings& settings, const ModelConfig& config, int64_t width) {
-  const int64_t tokens = settings.train.token_budget;
-  // The layer at work also has its gradients.
-  int64_t elements = 2 * LayerElements(config);
-  elements += settings.train.recompute_layers ? config.num_layers * config.hidden_size
-                                              : config.num_layers * LayerElements(config);
-  const int64_t rows = std::min(tokens, kChunkElements / config.vocab_size + 16);
-  // A chunk of logits in float32 and its gradient; the head rounded, and its gradient.
-  const int64_t logits =
-      rows * config.vocab_size * (4 + width) + config.vocab_size * config.hidden_size * (4 + width);
-  // Without computing again, every layer keeps its weights as it used them.
-  const int64_t rounded =
-      settings.train.recompute_layers || width == 4 ? 0 : width * config.num_parameters();
-  return {"activations", tokens * elements * width + logits + rounded,
-          settings.train.recompute_layers ? "train.token_budget" : "train.recompute_layers=true"};
 }
 
 }  // namespace
@@ -98,24 +75,37 @@ int64_t GpuPlan::TrainingLimit(int64_t memory_bytes) const {
   return training_bound > 0 ? training_bound : memory_bytes - OtherBytes();
 }
 
-GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines) {
+NetworkSize NetworkSizeOf(const ModelConfig& config) {
+  ModelConfig shorter = config;
+  shorter.num_layers = 0;
+  const int64_t count = config.num_parameters();
+  return {.num_parameters = count,
+          .layer_parameters =
+              (count - shorter.num_parameters()) / std::max<int64_t>(1, config.num_layers),
+          .layer_elements = LayerElements(config),
+          .num_layers = config.num_layers,
+          .hidden = config.hidden_size,
+          .vocab = config.vocab_size};
+}
+
+GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines,
+                const TrainerRanks& ranks) {
   const bool in_bf16 = settings.policy.compute == ComputeType::kBfloat16;
   const int64_t width = in_bf16 ? 2 : 4;
   const int64_t count = config.num_parameters();
   GpuPlan plan;
   plan.training_bound = static_cast<int64_t>(settings.train.memory_gib * kGibibyte);
-  plan.training = {{"master weights", 4 * count},
-                   {"moments", 8 * count},
-                   {"gradients", 4 * count},
-                   Activations(settings, config, width),
-                   {"snapshot for engines", width * count}};
-  if (settings.train.kl.active()) {
-    plan.training.push_back({"initial policy", 4 * count, "train.kl_coef"});
+  const RankMemoryOptions rank = {.num_ranks = ranks.num_ranks,
+                                  .shard = ranks.shard,
+                                  .in_bf16 = in_bf16,
+                                  .recompute_layers = settings.train.recompute_layers,
+                                  .tokens = settings.train.token_budget,
+                                  .has_initial_policy = settings.train.kl.active()};
+  for (MemoryPart& part : RankMemory(NetworkSizeOf(config), rank)) {
+    plan.training.push_back({std::move(part.name), part.num_bytes, std::move(part.hint)});
   }
-  plan.training.push_back(
-      {"fragments",
-       static_cast<int64_t>((kFragments - 1) * static_cast<double>(SumOf(plan.training)))});
-  const bool evaluates = settings.run.evaluate_every > 0;
+  // Without engines here, servers evaluate too.
+  const bool evaluates = settings.run.evaluate_every > 0 && num_engines > 0;
   const int64_t decoders = num_engines + (evaluates ? 1 : 0);
   // A pass: rows of activations, and logits of the rows that ask for tokens.
   const int64_t rows = std::max(settings.engine.pass_tokens, settings.engine.slots);
@@ -131,14 +121,15 @@ GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num
          num_engines * settings.engine.kv_mib * kMebibyte / kv_elements * config.hidden_size,
          "engine.kv_mib"});
   }
-  plan.others = {{"CUDA", kContextBytes}};
+  plan.others = {{CudaContext().name, CudaContext().num_bytes}};
   return plan;
 }
 
 Status PrepareGpu(const Settings& settings, const ModelConfig& config) {
   if (settings.policy.device != PolicyDevice::kCuda) return Status::Ok();
   PACE_ASSIGN_OR_RETURN(const CudaDevice device, FindCudaDevice());
-  const GpuPlan plan = PlanGpu(settings, config, settings.engine.count);
+  const GpuPlan plan =
+      PlanGpu(settings, config, settings.engine.IsElsewhere() ? 0 : settings.engine.count);
   PACE_RETURN_IF_ERROR(plan.Check(device.memory_bytes));
   return LimitTrainingMemory(plan.TrainingLimit(device.memory_bytes));
 }

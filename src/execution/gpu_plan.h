@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/memory_plan.h"
 #include "config/settings.h"
 #include "core/status.h"
 #include "model/model_config.h"
@@ -42,9 +43,18 @@ struct GpuPlan {
   int64_t TrainingLimit(int64_t memory_bytes) const;
 };
 
-// With `num_engines` engines and one more that evaluates, where there are
-// benchmarks.
-GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines);
+NetworkSize NetworkSizeOf(const ModelConfig& config);
+
+// Of a trainer on several GPUs: this is one of them.
+struct TrainerRanks {
+  int64_t num_ranks = 1;
+  Sharding shard = Sharding::kNone;
+};
+
+// With `num_engines` engines in this process and one more that evaluates, where there are
+// benchmarks; 0: servers generate and evaluate.
+GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines,
+                const TrainerRanks& ranks = {});
 
 // For a run with policy.device = cuda: finds the GPU, checks the plan and sets the
 // limit. Does nothing for the CPU.

@@ -86,6 +86,23 @@ TEST(GpuPlanTest, EveryPartGrowsWithItsSetting) {
   EXPECT_NEAR(states / kGibibyte, 20.0 * 2560 / (2 * 36 * 8 * 128), 1e-3);
 }
 
+TEST(GpuPlanTest, ServersElsewhereLeaveTheGpuToTheTrainer) {
+  Settings settings = Large();
+  settings.run.evaluate_every = 5;
+  const GpuPlan plan = PlanGpu(settings, Qwen4b(), 0);
+  for (const GpuPlan::Part& part : plan.rollouts) EXPECT_EQ(part.num_bytes, 0) << part.name;
+}
+
+TEST(GpuPlanTest, ShardsOfSeveralRanksNeedLess) {
+  int64_t before = PlanGpu(Large(), Qwen4b(), 0).TotalBytes();
+  for (const Sharding shard : {Sharding::kOptimizer, Sharding::kGradients, Sharding::kFull}) {
+    const int64_t now =
+        PlanGpu(Large(), Qwen4b(), 0, {.num_ranks = 4, .shard = shard}).TotalBytes();
+    EXPECT_LT(now, before);
+    before = now;
+  }
+}
+
 TEST(GpuPlanTest, TheCpuNeedsNoPlan) {
   EXPECT_TRUE(PrepareGpu(Settings{}, Qwen4b()).ok());
 }
