@@ -21,7 +21,8 @@ _TOP_FOLDERS = ("src", "tests", "scripts", "docs", "cmake", "experiments", "resu
 # What other programs and systems call their own.
 _FOREIGN_NAMES = {"AgentLoopWorkerTQ", "PromptGroupSampler", "ReplayBufferAsync", "TrainSink",
                   "TypeError", "WorkflowExecutor"}
-_FOREIGN_FLAGS = {"--buffer-filter-path", "--over-sampling-batch-size", "--preset", "--privileged",
+_FOREIGN_FLAGS = {"--account", "--buffer-filter-path", "--gpu-memory-utilization", "--max-num-seqs",
+                  "--over-sampling-batch-size", "--partition", "--preset", "--privileged",
                   "--rollout-function-path"}
 # Tables in the code, how a row names its entry, and the page that lists the entries.
 _TABLES = (
