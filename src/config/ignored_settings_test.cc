@@ -33,6 +33,13 @@ TEST(IgnoredSettingsTest, AFileIsAndABrokenOneNamesNothing) {
   EXPECT_EQ(IgnoredSettings("runtime", "/no/such/file", {}), Keys{});
 }
 
+TEST(IgnoredSettingsTest, AFileToLaunchDescribesItsCluster) {
+  const std::string path = testing::TempDir() + "ignored_settings_launch_test.yaml";
+  std::ofstream(path) << "preset: tiny\ncluster:\n  slots: 3\nlaunch:\n  engine: pace\n";
+  EXPECT_EQ(IgnoredSettings("runtime", path, {}), Keys{});
+  EXPECT_EQ(IgnoredSettings("runtime", path, {"gpu.memory_gib=40"}), Keys{"gpu.memory_gib"});
+}
+
 TEST(IgnoredSettingsTest, OneLineListsThem) {
   EXPECT_EQ(IgnoredSettingsLine("runtime", {}), "");
   EXPECT_EQ(IgnoredSettingsLine("runtime", {"cluster.rollout_gpus", "gpu.hbm_gib"}),
