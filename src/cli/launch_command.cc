@@ -1,5 +1,4 @@
 // pace launch
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "config/settings.h"
 #include "core/atomic_file.h"
 #include "core/file.h"
+#include "core/file_descriptor.h"
 #include "launch/launch_files.h"
 #include "launch/launch_plan.h"
 #include "launch/model_folder.h"
@@ -85,9 +85,14 @@ Status RunLaunch(const LaunchArguments& arguments, Launcher launcher) {
   return std::fflush(stdout) == 0 ? Status::Ok() : Unavailable("stdout: cannot be written");
 }
 
-template <Launcher launcher>
-Status RunLaunchOn(const LaunchArguments& arguments) {
-  return RunLaunch(arguments, launcher);
+Status RunSlurm(const LaunchArguments& arguments) {
+  return RunLaunch(arguments, Launcher::kSlurm);
+}
+Status RunKubernetes(const LaunchArguments& arguments) {
+  return RunLaunch(arguments, Launcher::kKubernetes);
+}
+Status RunLocal(const LaunchArguments& arguments) {
+  return RunLaunch(arguments, Launcher::kLocal);
 }
 
 void AddLaunchFlags(CLI::App& app, LaunchArguments& arguments) {
@@ -107,16 +112,16 @@ void AddLaunch(const CommandLine& line) {
       "slurm", "A batch script with a step for each engine and one for the trainer",
       "pace launch slurm math-8b launch.sbatch=[--partition=gpu] --out /shared/math-8b\n"
       "  sbatch /shared/math-8b/job.sbatch",
-      AddLaunchFlags, RunLaunchOn<Launcher::kSlurm>);
+      AddLaunchFlags, RunSlurm);
   group.Add<LaunchArguments>(
       "kubernetes", "A StatefulSet of engines and a Job of trainer ranks",
       "pace launch kubernetes math-8b launch.image=my/pace launch.volume=shared --out math-8b\n"
       "  kubectl apply -f math-8b/pace.yaml",
-      AddLaunchFlags, RunLaunchOn<Launcher::kKubernetes>);
+      AddLaunchFlags, RunKubernetes);
   group.Add<LaunchArguments>("local", "A script that starts engines and trainer on this machine",
                              "pace launch local math-4b --out math-4b\n"
                              "  math-4b/run.sh",
-                             AddLaunchFlags, RunLaunchOn<Launcher::kLocal>);
+                             AddLaunchFlags, RunLocal);
 }
 
 }  // namespace pace

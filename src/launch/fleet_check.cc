@@ -21,7 +21,7 @@ std::string Decimal(double value, const char* unit) {
 // "vocabulary 18, width 128, 4 layers", of what is known.
 std::string ShapeText(const NetworkShape& shape) {
   std::string text;
-  const auto add = [&](std::string part) { text += Concat(text.empty() ? "" : ", ", part); };
+  const auto add = [&](const std::string& part) { text += Concat(text.empty() ? "" : ", ", part); };
   if (shape.vocabulary > 0) add(Concat("vocabulary ", shape.vocabulary));
   if (shape.hidden_size > 0) add(Concat("width ", shape.hidden_size));
   if (shape.num_layers > 0) add(Concat(shape.num_layers, " layers"));

@@ -5,9 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "core/test_files.h"
 #include "launch/launch_files.h"
-#include "launch/model_folder.h"
 
 namespace pace {
 namespace {
