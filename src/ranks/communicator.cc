@@ -1,0 +1,76 @@
+#include "ranks/communicator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/check.h"
+
+namespace pace {
+
+template <typename Call>
+Status Communicator::Checked(const char* what, const Call& call) {
+  if (failure_.ok()) {
+    failure_ = call().At(Concat("rank ", rank(), " of ", size(), ": ", what));
+  }
+  return failure_;
+}
+
+Status Communicator::AllReduce(const at::Tensor& tensor) {
+  return Checked("all-reduce", [&] { return Sum(tensor); });
+}
+
+Status Communicator::ReduceScatter(const at::Tensor& all, const at::Tensor& own) {
+  PACE_CHECK(all.numel() == size() * own.numel(), all.numel(), " of ", own.numel());
+  return Checked("reduce-scatter", [&] { return SumParts(all.view(-1), own.view(-1)); });
+}
+
+Status Communicator::AllGather(const at::Tensor& own, const at::Tensor& all) {
+  PACE_CHECK(all.numel() == size() * own.numel(), all.numel(), " of ", own.numel());
+  return Checked("all-gather", [&] { return Collect(own.view(-1), all.view(-1)); });
+}
+
+Status Communicator::Broadcast(const at::Tensor& tensor, int64_t root) {
+  return Checked("broadcast", [&] { return Send(tensor, root, Patience::kCollective); });
+}
+
+Status Communicator::BroadcastBytes(std::string& bytes, int64_t root) {
+  return SendBytes(bytes, root, Patience::kCollective);
+}
+
+Status Communicator::AwaitBytes(std::string& bytes, int64_t root) {
+  return SendBytes(bytes, root, Patience::kIdle);
+}
+
+Status Communicator::SendBytes(std::string& bytes, int64_t root, Patience patience) {
+  const at::Tensor length = at::full({1}, static_cast<int64_t>(bytes.size()), at::kLong);
+  PACE_RETURN_IF_ERROR(Checked("broadcast", [&] { return Send(length, root, patience); }));
+  const auto count = length.item<int64_t>();
+  if (count == 0) {
+    bytes.clear();
+    return Status::Ok();
+  }
+  bytes.resize(static_cast<size_t>(count));
+  const at::Tensor content = at::from_blob(bytes.data(), {count}, at::kByte);
+  return Broadcast(content, root);
+}
+
+Result<std::vector<std::string>> Communicator::GatherBytes(const std::string& own) {
+  const at::Tensor lengths = at::empty({size()}, at::kLong);
+  PACE_RETURN_IF_ERROR(
+      AllGather(at::full({1}, static_cast<int64_t>(own.size()), at::kLong), lengths));
+  const auto* const counts = lengths.const_data_ptr<int64_t>();
+  const int64_t longest = *std::max_element(counts, counts + size());
+  std::vector<std::string> texts(static_cast<size_t>(size()));
+  if (longest == 0) return texts;
+  const at::Tensor padded = at::zeros({longest}, at::kByte);
+  std::memcpy(padded.data_ptr(), own.data(), own.size());
+  const at::Tensor all = at::empty({size() * longest}, at::kByte);
+  PACE_RETURN_IF_ERROR(AllGather(padded, all));
+  const char* const data = static_cast<const char*>(all.const_data_ptr());
+  for (int64_t i = 0; i < size(); ++i) {
+    texts[static_cast<size_t>(i)].assign(data + i * longest, static_cast<size_t>(counts[i]));
+  }
+  return texts;
+}
+
+}  // namespace pace

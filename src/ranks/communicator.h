@@ -1,0 +1,88 @@
+// Communicator: collectives over the tensors of several processes, the ranks.
+//
+// Every rank makes the same calls in the same order, with tensors of the same shape, dtype and
+// kind of device. A call returns when this rank's result is there. Sums add the ranks' tensors in
+// an order that depends on their number and the shape alone, and every rank gets the same bits.
+//
+//   Result<std::unique_ptr<Communicator>> ranks = ConnectRanks(environment, {.on_lost = lost});
+//   PACE_RETURN_IF_ERROR((*ranks)->AllReduce(gradient));
+//
+// A call fails when a rank is gone or when its deadline passes. The group is of no more use then:
+// every later call returns the first error at once. No call throws.
+// Tensors are contiguous; AllGather's `all` has size() times the elements of `own`, and rank r's
+// part stands at r.
+// Thread-safety: none; one thread at a time, which may change.
+#ifndef PACE_RANKS_COMMUNICATOR_H_
+#define PACE_RANKS_COMMUNICATOR_H_
+
+#include <ATen/ATen.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "ranks/rank_environment.h"
+
+namespace pace {
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int64_t rank() const = 0;
+  virtual int64_t size() const = 0;
+
+  // The sum over all ranks, in place.
+  Status AllReduce(const at::Tensor& tensor);
+  // This rank's part of the sum of `all`.
+  Status ReduceScatter(const at::Tensor& all, const at::Tensor& own);
+  Status AllGather(const at::Tensor& own, const at::Tensor& all);
+  Status Broadcast(const at::Tensor& tensor, int64_t root);
+
+  // Texts of any lengths, made of the above.
+  Status BroadcastBytes(std::string& bytes, int64_t root);
+  // As BroadcastBytes, for a rank that may have to wait long until the root has something to say.
+  Status AwaitBytes(std::string& bytes, int64_t root);
+  // Of every rank, in the order of ranks.
+  Result<std::vector<std::string>> GatherBytes(const std::string& own);
+
+  // The first error of a call.
+  const Status& failure() const { return failure_; }
+
+ protected:
+  enum class Patience { kCollective, kIdle };
+  virtual Status Sum(const at::Tensor& tensor) = 0;
+  virtual Status SumParts(const at::Tensor& all, const at::Tensor& own) = 0;
+  virtual Status Collect(const at::Tensor& own, const at::Tensor& all) = 0;
+  virtual Status Send(const at::Tensor& tensor, int64_t root, Patience patience) = 0;
+
+ private:
+  template <typename Call>
+  Status Checked(const char* what, const Call& call);
+  Status SendBytes(std::string& bytes, int64_t root, Patience patience);
+
+  Status failure_ = {};
+};
+
+struct RankOptions {
+  std::chrono::seconds join{120};         // until all ranks are there
+  std::chrono::seconds collective{1800};  // of a call: the slowest rank's computation
+  std::chrono::hours idle{24};            // of AwaitBytes
+  // Ranks tell each other twice a second, on a thread of their own, that they are there.
+  std::chrono::seconds silence{8};
+  // Called at most once, from that thread, when a rank has ended or is silent, whatever the others
+  // compute at that time.
+  std::function<void(const Status&)> on_lost = {};
+};
+
+// Joins the other ranks, on CPUs (gloo). The destructor waits, for at most `collective`, until every
+// rank destroys its own, unless a call has failed.
+Result<std::unique_ptr<Communicator>> ConnectRanks(const RankEnvironment& environment,
+                                                   const RankOptions& options);
+
+}  // namespace pace
+
+#endif  // PACE_RANKS_COMMUNICATOR_H_

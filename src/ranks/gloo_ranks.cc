@@ -1,0 +1,217 @@
+// ConnectRanks: c10d's ProcessGroupGloo, from the wheel.
+//
+// Two groups: one for the calls, one on which a thread tells the others that this rank is there
+// (RankWatch). A killed rank closes its connections, and a stopped one misses the deadline; either
+// ends a call on the second group, in every rank in turn, also while the first is not in use.
+#include <c10/util/Logging.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "core/mutex.h"
+#include "ranks/communicator.h"
+
+namespace pace {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kWatchInterval{500};
+
+// The reason alone: torch's and gloo's messages carry a file and a stack trace.
+std::string ReasonOf(const std::exception& error) {
+  std::string text = error.what();
+  text = text.substr(0, text.find('\n'));
+  if (text.starts_with('[')) {
+    const size_t end = text.find("] ");
+    if (end != std::string::npos) text = text.substr(end + 2);
+  }
+  return text;
+}
+
+template <typename Call>
+Status Caught(const Call& call) {
+  try {
+    call();
+    return Status::Ok();
+  } catch (const std::exception& error) {
+    return Unavailable(ReasonOf(error));
+  }
+}
+
+using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
+
+Group MakeGroup(const c10::intrusive_ptr<c10d::Store>& store, const std::string& name,
+                const RankEnvironment& place, milliseconds timeout) {
+  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  const std::optional<std::string> interface = ProcessVariable("GLOO_SOCKET_IFNAME");
+  options->devices.push_back(
+      interface.has_value() ? c10d::ProcessGroupGloo::createDeviceForInterface(*interface)
+                            : c10d::ProcessGroupGloo::createDefaultDevice());
+  options->threads = 1;
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(
+      c10::make_intrusive<c10d::PrefixStore>(name, store), static_cast<int>(place.rank),
+      static_cast<int>(place.size), options);
+}
+
+class RankWatch {
+ public:
+  RankWatch(Group group, const RankEnvironment& place, const RankOptions& options)
+      : group_(std::move(group)), place_(place), options_(options), thread_([this] { Run(); }) {}
+  // `agreed`: waits until every rank leaves.
+  void Leave(bool agreed) {
+    {
+      const MutexLock lock(mutex_);
+      (agreed ? leaves_ : stops_) = true;
+      wake_.NotifyAll();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  struct Wish {
+    bool leaves = false;
+    bool stops = false;
+  };
+  Wish Next() {
+    const MutexLock lock(mutex_);
+    const auto deadline = std::chrono::steady_clock::now() + kWatchInterval;
+    while (!leaves_ && !stops_ && wake_.WaitUntil(mutex_, deadline)) {
+    }
+    return {leaves_, stops_};
+  }
+
+  void Run() {
+    auto left_at = std::chrono::steady_clock::time_point::max();
+    for (;;) {
+      const Wish wish = Next();
+      const auto now = std::chrono::steady_clock::now();
+      if (wish.leaves && left_at > now) left_at = now;
+      if (wish.stops || (wish.leaves && now - left_at > options_.collective)) return;
+      std::vector<at::Tensor> leaving = {at::full({1}, wish.leaves ? 1 : 0, at::kLong)};
+      const Status status = Caught([&] {
+        c10d::AllreduceOptions sum;
+        sum.timeout = options_.silence;
+        group_->allreduce(leaving, sum)->wait();
+      });
+      if (!status.ok()) {
+        // One that left without the others' consent meets the same error.
+        if (!wish.leaves && options_.on_lost) {
+          options_.on_lost(Unavailable("rank ", place_.rank, " of ", place_.size,
+                                       ": another rank ended or is silent: ", status.message()));
+        }
+        return;
+      }
+      if (leaving.front().item<int64_t>() == place_.size) return;
+      if (wish.leaves) std::this_thread::sleep_for(milliseconds(20));
+    }
+  }
+
+  const Group group_;
+  const RankEnvironment place_;
+  const RankOptions options_;
+  Mutex mutex_;
+  CondVar wake_;
+  bool leaves_ PACE_GUARDED_BY(mutex_) = false;
+  bool stops_ PACE_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // the last member: it uses the others
+};
+
+class GlooRanks final : public Communicator {
+ public:
+  GlooRanks(const RankEnvironment& place, const RankOptions& options,
+            c10::intrusive_ptr<c10d::Store> store, Group group, Group watched)
+      : place_(place),
+        options_(options),
+        store_(std::move(store)),
+        group_(std::move(group)),
+        watch_(std::move(watched), place, options) {}
+  ~GlooRanks() override { watch_.Leave(/*agreed=*/failure().ok()); }
+
+  int64_t rank() const override { return place_.rank; }
+  int64_t size() const override { return place_.size; }
+
+ protected:
+  Status Sum(const at::Tensor& tensor) override {
+    return Caught([&] {
+      std::vector<at::Tensor> tensors = {tensor};
+      c10d::AllreduceOptions options;
+      options.timeout = options_.collective;
+      group_->allreduce(tensors, options)->wait();
+    });
+  }
+  Status SumParts(const at::Tensor& all, const at::Tensor& own) override {
+    return Caught([&] {
+      at::Tensor from = all;
+      at::Tensor to = own;
+      c10d::ReduceScatterOptions options;
+      options.timeout = options_.collective;
+      group_->_reduce_scatter_base(to, from, options)->wait();
+    });
+  }
+  Status Collect(const at::Tensor& own, const at::Tensor& all) override {
+    return Caught([&] {
+      at::Tensor from = own;
+      at::Tensor to = all;
+      c10d::AllgatherOptions options;
+      options.timeout = options_.collective;
+      group_->_allgather_base(to, from, options)->wait();
+    });
+  }
+  Status Send(const at::Tensor& tensor, int64_t root, Patience patience) override {
+    return Caught([&] {
+      std::vector<at::Tensor> tensors = {tensor};
+      c10d::BroadcastOptions options;
+      options.rootRank = root;
+      options.timeout = patience == Patience::kIdle ? milliseconds(options_.idle)
+                                                    : milliseconds(options_.collective);
+      group_->broadcast(tensors, options)->wait();
+    });
+  }
+
+ private:
+  const RankEnvironment place_;
+  const RankOptions options_;
+  const c10::intrusive_ptr<c10d::Store> store_;
+  const Group group_;
+  RankWatch watch_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> ConnectRanks(const RankEnvironment& environment,
+                                                   const RankOptions& options) {
+  // c10d logs what it also throws, with stack traces.
+  if (!ProcessVariable("TORCH_CPP_LOG_LEVEL").has_value()) {
+    FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+  }
+  std::unique_ptr<Communicator> ranks;
+  const Status status = Caught([&] {
+    c10d::TCPStoreOptions meeting;
+    meeting.port = static_cast<uint16_t>(environment.port);
+    meeting.isServer = !environment.agent_store && environment.rank == 0;
+    meeting.waitWorkers = false;
+    meeting.timeout = options.join;
+    c10::intrusive_ptr<c10d::Store> store =
+        c10::make_intrusive<c10d::TCPStore>(environment.address, meeting);
+    // The agent's store outlives a start of the group.
+    store = c10::make_intrusive<c10d::PrefixStore>(Concat("pace/", environment.num_restarts),
+                                                   store);
+    store->setTimeout(options.join);
+    Group group = MakeGroup(store, "calls", environment, options.join);
+    Group watched = MakeGroup(store, "watch", environment, options.join);
+    ranks = std::make_unique<GlooRanks>(environment, options, store, std::move(group),
+                                        std::move(watched));
+  });
+  if (!status.ok()) {
+    return Unavailable("rank ", environment.rank, " of ", environment.size,
+                       ": the ranks did not meet at ", environment.address, ":", environment.port,
+                       " within ", options.join.count(), " s: ", status.message());
+  }
+  return ranks;
+}
+
+}  // namespace pace

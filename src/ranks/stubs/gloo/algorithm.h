@@ -1,0 +1,4 @@
+// Nothing of it is used.
+#ifndef PACE_RANKS_STUBS_GLOO_ALGORITHM_H_
+#define PACE_RANKS_STUBS_GLOO_ALGORITHM_H_
+#endif  // PACE_RANKS_STUBS_GLOO_ALGORITHM_H_
