@@ -115,7 +115,7 @@ Result<int> RunSft(const SftArguments& arguments) {
                           steps_done = step.step + 1;
                           return signals.signal() == 0;
                         }));
-  const WeightSet weights = trainer->HostSnapshot();
+  PACE_ASSIGN_OR_RETURN(const WeightSet weights, trainer->HostSnapshot());
   const Dtype dtype = arguments.half ? Dtype::kBF16 : Dtype::kF32;
   PACE_RETURN_IF_ERROR(SavePolicy(arguments.out, policy, weights, dtype));
   std::fprintf(stderr, "wrote %s\n", arguments.out.c_str());

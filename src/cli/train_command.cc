@@ -16,6 +16,7 @@
 
 #include "cli/command.h"
 #include "cli/open_policy.h"
+#include "cli/rank_group.h"
 #include "config/ignored_settings.h"
 #include "config/methods.h"
 #include "config/settings.h"
@@ -279,7 +280,7 @@ Status TakeLock(Plan& plan) {
   return Status::Ok();
 }
 
-Result<Plan> PlanNewRun(const TrainArguments& arguments) {
+Result<Plan> PlanNewRun(const TrainArguments& arguments, const RankGroup& group) {
   if (arguments.settings.empty()) {
     return InvalidArgument("train: name a preset or a YAML file, or --resume a run");
   }
@@ -288,6 +289,10 @@ Result<Plan> PlanNewRun(const TrainArguments& arguments) {
     settings = ApplyMethod(*settings, arguments.method, "--method");
   }
   if (!settings.ok()) return settings.status();
+  if (group.may_be_restarted() && arguments.out.empty()) {
+    return InvalidArgument("--out: must name the run directory where the launcher may restart the ",
+                           "run, so that it finds what it began");
+  }
   Plan plan;
   plan.settings = std::move(settings).value();
   plan.driver = arguments.driver;
@@ -318,6 +323,17 @@ Result<Plan> PlanResumedRun(const TrainArguments& arguments) {
   plan.driver = std::move(resume.driver);
   plan.resume.emplace(std::move(resume));
   return plan;
+}
+
+// A launcher that restarts the ranks repeats the command, which then goes on with its run.
+Result<Plan> PlanRun(const TrainArguments& arguments, const RankGroup& group) {
+  if (!arguments.resume.empty()) return PlanResumedRun(arguments);
+  if (group.restarted() && !arguments.out.empty() && ReadManifest(arguments.out).ok()) {
+    TrainArguments again;
+    again.resume = arguments.out;
+    return PlanResumedRun(again);
+  }
+  return PlanNewRun(arguments, group);
 }
 
 // The method as the person typed it; the manifest of a resumed run remembers it.
@@ -453,9 +469,8 @@ Status WarnOfIgnored(const TrainArguments& arguments, const std::string& driver,
   return writer.WriteWarning({.kind = WarningKind::kIgnoredSettings, .text = line});
 }
 
-Result<int> RunTrain(const TrainArguments& arguments) {
-  PACE_ASSIGN_OR_RETURN(
-      Plan plan, arguments.resume.empty() ? PlanNewRun(arguments) : PlanResumedRun(arguments));
+Result<int> LeadTrain(const TrainArguments& arguments, RankGroup& group) {
+  PACE_ASSIGN_OR_RETURN(Plan plan, PlanRun(arguments, group));
   const Settings& settings = plan.settings;
   PACE_ASSIGN_OR_RETURN(const Policy policy, OpenPolicy(settings.policy));
   PACE_ASSIGN_OR_RETURN(RunResources resources, CheckBeforehand(plan, policy));
@@ -464,15 +479,18 @@ Result<int> RunTrain(const TrainArguments& arguments) {
     for (const std::string& note : plan.resume->notes) std::fprintf(stderr, "%s\n", note.c_str());
   }
   const std::string title = MethodTitle(MethodTyped(arguments, plan));
-  std::fprintf(stderr, "%s: %s, %lld parameters, run directory %s\n", plan.driver.c_str(),
+  std::fprintf(stderr, "%s: %s, %lld parameters,%s run directory %s\n", plan.driver.c_str(),
                title.c_str(), static_cast<long long>(policy.config.num_parameters()),
+               group.size() > 1 ? Concat(" ", group.size(), " ranks,").c_str() : "",
                plan.directory.c_str());
+  PACE_RETURN_IF_ERROR(group.Begin(settings, policy));
   const StopSignals signals;
   TrainView view(plan.directory, title, settings.run.num_steps,
                  settings.admission.policy != AdmissionKind::kAcceptAll);
   PACE_RETURN_IF_ERROR(WarnOfIgnored(arguments, plan.driver, *writer, view));
   const Result<RunResult> outcome = RunPlan(plan, policy,
                                             {.writer = writer.get(),
+                                             .ranks = group.ranks(),
                                              .resources = std::move(resources),
                                              .num_threads = arguments.num_threads},
                                             view, signals);
@@ -494,6 +512,12 @@ Result<int> RunTrain(const TrainArguments& arguments) {
   return StopSignals::kExitCode;
 }
 
+Result<int> RunTrain(const TrainArguments& arguments) {
+  PACE_ASSIGN_OR_RETURN(const std::unique_ptr<RankGroup> group, RankGroup::Join());
+  if (!group->leads()) return group->End(group->Follow());
+  return group->End(LeadTrain(arguments, *group));
+}
+
 }  // namespace
 
 void AddTrain(const CommandLine& line) {
@@ -503,6 +527,7 @@ void AddTrain(const CommandLine& line) {
       "  pace train tiny --method async run.num_steps=40\n"
       "  pace train tiny --driver lab\n"
       "  pace train tiny --fleet 2\n"
+      "  torchrun --no-python --nproc-per-node 2 pace train tiny train.shard=gradients\n"
       "  pace train --resume runs/tiny run.num_steps=160",
       [](CLI::App& app, TrainArguments& arguments) {
         app.add_option("settings", arguments.settings, kSettingsHelp);

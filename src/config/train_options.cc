@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kSwitchNames = {"false", "true"};
 constexpr std::array<std::string_view, 2> kLogprobNames = {"full", "sampled"};
+constexpr std::array<std::string_view, 4> kShardNames = {"none", "optimizer", "gradients", "full"};
 constexpr std::array<std::string_view, 2> kRatioNames = {"rollout", "recomputed"};
 // Estimators in the order of KlEstimator, plain and straight through, then verl's names.
 constexpr std::array<std::string_view, 14> kEstimatorNames = {
@@ -171,6 +172,9 @@ std::vector<Field> WorkFields(LearningOptions& o) {
                  "Threads of the trainer; each needs memory for gradients and a forward pass.")
           .AtLeast(1)
           .AtMost(4096),
+      Field::Enum("shard", o.shard, kShardNames,
+                  "What each of several ranks keeps 1/N of: nothing, the optimizer's moments, also "
+                  "gradients, also weights (docs/ranks.md)."),
       Field::Real("memory_gib", o.memory_gib,
                   "The trainer's share of a GPU's memory; 0 = what the engines leave.")
           .AtLeast(0)

@@ -19,6 +19,9 @@ namespace pace {
 
 enum class RolloutLogprobs { kFull, kSampled };
 
+// What each of several ranks keeps a part of (train/parameter_shards.h).
+enum class ShardMode { kNone, kOptimizer, kGradients, kFull };
+
 struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -100,6 +103,7 @@ struct LearningOptions {
   int64_t token_budget = 4096;
   int64_t num_threads = 1;
   bool recompute_layers = false;
+  ShardMode shard = ShardMode::kNone;
   double memory_gib = 0;
   bool dynamic_sampling = false;
   bool skip_equal_rewards = false;

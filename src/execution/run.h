@@ -27,6 +27,7 @@
 #include "execution/tool_executor.h"
 #include "judge/reward_pool.h"
 #include "model/weight_set.h"
+#include "ranks/communicator.h"
 #include "record/run_writer.h"
 #include "record/step_metrics.h"
 
@@ -79,6 +80,8 @@ struct RunSetup {
   // Continue from the newest checkpoint there, or from `loaded`, which is emptied.
   bool resume = false;
   LoadedCheckpoint* loaded = nullptr;
+  // The other ranks are in FollowTrainer (train/trainer.h); null: one rank.
+  Communicator* ranks = nullptr;
   // None: the run acquires its own.
   std::optional<RunResources> resources = {};
   // Replaces supply.policy.

@@ -124,7 +124,7 @@ Result<TrainedStep> RunDriver::Train(PolicyVersion step,
                                      const std::vector<TrainSequence>& sequences) {
   TrainedStep trained;
   PACE_ASSIGN_OR_RETURN(trained.metrics, run_->trainer().Step(sequences));
-  trained.weights = run_->trainer().Snapshot();
+  PACE_ASSIGN_OR_RETURN(trained.weights, run_->trainer().Snapshot());
   const PolicyVersion version = step.Next();
   if (version.step() % settings_.supply.sync_interval == 0) {
     PACE_ASSIGN_OR_RETURN(trained.published, Publish(version, trained.weights));
@@ -144,7 +144,7 @@ void RunDriver::Serve(PublishedWeights published) {
 }
 
 Status RunDriver::ServeFirst() {
-  newest_ = run_->trainer().Snapshot();
+  PACE_ASSIGN_OR_RETURN(newest_, run_->trainer().Snapshot());
   PACE_ASSIGN_OR_RETURN(PublishedWeights first, Publish(PolicyVersion(0), newest_));
   Serve(std::move(first));
   return Status::Ok();
@@ -197,7 +197,7 @@ Result<ResumedRun> RunDriver::Restore() {
   PACE_ASSIGN_OR_RETURN(ResumedRun resumed, run_->Restore());
   const RunCheckpoint& run = resumed.checkpoint;
   step_clock_.Restore(run.step_clock);
-  newest_ = run_->trainer().Snapshot();
+  PACE_ASSIGN_OR_RETURN(newest_, run_->trainer().Snapshot());
   for (const auto& [worker, record] : run.coordinator.workers) sent_[worker] = run.served;
   return resumed;
 }

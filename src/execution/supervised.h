@@ -1,7 +1,7 @@
 // Supervised training: a policy learns to continue prompts as examples do.
 //
 //   Result<std::unique_ptr<Trainer>> trainer = RunSupervised(settings, policy, examples, progress);
-//   WeightSet weights = (*trainer)->HostSnapshot();
+//   Result<WeightSet> weights = (*trainer)->HostSnapshot();
 //
 // The same trainer as reinforcement learning, with Imitate for Step.
 // Thread-safety: none.

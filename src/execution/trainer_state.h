@@ -1,7 +1,8 @@
 // A trainer's state on disk: the model's weights in the Hugging Face layout, and
 // optimizer.safetensors with moments, counters and a value head.
 //
-//   PACE_RETURN_IF_ERROR(SaveTrainerState(folder, policy, {.state = trainer->Copy()}));
+//   PACE_ASSIGN_OR_RETURN(TrainerState state, trainer->Copy());
+//   PACE_RETURN_IF_ERROR(SaveTrainerState(folder, policy, {.state = state}));
 //   PACE_ASSIGN_OR_RETURN(const SavedTrainer saved, LoadTrainerState(policy.config, folder));
 //   PACE_RETURN_IF_ERROR(trainer->Restore(saved.state));
 //

@@ -45,7 +45,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::Create(const Settings& setting
                         PromptSource::Create(settings, policy, resources.executor.get()));
   PACE_ASSIGN_OR_RETURN(const TrainerOptions options, TrainerOptionsOf(settings));
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                        Trainer::Create(policy.config, policy.weights, options));
+                        Trainer::Create(policy.config, policy.weights, options, setup.ranks));
   PACE_ASSIGN_OR_RETURN(Evaluator evaluator,
                         Evaluator::Create(settings, policy, resources.executor, resources.rewards));
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<AdmissionPolicy> admission,
@@ -302,6 +302,11 @@ Result<RunCheckpoint> TrainingRun::Describe(PolicyVersion step, PolicyVersion se
   return checkpoint;
 }
 
+Result<SavedTrainer> TrainingRun::CopyTrainer() const {
+  PACE_ASSIGN_OR_RETURN(TrainerState state, parts_.trainer->Copy());
+  return SavedTrainer{std::move(state), parts_.initial_checksum};
+}
+
 Status TrainingRun::RestoreTrainer(const std::string& folder) {
   PACE_ASSIGN_OR_RETURN(const SavedTrainer saved, LoadTrainerState(policy_.config, folder));
   const std::optional<uint32_t>& initial = parts_.initial_checksum;
@@ -363,7 +368,7 @@ Result<ResumedRun> TrainingRun::Restore() {
   saved.kept.clear();
   journal_.Restore(saved.totals, saved.step_totals, saved.warnings);
   if (saved.served == saved.step) {
-    resumed.served = parts_.trainer->Snapshot();
+    PACE_ASSIGN_OR_RETURN(resumed.served, parts_.trainer->Snapshot());
     return resumed;
   }
   PACE_ASSIGN_OR_RETURN(resumed.served, LoadServedWeights(policy_.config, resumed.folder));

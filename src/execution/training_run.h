@@ -87,7 +87,7 @@ class TrainingRun {
   // The part of a checkpoint that does not depend on the driver. Files of the writer, where
   // there is one, are flushed and their sizes noted.
   Result<RunCheckpoint> Describe(PolicyVersion step, PolicyVersion served) const;
-  SavedTrainer CopyTrainer() const { return {parts_.trainer->Copy(), parts_.initial_checksum}; }
+  Result<SavedTrainer> CopyTrainer() const;
   // Puts back setup.loaded, or else the newest whole checkpoint. REQUIRES: freshly made
   Result<ResumedRun> Restore();
 

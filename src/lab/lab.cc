@@ -169,7 +169,7 @@ Result<RunResult> LabDriver::Run() {
     PACE_RETURN_IF_ERROR(run_->journal().status());
   }
   RunResult result = TakeResult();
-  result.weights = run_->trainer().HostSnapshot();
+  PACE_ASSIGN_OR_RETURN(result.weights, run_->trainer().HostSnapshot());
   return result;
 }
 
@@ -371,8 +371,9 @@ Status LabDriver::SaveIfAtRest() {
   if (!setup_.checkpoints.empty()) {
     // A run that was stopped continues from the checkpoint before: it stays.
     const int64_t keep = run.coordinator.stop_requested ? 0 : settings_.checkpoint.keep;
+    PACE_ASSIGN_OR_RETURN(const SavedTrainer trainer, run_->CopyTrainer());
     PACE_ASSIGN_OR_RETURN(const std::string folder,
-                          Write(run, run_->CopyTrainer(), published_.weights, keep));
+                          Write(run, trainer, published_.weights, keep));
     if (setup_.observer != nullptr) setup_.observer->OnCheckpoint(folder);
   }
   if (stop_after_save_) {

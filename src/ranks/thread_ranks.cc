@@ -28,6 +28,7 @@ struct ThreadRanks::Meeting {
     const auto until = std::chrono::steady_clock::now() + deadline;
     const MutexLock lock(mutex);
     const int64_t own_round = round;
+    if (broken) return Unavailable("another rank has ended (call ", own_round, ")");
     brought[static_cast<size_t>(rank)] = tensor.clone();
     if (++num_arrived == size) {
       all = std::exchange(brought, std::vector<at::Tensor>(static_cast<size_t>(size)));
@@ -41,7 +42,7 @@ struct ThreadRanks::Meeting {
         changed.NotifyAll();
       }
     }
-    if (broken) return Unavailable("another rank ended or is silent (call ", own_round, ")");
+    if (round == own_round) return Unavailable("another rank ended or is silent (call ", own_round, ")");
     return all;
   }
 };
@@ -115,7 +116,10 @@ void RunThreadRanks(int64_t size, const std::function<void(Communicator&)>& body
   ThreadRanks ranks(size);
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] { body(ranks.At(rank)); });
+    threads.emplace_back([&, rank] {
+      body(ranks.At(rank));
+      ranks.Break();
+    });
   }
   for (std::thread& thread : threads) thread.join();
 }

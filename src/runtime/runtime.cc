@@ -520,11 +520,12 @@ Status RuntimeDriver::Save() {
   if (!setup_.checkpoints.empty()) {
     PACE_ASSIGN_OR_RETURN(RunCheckpoint run, Describe());
     run.in_flight = std::move(in_flight);
+    PACE_ASSIGN_OR_RETURN(SavedTrainer trainer, run_->CopyTrainer());
     // Written while the run continues; a kill before its end leaves the one before.
     ++num_saves_;
     saving_thread_.Post(
-        [this, run = std::move(run), trainer = run_->CopyTrainer(), served = published_.weights] {
-          mailbox_.Put(Saved{Write(run, trainer, served, settings_.checkpoint.keep)});
+        [this, run = std::move(run), saved = std::move(trainer), served = published_.weights] {
+          mailbox_.Put(Saved{Write(run, saved, served, settings_.checkpoint.keep)});
         });
   }
   for (const WorkerSlot& slot : slots_) {

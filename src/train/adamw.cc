@@ -62,28 +62,35 @@ Status AdamW::Restore(const NamedTensors& state, int64_t num_updates) {
   return Status::Ok();
 }
 
-double ClipGradients(const NamedTensors& parameters, double max_norm) {
+double GradientNorm(const NamedTensors& parameters) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> norms;
   for (const auto& [name, parameter] : parameters) {
     if (!parameter.grad().defined()) continue;
     norms.push_back(at::linalg_vector_norm(parameter.grad(), 2, {}, false, at::kDouble));
   }
+  if (norms.empty()) return 0;
+  // One wait for a GPU, not one for each.
+  const at::Tensor all = at::stack(norms).to(at::kCPU);
   double sum = 0;
-  if (!norms.empty()) {
-    // One wait for a GPU, not one for each.
-    const at::Tensor all = at::stack(norms).to(at::kCPU);
-    for (int64_t i = 0; i < all.numel(); ++i) {
-      const double norm = all.data_ptr<double>()[i];
-      sum += norm * norm;
-    }
+  for (int64_t i = 0; i < all.numel(); ++i) {
+    const double norm = all.data_ptr<double>()[i];
+    sum += norm * norm;
   }
-  const double norm = std::sqrt(sum);
-  if (max_norm > 0 && std::isfinite(norm) && norm > max_norm) {
-    for (const auto& [name, parameter] : parameters) {
-      if (parameter.grad().defined()) at::Tensor(parameter.grad()).mul_(max_norm / (norm + 1e-6));
-    }
+  return std::sqrt(sum);
+}
+
+void ScaleGradients(const NamedTensors& parameters, double norm, double max_norm) {
+  if (max_norm <= 0 || !std::isfinite(norm) || norm <= max_norm) return;
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, parameter] : parameters) {
+    if (parameter.grad().defined()) at::Tensor(parameter.grad()).mul_(max_norm / (norm + 1e-6));
   }
+}
+
+double ClipGradients(const NamedTensors& parameters, double max_norm) {
+  const double norm = GradientNorm(parameters);
+  ScaleGradients(parameters, norm, max_norm);
   return norm;
 }
 

@@ -49,6 +49,9 @@ class AdamW {
 // The Euclidean norm over all gradients; scales them down to `max_norm` where it
 // is larger (0 = never). A norm that is not finite is returned and nothing scaled.
 double ClipGradients(const NamedTensors& parameters, double max_norm);
+// Its two halves.
+double GradientNorm(const NamedTensors& parameters);
+void ScaleGradients(const NamedTensors& parameters, double norm, double max_norm);
 // Adds the gradients of `from` to those of the same names in `to`.
 void AddGradients(const NamedTensors& from, const NamedTensors& to);
 void FreeGradients(const NamedTensors& parameters);

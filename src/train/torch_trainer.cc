@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/cuda/capture_gate.h"
+#include "ranks/byte_message.h"
 #include "train/batch_advantages.h"
 #include "train/kl_penalty.h"
 #include "train/minibatch.h"
@@ -27,24 +28,67 @@ std::string FirstLine(const std::exception& error) {
 }
 
 std::optional<NetworkReplicas> ReplicasOf(std::optional<TrainingNetwork> network,
-                                          int64_t num_threads) {
+                                          int64_t num_threads, ParameterShards& shards) {
   if (!network.has_value()) return std::nullopt;
-  return NetworkReplicas(std::move(*network), num_threads);
+  return NetworkReplicas(std::move(*network), num_threads, &shards, /*passes=*/false);
 }
 
 std::span<float> FloatsOf(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
 
+// Takes float32 copies on the host, where they are to be kept.
+ParameterShards::Take HostCopies(bool keep, const std::string& suffix, NamedTensors& to) {
+  if (!keep) return [](const std::string& /*name*/, const at::Tensor& /*whole*/) {};
+  return [suffix, &to](const std::string& name, const at::Tensor& whole) {
+    to.emplace(name + suffix, whole.detach().to(at::kCPU, at::kFloat).contiguous().clone());
+  };
+}
+
+TensorViews ViewsOf(const NamedTensors& tensors) {
+  TensorViews views;
+  for (const auto& [name, tensor] : tensors) {
+    views.emplace(name, TensorView{.dtype = Dtype::kF32,
+                                   .shape = tensor.sizes().vec(),
+                                   .bytes = std::as_bytes(FloatsOf(tensor))});
+  }
+  return views;
+}
+
+// What rank 0 says before the tensors of a state.
+struct RestoreHeader {
+  Status status = {};
+  int64_t num_updates = 0;
+  double kl_coefficient = 0;
+
+  Status Share(Communicator& ranks) {
+    ByteWriter out;
+    out.Number(static_cast<int64_t>(status.code()));
+    out.Text(status.message());
+    out.Number(num_updates);
+    out.Number(kl_coefficient);
+    std::string bytes = out.Take();
+    PACE_RETURN_IF_ERROR(ranks.BroadcastBytes(bytes, 0));
+    ByteReader in(bytes);
+    const auto code = static_cast<StatusCode>(in.Number<int64_t>());
+    status = Status(code, std::string(in.Text()));
+    num_updates = in.Number<int64_t>();
+    kl_coefficient = in.Number<double>();
+    return in.complete() ? Status::Ok() : DataLoss("rank 0: its trainer's state is cut off");
+  }
+};
+
 }  // namespace
 
 TorchTrainer::TorchTrainer(TrainingNetwork network, const TrainerOptions& options, Parts parts,
-                           std::optional<TrainingNetwork> initial)
+                           std::optional<TrainingNetwork> initial, Communicator* ranks)
     : options_(options),
       parts_(std::move(parts)),
-      replicas_(std::move(network), options.num_threads),
-      initial_(ReplicasOf(std::move(initial), options.num_threads)),
-      optimizer_(replicas_.network().parameters(), options.adamw),
+      ranks_(ranks),
+      shards_(std::make_unique<ParameterShards>(network, options.shard, ranks)),
+      replicas_(std::move(network), options.num_threads, shards_.get(), /*passes=*/true),
+      initial_(ReplicasOf(std::move(initial), options.num_threads, *shards_)),
+      optimizer_(shards_->own(), options.adamw),
       kl_coefficient_(options.kl.reward_coefficient) {
   if (!parts_.advantage->inputs().values) return;
   const at::Tensor& parameter = replicas_.network().head_VH();
@@ -65,9 +109,16 @@ Result<Minibatch> TorchTrainer::MakeBatch(std::span<const TrainSequence> sequenc
   return Minibatch(std::move(members));
 }
 
-void TorchTrainer::ScoreTokens(const NetworkReplicas& replicas, const Minibatch& batch,
-                               std::vector<double>* logprobs, std::vector<double>* values) const {
-  if (logprobs == nullptr && values == nullptr) return;
+Status TorchTrainer::Share(std::vector<double>& values) const {
+  if (!has_ranks()) return Status::Ok();
+  return ranks_->AllReduce(
+      at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kDouble));
+}
+
+Status TorchTrainer::ScoreTokens(const NetworkReplicas& replicas, const Minibatch& batch,
+                                 std::vector<double>* logprobs,
+                                 std::vector<double>* values) const {
+  if (logprobs == nullptr && values == nullptr) return Status::Ok();
   const at::NoGradGuard no_grad;
   for (std::vector<double>* out : {logprobs, values}) {
     if (out != nullptr) out->assign(batch.mask.size(), 0.0);
@@ -92,6 +143,10 @@ void TorchTrainer::ScoreTokens(const NetworkReplicas& replicas, const Minibatch&
     keep(scored, scored.logprobs_N, *logprobs);
     if (values != nullptr) keep(scored, head_->Values(bin.thread, scored.hidden_NH), *values);
   });
+  for (std::vector<double>* out : {logprobs, values}) {
+    if (out != nullptr) PACE_RETURN_IF_ERROR(Share(*out));
+  }
+  return Status::Ok();
 }
 
 // What the step's policy and the initial one make of the responses, corrections by
@@ -99,9 +154,11 @@ void TorchTrainer::ScoreTokens(const NetworkReplicas& replicas, const Minibatch&
 Status TorchTrainer::Prepare(Minibatch& batch, MetricList& metrics, double& next_kl) {
   const bool proximal = options_.reference == RatioReference::kProximal ||
                         parts_.loss->inputs().proximal || options_.correction.active();
-  ScoreTokens(replicas_, batch, proximal ? &batch.proximal_logprobs : nullptr,
-              head_.has_value() ? &batch.values : nullptr);
-  if (initial_.has_value()) ScoreTokens(*initial_, batch, &batch.initial_logprobs, nullptr);
+  PACE_RETURN_IF_ERROR(ScoreTokens(replicas_, batch, proximal ? &batch.proximal_logprobs : nullptr,
+                                   head_.has_value() ? &batch.values : nullptr));
+  if (initial_.has_value()) {
+    PACE_RETURN_IF_ERROR(ScoreTokens(*initial_, batch, &batch.initial_logprobs, nullptr));
+  }
   if (options_.correction.active()) {
     PACE_RETURN_IF_ERROR(ApplyCorrection(options_.correction, batch, metrics));
   }
@@ -134,13 +191,13 @@ Result<std::vector<double>> TorchTrainer::WholeGradient(const Minibatch& batch,
                                                         const MinibatchTotals& totals,
                                                         const UpdateRules& rules,
                                                         UpdateSums& sums) const {
-  const bool splits = options_.num_threads > 1 ||
+  const bool splits = options_.num_threads > 1 || has_ranks() ||
                       PackSequences(batch.ForwardLengths(), options_.token_budget).size() > 1;
   if (rules.loss.scope() != LossScope::kMinibatch || !splits) return std::vector<double>();
   PACE_ASSIGN_OR_RETURN(const ReductionWeights weights,
                         WeighTokens(batch.layout(), totals, Reduction(rules.reduction)));
   std::vector<double> logprobs;
-  ScoreTokens(replicas_, batch, &logprobs, nullptr);
+  PACE_RETURN_IF_ERROR(ScoreTokens(replicas_, batch, &logprobs, nullptr));
   PACE_ASSIGN_OR_RETURN(LossResult result, rules.loss.Evaluate(TokensOf(batch, logprobs), weights));
   sums.loss += result.loss;
   MergeMetrics(result.metrics, sums.metrics);
@@ -153,6 +210,7 @@ Status TorchTrainer::UseOffPolicyBaseline(const OpobOptions& options, Minibatch&
   std::vector<double> norms(batch.sequences.size());
   std::vector<double> logprobs(batch.mask.size());
   ZeroGradients();
+  shards_->Measure(true);
   replicas_.RunBins(batch, /*token_budget=*/1, [&](const NetworkReplicas::Bin& bin) {
     const size_t sequence = bin.sequences.front();
     const Minibatch part = batch.Part(bin.sequences);
@@ -161,9 +219,11 @@ Status TorchTrainer::UseOffPolicyBaseline(const OpobOptions& options, Minibatch&
     const auto begin = static_cast<size_t>(batch.offsets[sequence]);
     scored.Spread(scored.logprobs_N, std::span(logprobs).subspan(begin, part.mask.size()));
     torch::autograd::backward({scored.logprobs_N}, {at::ones_like(scored.logprobs_N)});
-    norms[sequence] = ClipGradients(bin.network.parameters(), /*max_norm=*/0);
-    FreeGradients(bin.network.parameters());
+    norms[sequence] = shards_->TakeMeasured(bin.network.parameters());
   });
+  shards_->Measure(false);
+  PACE_RETURN_IF_ERROR(Share(norms));
+  PACE_RETURN_IF_ERROR(Share(logprobs));
   return ApplyOffPolicyBaseline(options, norms, logprobs, batch, metrics);
 }
 
@@ -258,21 +318,25 @@ Result<double> TorchTrainer::RateScale(const EssLearningRateOptions& options,
 
 void TorchTrainer::ZeroGradients() {
   replicas_.ZeroGradients();
+  shards_->ZeroGradients();
   if (head_.has_value()) head_->ZeroGradients();
 }
 
-void TorchTrainer::Apply(double scale, bool with_head, MetricList& metrics) {
+Status TorchTrainer::Apply(double scale, bool with_head, MetricList& metrics) {
   replicas_.GatherGradients();
-  const double norm = ClipGradients(network().parameters(), options_.max_grad_norm);
+  PACE_RETURN_IF_ERROR(shards_->SumGradients());
+  PACE_ASSIGN_OR_RETURN(const double norm, shards_->ClipGradients(options_.max_grad_norm));
   bool finite = std::isfinite(norm);
   if (with_head) {
-    const double head_norm = head_->GatherGradients(options_.max_grad_norm);
+    PACE_ASSIGN_OR_RETURN(const double head_norm,
+                          head_->GatherGradients(options_.max_grad_norm, ranks_));
     finite = finite && std::isfinite(head_norm);
     MergeMetrics({{"train/value_grad_norm", head_norm, 1}}, metrics);
   }
   const double rate = learning_rate() * scale;
   if (finite) {
     optimizer_.Step(rate);
+    PACE_RETURN_IF_ERROR(shards_->ShareUpdate());
     if (with_head) head_->Step(options_.value.learning_rate);
   }
   ZeroGradients();
@@ -280,6 +344,44 @@ void TorchTrainer::Apply(double scale, bool with_head, MetricList& metrics) {
                 {"train/lr", rate, 1},
                 {"train/skipped_updates", finite ? 0.0 : 1.0, 1}},
                metrics);
+  return Status::Ok();
+}
+
+void TorchTrainer::UpdateSums::Add(const UpdateSums& part) {
+  if (status.ok()) status = part.status;
+  loss += part.loss;
+  MergeMetrics(part.metrics, metrics);
+}
+
+Result<TorchTrainer::UpdateSums> TorchTrainer::Share(const UpdateSums& own) const {
+  if (!has_ranks()) return own;
+  ByteWriter out;
+  out.Number(static_cast<int64_t>(own.status.code()));
+  out.Text(own.status.message());
+  out.Number(own.loss);
+  for (const Metric& metric : own.metrics) {
+    out.Text(metric.name);
+    out.Number(metric.value);
+    out.Number(metric.weight);
+  }
+  PACE_ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks_->GatherBytes(out.bytes()));
+  UpdateSums sums;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    ByteReader in(all[rank]);
+    UpdateSums part;
+    const auto code = static_cast<StatusCode>(in.Number<int64_t>());
+    part.status = Status(code, std::string(in.Text())).At(Concat("rank ", rank));
+    part.loss = in.Number<double>();
+    while (!in.failed() && !in.complete()) {
+      Metric& metric = part.metrics.emplace_back();
+      metric.name = in.Text();
+      metric.value = in.Number<double>();
+      metric.weight = in.Number<double>();
+    }
+    if (!in.complete()) return DataLoss("rank ", rank, ": its sums are cut off");
+    sums.Add(part);
+  }
+  return sums;
 }
 
 Result<MetricList> TorchTrainer::Update(Minibatch& batch, const UpdateRules& rules) {
@@ -309,20 +411,23 @@ Result<MetricList> TorchTrainer::Update(Minibatch& batch, const UpdateRules& rul
     }
     return own;
   };
+  UpdateSums of_rank;
   for (const UpdateSums& own :
        replicas_.ForBins<UpdateSums>(batch, options_.token_budget, accumulate)) {
-    PACE_RETURN_IF_ERROR(own.status);
-    sums.loss += own.loss;
-    MergeMetrics(own.metrics, sums.metrics);
+    of_rank.Add(own);
   }
+  PACE_ASSIGN_OR_RETURN(const UpdateSums of_all, Share(of_rank));
+  sums.Add(of_all);
+  PACE_RETURN_IF_ERROR(sums.status);
   double scale = 1;
   if (rules.ess != nullptr) {
+    PACE_RETURN_IF_ERROR(Share(logprobs));
     PACE_ASSIGN_OR_RETURN(const double scaled,
                           RateScale(*rules.ess, batch, logprobs, sums.metrics));
     scale = scaled;
   }
   MergeMetrics({{"train/loss", sums.loss, 1}}, sums.metrics);
-  Apply(scale, /*with_head=*/!batch.returns.empty(), sums.metrics);
+  PACE_RETURN_IF_ERROR(Apply(scale, /*with_head=*/!batch.returns.empty(), sums.metrics));
   return sums.metrics;
 }
 
@@ -383,7 +488,7 @@ Result<double> TorchTrainer::MeanLogProb(std::span<const TrainSequence> sequence
   return Guarded<double>("scoring", [&]() -> Result<double> {
     PACE_ASSIGN_OR_RETURN(Minibatch batch, MakeBatch(sequences));
     std::vector<double> logprobs;
-    ScoreTokens(replicas_, batch, &logprobs, nullptr);
+    PACE_RETURN_IF_ERROR(ScoreTokens(replicas_, batch, &logprobs, nullptr));
     MeanOf mean;
     for (size_t token = 0; token < logprobs.size(); ++token) {
       if (batch.mask[token] != 0) mean.Add(logprobs[token]);
@@ -392,13 +497,9 @@ Result<double> TorchTrainer::MeanLogProb(std::span<const TrainSequence> sequence
   });
 }
 
-WeightSet TorchTrainer::Snapshot() const {
-  if (options_.device != DeviceKind::kCuda) return HostSnapshot();
-  return network().DeviceWeights(options_.compute_in_bf16 ? Dtype::kBF16 : Dtype::kF32);
-}
+// Weights, moments and the value head, as copies.
 
-WeightSet TorchTrainer::HostSnapshot() const {
-  const WeightSet live = network().Weights();
+WeightSet TorchTrainer::HostWeights(const WeightSet& live) const {
   // One block for all tensors.
   size_t total = 0;
   for (const auto& [name, view] : live.views()) total += view.bytes.size();
@@ -414,29 +515,48 @@ WeightSet TorchTrainer::HostSnapshot() const {
   return WeightSet::Create(network().config(), std::move(views), std::move(bytes)).value();
 }
 
+Result<WeightSet> TorchTrainer::Snapshot() const {
+  if (options_.device != DeviceKind::kCuda || !has_whole_weights()) return HostSnapshot();
+  return network().DeviceWeights(options_.compute_in_bf16 ? Dtype::kBF16 : Dtype::kF32);
+}
+
+Result<WeightSet> TorchTrainer::GatherWeights(bool keep) const {
+  if (has_whole_weights()) return keep ? HostWeights(network().Weights()) : WeightSet();
+  auto tensors = std::make_shared<NamedTensors>();
+  PACE_RETURN_IF_ERROR(shards_->Gather(shards_->own(), "", HostCopies(keep, "", *tensors)));
+  if (!keep) return WeightSet();
+  TensorViews views = ViewsOf(*tensors);
+  return WeightSet::Create(network().config(), std::move(views), std::move(tensors));
+}
+
 NamedTensors TorchTrainer::Tensors() const {
   NamedTensors tensors = optimizer_.State();
   if (head_.has_value()) tensors.merge(head_->State());
   return tensors;
 }
 
-TrainerState TorchTrainer::Copy() const {
+Result<TrainerState> TorchTrainer::GatherState(bool keep) const {
   TrainerState state;
-  state.weights = HostSnapshot();
-  auto tensors = std::make_shared<NamedTensors>(Tensors());
-  for (auto& [name, tensor] : *tensors) {
-    tensor = tensor.detach().to(at::kCPU, at::kFloat).contiguous().clone();
-    state.tensors.emplace(name, TensorView{.dtype = Dtype::kF32,
-                                           .shape = tensor.sizes().vec(),
-                                           .bytes = std::as_bytes(FloatsOf(tensor))});
+  PACE_ASSIGN_OR_RETURN(state.weights, GatherWeights(keep));
+  auto tensors = std::make_shared<NamedTensors>();
+  for (const char* suffix : {".m", ".v"}) {
+    PACE_RETURN_IF_ERROR(
+        shards_->Gather(optimizer_.State(), suffix, HostCopies(keep, suffix, *tensors)));
   }
+  if (!keep) return state;
+  if (head_.has_value()) {
+    const auto take = HostCopies(keep, "", *tensors);
+    for (const auto& [name, tensor] : head_->State()) take(name, tensor);
+  }
+  state.tensors = ViewsOf(*tensors);
   state.memory = std::move(tensors);
   state.num_updates = optimizer_.num_updates();
   state.kl_coefficient = kl_coefficient_;
   return state;
 }
 
-Status TorchTrainer::Restore(const TrainerState& state) {
+// All that the state must hold, by name; moments in the shape of their parameter.
+Result<NamedTensors> TorchTrainer::ReadState(const TrainerState& state) const {
   NamedTensors tensors;
   for (const auto& [name, view] : state.tensors) {
     const at::Tensor tensor = at::empty(view.shape, at::kFloat);
@@ -446,21 +566,82 @@ Status TorchTrainer::Restore(const TrainerState& state) {
     ReadFloats(view, FloatsOf(tensor));
     tensors.emplace(name, tensor);
   }
-  PACE_RETURN_IF_ERROR(optimizer_.Restore(tensors, state.num_updates));
-  if (head_.has_value()) PACE_RETURN_IF_ERROR(head_->Restore(tensors, state.num_updates));
-  kl_coefficient_ = state.kl_coefficient;
-  const at::NoGradGuard no_grad;
-  for (const auto& [name, parameter] : network().parameters()) {
-    const std::vector<float> floats = state.weights.Floats(name);
-    at::Tensor(parameter).detach().copy_(at::tensor(floats).view(parameter.sizes()));
+  for (const ShardUnit& unit : shards_->layout().units) {
+    for (const ShardSlot& slot : unit.slots) {
+      for (const char* suffix : {".m", ".v"}) {
+        const auto found = tensors.find(slot.name + suffix);
+        if (found == tensors.end()) {
+          return NotFound("optimizer state: ", slot.name, suffix, " is missing");
+        }
+        if (found->second.sizes() != slot.shape) {
+          return InvalidArgument("optimizer state: ", slot.name, suffix,
+                                 " has another shape than its parameter");
+        }
+      }
+    }
   }
+  return tensors;
+}
+
+// What rank 0 has, on every rank.
+Status TorchTrainer::ShareTensor(at::Tensor& tensor, const std::vector<int64_t>& shape) const {
+  if (!has_ranks()) return Status::Ok();
+  if (!tensor.defined()) tensor = at::empty(shape, at::kFloat);
+  tensor = tensor.contiguous();
+  return ranks_->Broadcast(tensor, 0);
+}
+
+Status TorchTrainer::Restore(const TrainerState& state) {
+  const bool leads = ranks_ == nullptr || ranks_->rank() == 0;
+  Result<NamedTensors> read = leads ? ReadState(state) : NamedTensors();
+  Status status = read.status();
+  if (read.ok() && leads && head_.has_value()) status = head_->Restore(*read, state.num_updates);
+  RestoreHeader header{.status = status,
+                       .num_updates = state.num_updates,
+                       .kl_coefficient = state.kl_coefficient};
+  if (has_ranks()) PACE_RETURN_IF_ERROR(header.Share(*ranks_));
+  PACE_RETURN_IF_ERROR(header.status);
+  const at::NoGradGuard no_grad;
+  NamedTensors own;
+  for (const ShardUnit& unit : shards_->layout().units) {
+    for (const ShardSlot& slot : unit.slots) {
+      for (const char* suffix : {".m", ".v"}) {
+        at::Tensor whole = leads ? read->at(slot.name + suffix) : at::Tensor();
+        PACE_RETURN_IF_ERROR(ShareTensor(whole, slot.shape));
+        const at::Tensor slice = shards_->SliceOf(slot.name, whole);
+        if (slice.defined()) own.emplace(slot.name + suffix, slice.clone());
+        if (leads) read->erase(slot.name + suffix);
+      }
+      at::Tensor whole = leads ? at::tensor(state.weights.Floats(slot.name)) : at::Tensor();
+      PACE_RETURN_IF_ERROR(ShareTensor(whole, {slot.count}));
+      shards_->SetWeight(slot.name, whole);
+    }
+  }
+  PACE_RETURN_IF_ERROR(optimizer_.Restore(own, header.num_updates));
+  if (head_.has_value()) {
+    NamedTensors of_head;
+    for (const auto& [name, tensor] : head_->State()) {
+      at::Tensor shared = tensor.to(at::kCPU, at::kFloat);
+      PACE_RETURN_IF_ERROR(ShareTensor(shared, tensor.sizes().vec()));
+      of_head.emplace(name, shared);
+    }
+    PACE_RETURN_IF_ERROR(head_->Restore(of_head, header.num_updates));
+  }
+  kl_coefficient_ = header.kl_coefficient;
   return Status::Ok();
 }
 
 Result<std::unique_ptr<TorchTrainer>> TorchTrainer::Create(TrainingNetwork network,
                                                            const TrainerOptions& options,
-                                                           std::optional<TrainingNetwork> initial) {
+                                                           std::optional<TrainingNetwork> initial,
+                                                           Communicator* ranks) {
   PACE_RETURN_IF_ERROR(options.Validate());
+  if (ranks != nullptr && ranks->size() > 1 && options.shard >= ShardMode::kGradients &&
+      options.num_threads > 1) {
+    return InvalidArgument("train.threads = ", options.num_threads,
+                           ": with train.shard = gradients or full a rank has one thread (start "
+                           "more ranks instead)");
+  }
   if (options.kl.active() && !initial.has_value()) {
     return InvalidArgument("kl: there is no initial policy to measure the distance from");
   }
@@ -473,7 +654,7 @@ Result<std::unique_ptr<TorchTrainer>> TorchTrainer::Create(TrainingNetwork netwo
                                                         {.advantage = std::move(advantage),
                                                          .loss = std::move(loss),
                                                          .imitation = std::move(imitation)},
-                                                        std::move(initial)));
+                                                        std::move(initial), ranks));
 }
 
 }  // namespace pace

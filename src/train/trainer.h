@@ -9,7 +9,10 @@
 //
 //   Result<std::unique_ptr<Trainer>> trainer = Trainer::Create(config, weights, options);
 //   Result<MetricList> metrics = (*trainer)->Step(sequences);
-//   WeightSet published = (*trainer)->Snapshot();
+//   Result<WeightSet> published = (*trainer)->Snapshot();
+//
+// Several ranks (ranks/communicator.h) share the sequences of each minibatch; the update is that of
+// the whole minibatch. Rank 0 leads: its calls are carried out by all.
 //
 // Thread-safety: none; one thread at a time, which may change. LibTorch's exceptions
 // become a Status here.
@@ -31,6 +34,8 @@
 
 namespace pace {
 
+class Communicator;
+
 // A copy of what a trainer knows, on the host, to be written while training goes on.
 struct TrainerState {
   WeightSet weights = {};
@@ -44,10 +49,12 @@ struct TrainerState {
 
 class Trainer {
  public:
-  // Starts from these weights, from which KL penalties measure the distance.
+  // Starts from these weights, from which KL penalties measure the distance. With `ranks`, which
+  // outlive it, this is rank 0's, and the others are in FollowTrainer.
   static Result<std::unique_ptr<Trainer>> Create(const ModelConfig& config,
                                                  const WeightSet& weights,
-                                                 const TrainerOptions& options);
+                                                 const TrainerOptions& options,
+                                                 Communicator* ranks = nullptr);
   // Of the LibTorch that this build was compiled with.
   static const char* TorchVersion();
   virtual ~Trainer() = default;
@@ -65,13 +72,18 @@ class Trainer {
 
   // A copy of the present weights, for engines and evaluation: on a GPU it stays
   // there, in the engines' dtype.
-  virtual WeightSet Snapshot() const = 0;
+  virtual Result<WeightSet> Snapshot() const = 0;
   // A copy on the host, in float32.
-  virtual WeightSet HostSnapshot() const = 0;
-  virtual TrainerState Copy() const = 0;
+  virtual Result<WeightSet> HostSnapshot() const = 0;
+  virtual Result<TrainerState> Copy() const = 0;
   // Copies a state back; every tensor must be there in its shape.
   virtual Status Restore(const TrainerState& state) = 0;
 };
+
+// Takes part in the calls on rank 0's trainer until that is destroyed. REQUIRES: options and weights
+// equal on all ranks, ranks.rank() > 0
+Status FollowTrainer(const ModelConfig& config, const WeightSet& weights,
+                     const TrainerOptions& options, Communicator& ranks);
 
 }  // namespace pace
 

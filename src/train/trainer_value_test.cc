@@ -156,7 +156,7 @@ TEST(TrainerStateTest, ATrainerThatWasRestoredGoesOnToTheBit) {
   for (int step = 0; step < 2; ++step) {
     ASSERT_TRUE(straight->Step(sequences).ok());
   }
-  TrainerState state = straight->Copy();
+  TrainerState state = straight->Copy().value();
   const std::unique_ptr<TorchTrainer> resumed = MakeTrainer(options);
   ASSERT_TRUE(resumed->Restore(state).ok());
   for (int step = 2; step < 4; ++step) {

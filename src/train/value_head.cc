@@ -34,8 +34,15 @@ void ValueHead::ZeroGradients() {
   for (const NamedTensors& copy : copies_) FreeGradients(copy);
 }
 
-double ValueHead::GatherGradients(double max_norm) {
+Result<double> ValueHead::GatherGradients(double max_norm, Communicator* ranks) {
   for (size_t i = 1; i < copies_.size(); ++i) AddGradients(copies_[i], copies_.front());
+  if (ranks != nullptr && ranks->size() > 1) {
+    for (const auto& [name, parameter] : copies_.front()) {
+      at::Tensor own = parameter;
+      if (!own.grad().defined()) own.mutable_grad() = at::zeros_like(own.detach());
+      PACE_RETURN_IF_ERROR(ranks->AllReduce(own.grad()));
+    }
+  }
   return ClipGradients(copies_.front(), max_norm);
 }
 

@@ -8,7 +8,7 @@
 //
 //   at::Tensor values_N = head.Values(thread, hidden_NH);
 //   ... backward ...
-//   const double norm = head.GatherGradients(max_norm);
+//   PACE_ASSIGN_OR_RETURN(const double norm, head.GatherGradients(max_norm));
 //   head.Step(rate);
 //
 // Thread-safety: Values may run side by side for different threads.
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/status.h"
+#include "ranks/communicator.h"
 #include "train/adamw.h"
 
 namespace pace {
@@ -38,7 +39,8 @@ class ValueHead {
   void ZeroGradients();
   // The threads' gradients as one, scaled down to `max_norm` (0 = never); returns
   // the norm before that.
-  double GatherGradients(double max_norm);
+  // `ranks` may be null; otherwise it is the sum over all of them.
+  Result<double> GatherGradients(double max_norm, Communicator* ranks = nullptr);
   // REQUIRES: gathered
   void Step(double learning_rate) { optimizer_.Step(learning_rate); }
 

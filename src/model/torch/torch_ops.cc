@@ -55,6 +55,33 @@ at::Tensor Recomputed(const at::Tensor& x, RecomputedBody body) {
   return RecomputeFunction::apply(x, c10::make_intrusive<HeldBody>(std::move(body)));
 }
 
+using Callback = std::function<void()>;
+
+struct HeldCallback : torch::CustomClassHolder {
+  explicit HeldCallback(Callback given) : callback(std::move(given)) {}
+  Callback callback;
+};
+
+// x itself; the backward pass calls when it arrives here.
+class MarkFunction : public torch::autograd::Function<MarkFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const c10::intrusive_ptr<HeldCallback>& held) {
+    context->saved_data["callback"] = c10::IValue::make_capsule(held);
+    return at::alias(x);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    c10::static_intrusive_pointer_cast<HeldCallback>(context->saved_data["callback"].toCapsule())
+        ->callback();
+    return {gradients.front(), at::Tensor()};
+  }
+};
+
+at::Tensor Marked(const at::Tensor& x, Callback callback) {
+  return MarkFunction::apply(x, c10::make_intrusive<HeldCallback>(std::move(callback)));
+}
+
 // At least float32.
 at::Tensor Wide(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
@@ -154,7 +181,23 @@ TorchOps::TorchOps(const ModelConfig& config, const PackedTokens& batch,
   }
 }
 
+// Autograd computes nodes that are ready in the falling order of their creation, and adds to
+// .grad() first of all: at the mark before the layer, all of the layer's gradients are there.
 void TorchOps::Layer(const LayerWeights<TorchOps>& weights, int64_t index, Rows& x) {
+  LayerHooks* const hooks = options_.hooks;
+  if (hooks == nullptr) {
+    ComputeLayer(weights, index, x);
+    return;
+  }
+  hooks->BeforeForward(index);
+  const bool marks = at::GradMode::is_enabled();
+  if (marks) x.parts.front() = Marked(Only(x), [hooks, index] { hooks->AfterBackward(index); });
+  ComputeLayer(weights, index, x);
+  if (marks) x.parts.front() = Marked(Only(x), [hooks, index] { hooks->BeforeBackward(index); });
+  hooks->AfterForward(index);
+}
+
+void TorchOps::ComputeLayer(const LayerWeights<TorchOps>& weights, int64_t index, Rows& x) {
   if (!options_.recompute_layers || !at::GradMode::is_enabled()) {
     RunLayer(weights, index, *this, x);
     return;

@@ -24,6 +24,7 @@
 #include "model/model_config.h"
 #include "model/network.h"
 #include "model/torch/attention_function.h"
+#include "model/torch/layer_hooks.h"
 
 namespace pace {
 
@@ -67,6 +68,7 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
     // Keep the input of each layer alone and compute the layer again in the
     // backward pass.
     bool recompute_layers = false;
+    LayerHooks* hooks = nullptr;  // borrowed; may be null
   };
 
   // The config outlives it. `frequencies` lie on the device of the network. `record` may be null.
@@ -93,6 +95,7 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
     at::Tensor rows;  // of the batch, for each padded position; padding repeats a row
   };
   void FormClasses(at::Device device);
+  void ComputeLayer(const LayerWeights<TorchOps>& weights, int64_t index, Rows& x);
 
   // Queries, keys and values stay side by side until Attend.
   bool IsPacked() const { return attention_ != nullptr || sequences_ != nullptr; }

@@ -92,6 +92,11 @@ TrainingNetwork TrainingNetwork::Replica() const {
   return TrainingNetwork(std::move(state));
 }
 
+void TrainingNetwork::UseLayerHooks(LayerHooks* hooks, bool recompute) {
+  state_->ops_options.hooks = hooks;
+  state_->ops_options.recompute_layers = state_->ops_options.recompute_layers || recompute;
+}
+
 const ModelConfig& TrainingNetwork::config() const {
   return state_->config;
 }

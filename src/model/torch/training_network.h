@@ -54,6 +54,10 @@ class TrainingNetwork {
   // thread: updates in place are seen by both.
   TrainingNetwork Replica() const;
 
+  // From now on every pass tells `hooks`, which outlive the network. `recompute`: as
+  // Options::recompute_layers, for parameters that are not kept between the passes.
+  void UseLayerHooks(LayerHooks* hooks, bool recompute);
+
   const ModelConfig& config() const;
   // By checkpoint name, in that order; requires_grad is set.
   const std::map<std::string, at::Tensor>& parameters() const;

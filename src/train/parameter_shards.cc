@@ -1,0 +1,308 @@
+#include "train/parameter_shards.h"
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "core/check.h"
+
+namespace pace {
+namespace {
+
+std::map<std::string, std::vector<int64_t>> ShapesOf(const NamedTensors& parameters) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const auto& [name, parameter] : parameters) shapes.emplace(name, parameter.sizes().vec());
+  return shapes;
+}
+
+at::Tensor ViewOf(const at::Tensor& flat, const ShardSlot& slot) {
+  return flat.narrow(0, slot.offset, slot.count).view(slot.shape);
+}
+
+}  // namespace
+
+ParameterShards::ParameterShards(TrainingNetwork& network, ShardMode mode, Communicator* ranks)
+    : mode_(ranks == nullptr || ranks->size() == 1 ? ShardMode::kNone : mode),
+      ranks_(ranks),
+      parameters_(network.parameters()),
+      layout_(LayOutShards(ShapesOf(parameters_), network.config().num_layers, num_ranks())),
+      slices_(layout_.Slices(rank())),
+      root_(layout_.units.size() - 1),
+      flats_(layout_.units.size()),
+      parts_(layout_.units.size()),
+      gradients_(layout_.units.size()) {
+  if (!sharded()) {
+    own_ = parameters_;
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  for (size_t u = 0; u < layout_.units.size(); ++u) {
+    const ShardUnit& unit = layout_.units[u];
+    const at::TensorOptions options = parameters_.begin()->second.options().requires_grad(false);
+    const at::Tensor flat = at::zeros({unit.size}, options);
+    for (const ShardSlot& slot : unit.slots) {
+      ViewOf(flat, slot).copy_(parameters_.at(slot.name).detach());
+    }
+    parts_[u] = flat.narrow(0, rank() * unit.part_size, unit.part_size);
+    if (mode_ == ShardMode::kFull) {
+      parts_[u] = parts_[u].clone();
+      ReleaseWeights(u);
+    } else {
+      TakeApart(u, flat);
+    }
+  }
+  for (const ShardSlice& slice : slices_) {
+    own_.emplace(layout_.units[slice.unit].slots[slice.slot].name,
+                 parts_[slice.unit].narrow(0, slice.in_part, slice.count).detach());
+  }
+  if (counts_passes()) network.UseLayerHooks(this, /*recompute=*/mode_ == ShardMode::kFull);
+}
+
+void ParameterShards::Note(const Status& status) {
+  if (status_.ok()) status_ = status;
+}
+
+// The parameters become views of `flat`, which is kept.
+void ParameterShards::TakeApart(size_t unit, const at::Tensor& flat) {
+  flats_[unit] = flat;
+  for (const ShardSlot& slot : layout_.units[unit].slots) {
+    at::Tensor(parameters_.at(slot.name)).set_data(ViewOf(flat, slot));
+  }
+}
+
+void ParameterShards::GatherWeights(size_t unit) {
+  if (mode_ != ShardMode::kFull || flats_[unit].defined()) return;
+  const at::NoGradGuard no_grad;
+  const at::Tensor flat = at::empty({layout_.units[unit].size}, parts_[unit].options());
+  const Status status = ranks_->AllGather(parts_[unit], flat);
+  // The pass goes on to its end, over numbers that nobody uses.
+  if (!status.ok()) flat.zero_();
+  Note(status);
+  TakeApart(unit, flat);
+}
+
+void ParameterShards::ReleaseWeights(size_t unit) {
+  if (mode_ != ShardMode::kFull) return;
+  flats_[unit] = at::Tensor();
+  for (const ShardSlot& slot : layout_.units[unit].slots) {
+    at::Tensor parameter = parameters_.at(slot.name);
+    parameter.set_data(at::empty({0}, parameter.options().requires_grad(false)));
+  }
+}
+
+at::Tensor ParameterShards::TakeGradients(size_t unit) {
+  const ShardUnit& of_unit = layout_.units[unit];
+  const at::Tensor flat = at::zeros(
+      {of_unit.size}, parameters_.begin()->second.options().requires_grad(false));
+  for (const ShardSlot& slot : of_unit.slots) {
+    at::Tensor parameter = parameters_.at(slot.name);
+    if (!parameter.grad().defined()) continue;
+    touched_[slot.name] = true;
+    ViewOf(flat, slot).copy_(parameter.grad());
+    parameter.mutable_grad() = at::Tensor();
+  }
+  return flat;
+}
+
+void ParameterShards::SumUnit(size_t unit) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor flat = TakeGradients(unit);
+  const at::Tensor part = at::empty({layout_.units[unit].part_size}, flat.options());
+  Note(ranks_->ReduceScatter(flat, part));
+  if (gradients_[unit].defined()) {
+    gradients_[unit].add_(part);
+  } else {
+    gradients_[unit] = part;
+  }
+}
+
+void ParameterShards::MeasureUnit(size_t unit) {
+  NamedTensors of_unit;
+  for (const ShardSlot& slot : layout_.units[unit].slots) {
+    of_unit.emplace(slot.name, parameters_.at(slot.name));
+  }
+  const double norm = GradientNorm(of_unit);
+  measured_ += norm * norm;
+  FreeGradients(of_unit);
+}
+
+void ParameterShards::FinishUnit(size_t unit) {
+  if (measures_) {
+    MeasureUnit(unit);
+  } else {
+    SumUnit(unit);
+  }
+  ReleaseWeights(unit);
+}
+
+void ParameterShards::BeforeForward(int64_t layer) {
+  PACE_CHECK(layer == next_forward_, "layer ", layer, " instead of ", next_forward_);
+  GatherWeights(static_cast<size_t>(layer));
+}
+
+void ParameterShards::AfterForward(int64_t layer) {
+  next_forward_ = layer + 1;
+  ReleaseWeights(static_cast<size_t>(layer));
+}
+
+void ParameterShards::BeforeBackward(int64_t layer) {
+  PACE_CHECK(layer == next_backward_, "layer ", layer, " instead of ", next_backward_);
+  GatherWeights(static_cast<size_t>(layer));
+}
+
+void ParameterShards::AfterBackward(int64_t layer) {
+  FinishUnit(static_cast<size_t>(layer));
+  next_backward_ = layer - 1;
+}
+
+void ParameterShards::BeginPass() {
+  if (!counts_passes()) return;
+  backward_ = at::GradMode::is_enabled();
+  next_forward_ = 0;
+  next_backward_ = static_cast<int64_t>(root_) - 1;
+  GatherWeights(root_);
+}
+
+void ParameterShards::EndPass() {
+  if (!counts_passes()) return;
+  const auto num_layers = static_cast<int64_t>(root_);
+  while (next_forward_ < num_layers) {
+    const int64_t layer = next_forward_;
+    BeforeForward(layer);
+    AfterForward(layer);
+  }
+  while (backward_ && next_backward_ >= 0) {
+    const int64_t layer = next_backward_;
+    BeforeBackward(layer);
+    AfterBackward(layer);
+  }
+  if (!backward_) {
+    ReleaseWeights(root_);
+    return;
+  }
+  FinishUnit(root_);
+  for (const auto& [name, parameter] : parameters_) {
+    PACE_CHECK(!parameter.grad().defined(), name, " got its gradient after it was summed");
+  }
+}
+
+double ParameterShards::TakeMeasured(const NamedTensors& parameters) {
+  // Layers are freed as they come; what is outside of them is still there.
+  const double rest = GradientNorm(parameters);
+  FreeGradients(parameters);
+  if (!counts_passes()) return rest;
+  return std::sqrt(std::exchange(measured_, 0) + rest * rest);
+}
+
+void ParameterShards::ZeroGradients() {
+  touched_.clear();
+  for (at::Tensor& gradient : gradients_) gradient = at::Tensor();
+  FreeGradients(own_);
+  FreeGradients(parameters_);
+}
+
+Status ParameterShards::ShareTouched() {
+  const at::Tensor counts =
+      at::zeros({static_cast<int64_t>(parameters_.size())}, at::kLong);
+  auto* const data = counts.data_ptr<int64_t>();
+  int64_t index = 0;
+  for (const auto& [name, parameter] : parameters_) {
+    data[index++] = touched_[name] || parameter.grad().defined() ? 1 : 0;
+  }
+  PACE_RETURN_IF_ERROR(ranks_->AllReduce(counts));
+  index = 0;
+  for (const auto& [name, parameter] : parameters_) touched_[name] = data[index++] > 0;
+  return Status::Ok();
+}
+
+Status ParameterShards::SumGradients() {
+  PACE_RETURN_IF_ERROR(status_);
+  if (num_ranks() == 1) return Status::Ok();
+  const at::NoGradGuard no_grad;
+  PACE_RETURN_IF_ERROR(ShareTouched());
+  for (size_t u = 0; u < layout_.units.size(); ++u) {
+    if (counts_passes()) continue;
+    if (sharded()) {
+      SumUnit(u);
+      PACE_RETURN_IF_ERROR(status_);
+      continue;
+    }
+    const at::Tensor flat = TakeGradients(u);
+    PACE_RETURN_IF_ERROR(ranks_->AllReduce(flat));
+    for (const ShardSlot& slot : layout_.units[u].slots) {
+      if (!touched_[slot.name]) continue;
+      at::Tensor(parameters_.at(slot.name)).mutable_grad() = ViewOf(flat, slot);
+    }
+  }
+  if (!sharded()) return Status::Ok();
+  for (const ShardSlice& slice : slices_) {
+    const std::string& name = layout_.units[slice.unit].slots[slice.slot].name;
+    if (!touched_[name] || !gradients_[slice.unit].defined()) continue;
+    own_.at(name).mutable_grad() =
+        gradients_[slice.unit].narrow(0, slice.in_part, slice.count);
+  }
+  return Status::Ok();
+}
+
+Result<double> ParameterShards::ClipGradients(double max_norm) {
+  double norm = GradientNorm(own_);
+  if (sharded()) {
+    const at::Tensor square = at::full({1}, norm * norm, at::kDouble);
+    PACE_RETURN_IF_ERROR(ranks_->AllReduce(square));
+    norm = std::sqrt(square.item<double>());
+  }
+  ScaleGradients(own_, norm, max_norm);
+  return norm;
+}
+
+Status ParameterShards::ShareUpdate() {
+  if (!sharded() || mode_ == ShardMode::kFull) return Status::Ok();
+  for (size_t u = 0; u < layout_.units.size(); ++u) {
+    PACE_RETURN_IF_ERROR(ranks_->AllGather(parts_[u].clone(), flats_[u]));
+  }
+  return Status::Ok();
+}
+
+Status ParameterShards::Gather(const NamedTensors& slices, const std::string& suffix,
+                               const Take& take) const {
+  const at::NoGradGuard no_grad;
+  if (!sharded()) {
+    for (const auto& [name, parameter] : parameters_) take(name, slices.at(name + suffix).detach());
+    return Status::Ok();
+  }
+  for (size_t u = 0; u < layout_.units.size(); ++u) {
+    const ShardUnit& unit = layout_.units[u];
+    const at::Tensor part = at::zeros({unit.part_size}, parts_[u].options());
+    for (const ShardSlice& slice : slices_) {
+      if (slice.unit != u) continue;
+      part.narrow(0, slice.in_part, slice.count)
+          .copy_(slices.at(unit.slots[slice.slot].name + suffix).detach());
+    }
+    const at::Tensor flat = at::empty({unit.size}, part.options());
+    PACE_RETURN_IF_ERROR(ranks_->AllGather(part, flat));
+    for (const ShardSlot& slot : unit.slots) take(slot.name, ViewOf(flat, slot));
+  }
+  return Status::Ok();
+}
+
+at::Tensor ParameterShards::SliceOf(const std::string& name, const at::Tensor& whole) const {
+  if (!sharded()) return whole;
+  for (const ShardSlice& slice : slices_) {
+    if (layout_.units[slice.unit].slots[slice.slot].name != name) continue;
+    return whole.reshape(-1).narrow(0, slice.in_parameter, slice.count);
+  }
+  return {};
+}
+
+void ParameterShards::SetWeight(const std::string& name, const at::Tensor& whole) {
+  const at::NoGradGuard no_grad;
+  if (mode_ != ShardMode::kFull) {
+    const at::Tensor parameter = parameters_.at(name).detach();
+    parameter.copy_(whole.view(parameter.sizes()));
+    return;
+  }
+  const at::Tensor slice = SliceOf(name, whole);
+  if (slice.defined()) own_.at(name).detach().copy_(slice);
+}
+
+}  // namespace pace
