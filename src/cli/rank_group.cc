@@ -48,7 +48,7 @@ Result<std::unique_ptr<RankGroup>> RankGroup::Join() {
 Status RankGroup::Begin(const Settings& settings, const Policy& policy) {
   begun_ = true;
   if (ranks_ == nullptr) return Status::Ok();
-  ByteWriter out;
+  MessageWriter out;
   out.Text(BuildName());
   out.Text(ToYaml(settings));
   out.Number(ChecksumOf(policy.weights));
@@ -63,7 +63,7 @@ Status RankGroup::Follow() {
   std::string message;
   PACE_RETURN_IF_ERROR(ranks_->AwaitBytes(message, 0));
   if (message.empty()) return Unavailable(self, ": rank 0 refused the run; its line says why");
-  ByteReader in(message);
+  MessageReader in(message);
   const std::string build(in.Text());
   const std::string yaml(in.Text());
   const auto checksum = in.Number<uint32_t>();

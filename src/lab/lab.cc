@@ -372,8 +372,7 @@ Status LabDriver::SaveIfAtRest() {
     // A run that was stopped continues from the checkpoint before: it stays.
     const int64_t keep = run.coordinator.stop_requested ? 0 : settings_.checkpoint.keep;
     PACE_ASSIGN_OR_RETURN(const SavedTrainer trainer, run_->CopyTrainer());
-    PACE_ASSIGN_OR_RETURN(const std::string folder,
-                          Write(run, trainer, published_.weights, keep));
+    PACE_ASSIGN_OR_RETURN(const std::string folder, Write(run, trainer, published_.weights, keep));
     if (setup_.observer != nullptr) setup_.observer->OnCheckpoint(folder);
   }
   if (stop_after_save_) {

@@ -1,8 +1,9 @@
-// ByteWriter and ByteReader: numbers, texts and arrays as bytes, between ranks of one program.
+// MessageWriter and MessageReader: numbers, texts and arrays as bytes, between ranks of one
+// program.
 //
-//   ByteWriter out;
+//   MessageWriter out;
 //   out.Number(3.5); out.Text("ppo"); out.Array(tokens);
-//   ByteReader in(out.bytes());
+//   MessageReader in(out.bytes());
 //   const auto number = in.Number<double>(); ...
 //   if (!in.complete()) ...  // something was missing, or is left over
 //
@@ -21,7 +22,7 @@
 
 namespace pace {
 
-class ByteWriter {
+class MessageWriter {
  public:
   template <typename T>
   void Number(T value) {
@@ -44,9 +45,9 @@ class ByteWriter {
   std::string bytes_;
 };
 
-class ByteReader {
+class MessageReader {
  public:
-  explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
+  explicit MessageReader(std::string_view bytes) : bytes_(bytes) {}
 
   template <typename T>
   T Number() {

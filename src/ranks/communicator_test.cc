@@ -58,11 +58,12 @@ void CheckCollectives(Communicator& ranks) {
   const at::Tensor whole = at::arange(3 * size, at::kFloat) * static_cast<double>(rank + 1);
   const at::Tensor part = at::empty({3}, at::kFloat);
   ASSERT_TRUE(ranks.ReduceScatter(whole, part).ok());
-  EXPECT_TRUE(at::equal(
-      part, at::arange(3 * rank, 3 * rank + 3, at::kFloat) * static_cast<double>(all_ranks + size)));
+  EXPECT_TRUE(at::equal(part, at::arange(3 * rank, 3 * rank + 3, at::kFloat) *
+                                  static_cast<double>(all_ranks + size)));
 
   const at::Tensor gathered = at::empty({size, 2}, at::kDouble);
-  ASSERT_TRUE(ranks.AllGather(at::full({2}, static_cast<double>(rank), at::kDouble), gathered).ok());
+  ASSERT_TRUE(
+      ranks.AllGather(at::full({2}, static_cast<double>(rank), at::kDouble), gathered).ok());
   for (int64_t i = 0; i < size; ++i) {
     EXPECT_EQ(gathered[i][1].item<double>(), static_cast<double>(i));
   }

@@ -4,12 +4,12 @@
 // (RankWatch). A killed rank closes its connections, and a stopped one misses the deadline; either
 // ends a call on the second group, in every rank in turn, also while the first is not in use.
 #include <c10/util/Logging.h>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <exception>
 #include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
 #include "core/mutex.h"
@@ -48,9 +48,9 @@ Group MakeGroup(const c10::intrusive_ptr<c10d::Store>& store, const std::string&
                 const RankEnvironment& place, milliseconds timeout) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
   const std::optional<std::string> interface = ProcessVariable("GLOO_SOCKET_IFNAME");
-  options->devices.push_back(
-      interface.has_value() ? c10d::ProcessGroupGloo::createDeviceForInterface(*interface)
-                            : c10d::ProcessGroupGloo::createDefaultDevice());
+  options->devices.push_back(interface.has_value()
+                                 ? c10d::ProcessGroupGloo::createDeviceForInterface(*interface)
+                                 : c10d::ProcessGroupGloo::createDefaultDevice());
   options->threads = 1;
   return c10::make_intrusive<c10d::ProcessGroupGloo>(
       c10::make_intrusive<c10d::PrefixStore>(name, store), static_cast<int>(place.rank),
@@ -198,8 +198,8 @@ Result<std::unique_ptr<Communicator>> ConnectRanks(const RankEnvironment& enviro
     c10::intrusive_ptr<c10d::Store> store =
         c10::make_intrusive<c10d::TCPStore>(environment.address, meeting);
     // The agent's store outlives a start of the group.
-    store = c10::make_intrusive<c10d::PrefixStore>(Concat("pace/", environment.num_restarts),
-                                                   store);
+    store =
+        c10::make_intrusive<c10d::PrefixStore>(Concat("pace/", environment.num_restarts), store);
     store->setTimeout(options.join);
     Group group = MakeGroup(store, "calls", environment, options.join);
     Group watched = MakeGroup(store, "watch", environment, options.join);

@@ -31,8 +31,8 @@ struct RankEnvironment {
   // Where the ranks meet.
   std::string address = {};
   int64_t port = 0;
-  bool agent_store = false;     // torchrun's agent listens there; otherwise rank 0 does
-  int64_t num_restarts = 0;     // of the whole group before this start
+  bool agent_store = false;  // torchrun's agent listens there; otherwise rank 0 does
+  int64_t num_restarts = 0;  // of the whole group before this start
   bool may_be_restarted = false;
 
   friend bool operator==(const RankEnvironment&, const RankEnvironment&) = default;

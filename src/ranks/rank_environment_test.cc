@@ -27,10 +27,8 @@ std::string ErrorOf(const Variables& variables) {
   return Read(variables).status().message();
 }
 
-const Variables kTorchrun = {{"RANK", "2"},
-                             {"WORLD_SIZE", "4"},
-                             {"MASTER_ADDR", "node7"},
-                             {"MASTER_PORT", "29500"}};
+const Variables kTorchrun = {
+    {"RANK", "2"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}};
 
 Variables With(Variables variables, const Variables& more) {
   for (const auto& [name, value] : more) variables[name] = value;
@@ -59,8 +57,8 @@ TEST(RankEnvironmentTest, TheAgentsStoreAndItsRestartsAreRecognised) {
 }
 
 TEST(RankEnvironmentTest, ABatchScriptOfSlurmIsNotARank) {
-  EXPECT_FALSE(Read({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "17"}})
-                   ->has_value());
+  EXPECT_FALSE(
+      Read({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "17"}})->has_value());
 }
 
 TEST(RankEnvironmentTest, SrunMeetsOnTheFirstNodeOfTheStep) {
@@ -69,11 +67,9 @@ TEST(RankEnvironmentTest, SrunMeetsOnTheFirstNodeOfTheStep) {
                           {"SLURM_STEP_NODELIST", "gpu[07-08,12]"},
                           {"SLURM_JOB_ID", "41"},
                           {"SLURM_STEP_ID", "3"}};
-  EXPECT_EQ(Found(step), (RankEnvironment{.launcher = "srun",
-                                          .rank = 1,
-                                          .size = 2,
-                                          .address = "gpu07",
-                                          .port = 20044}));
+  EXPECT_EQ(Found(step),
+            (RankEnvironment{
+                .launcher = "srun", .rank = 1, .size = 2, .address = "gpu07", .port = 20044}));
   const RankEnvironment named = Found(With(step, {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "5"}}));
   EXPECT_EQ(named.address, "a");
   EXPECT_EQ(named.port, 5);
@@ -93,11 +89,9 @@ TEST(RankEnvironmentTest, MpirunOnOneMachineNeedsAPortAlone) {
                               {"OMPI_COMM_WORLD_SIZE", "2"},
                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                               {"MASTER_PORT", "4000"}};
-  EXPECT_EQ(Found(open_mpi), (RankEnvironment{.launcher = "mpirun",
-                                              .rank = 1,
-                                              .size = 2,
-                                              .address = "127.0.0.1",
-                                              .port = 4000}));
+  EXPECT_EQ(Found(open_mpi),
+            (RankEnvironment{
+                .launcher = "mpirun", .rank = 1, .size = 2, .address = "127.0.0.1", .port = 4000}));
   const Variables mpich = {
       {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", "1"}};
   EXPECT_EQ(Found(mpich).size, 2);

@@ -42,7 +42,8 @@ struct ThreadRanks::Meeting {
         changed.NotifyAll();
       }
     }
-    if (round == own_round) return Unavailable("another rank ended or is silent (call ", own_round, ")");
+    if (round == own_round)
+      return Unavailable("another rank ended or is silent (call ", own_round, ")");
     return all;
   }
 };

@@ -32,8 +32,8 @@ class ThreadRanks {
   std::vector<std::unique_ptr<Member>> members_;
 };
 
-// Runs `body` once per rank, each on a thread of its own. A rank whose body has returned is gone for
-// the others.
+// Runs `body` once per rank, each on a thread of its own. A rank whose body has returned is gone
+// for the others.
 void RunThreadRanks(int64_t size, const std::function<void(Communicator&)>& body);
 
 }  // namespace pace

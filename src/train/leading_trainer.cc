@@ -1,48 +1,12 @@
 #include "train/leading_trainer.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "ranks/byte_message.h"
+#include "train/rank_messages.h"
 
 namespace pace {
-
-std::string EncodeSequences(std::span<const TrainSequence> sequences) {
-  ByteWriter out;
-  out.Number(static_cast<int64_t>(sequences.size()));
-  for (const TrainSequence& sequence : sequences) {
-    out.Array(sequence.tokens);
-    out.Number(sequence.num_prompt_tokens);
-    out.Array(sequence.mask);
-    out.Array(sequence.rollout_logprobs);
-    out.Array(sequence.versions);
-    out.Number(sequence.group);
-    out.Number(sequence.reward);
-    out.Number(static_cast<uint8_t>(sequence.baseline.has_value() ? 1 : 0));
-    out.Number(sequence.baseline.value_or(0));
-  }
-  return out.Take();
-}
-
-Result<std::vector<TrainSequence>> DecodeSequences(std::string_view bytes) {
-  ByteReader in(bytes);
-  const auto count = in.Number<int64_t>();
-  std::vector<TrainSequence> sequences;
-  while (!in.failed() && static_cast<int64_t>(sequences.size()) < count) {
-    TrainSequence& sequence = sequences.emplace_back();
-    sequence.tokens = in.Array<TokenId>();
-    sequence.num_prompt_tokens = in.Number<int64_t>();
-    sequence.mask = in.Array<uint8_t>();
-    sequence.rollout_logprobs = in.Array<float>();
-    sequence.versions = in.Array<int64_t>();
-    sequence.group = in.Number<int64_t>();
-    sequence.reward = in.Number<double>();
-    const bool has_baseline = in.Number<uint8_t>() != 0;
-    const auto baseline = in.Number<double>();
-    if (has_baseline) sequence.baseline = baseline;
-  }
-  if (!in.complete()) return DataLoss("a batch between ranks: its bytes are cut off");
-  return sequences;
-}
 
 LeadingTrainer::LeadingTrainer(std::unique_ptr<TorchTrainer> own, Communicator& ranks)
     : own_(std::move(own)), ranks_(ranks) {}

@@ -12,9 +12,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "ranks/communicator.h"
 #include "train/torch_trainer.h"
@@ -48,10 +45,6 @@ class LeadingTrainer final : public Trainer {
 
 // Until rank 0's is destroyed.
 Status Follow(TorchTrainer& trainer, Communicator& ranks);
-
-// Sequences as bytes, for ranks of the same build.
-std::string EncodeSequences(std::span<const TrainSequence> sequences);
-Result<std::vector<TrainSequence>> DecodeSequences(std::string_view bytes);
 
 }  // namespace pace
 

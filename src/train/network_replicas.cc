@@ -14,8 +14,7 @@ namespace pace {
 
 NetworkReplicas::NetworkReplicas(TrainingNetwork network, int64_t num_threads,
                                  ParameterShards* shards, bool passes)
-    : shards_(shards),
-      passes_(passes && shards != nullptr && shards->counts_passes()) {
+    : shards_(shards), passes_(passes && shards != nullptr && shards->counts_passes()) {
   members_.push_back(std::move(network));
   for (int64_t i = 1; i < num_threads; ++i) members_.push_back(members_.front().Replica());
 }

@@ -92,8 +92,8 @@ void ParameterShards::ReleaseWeights(size_t unit) {
 
 at::Tensor ParameterShards::TakeGradients(size_t unit) {
   const ShardUnit& of_unit = layout_.units[unit];
-  const at::Tensor flat = at::zeros(
-      {of_unit.size}, parameters_.begin()->second.options().requires_grad(false));
+  const at::Tensor flat =
+      at::zeros({of_unit.size}, parameters_.begin()->second.options().requires_grad(false));
   for (const ShardSlot& slot : of_unit.slots) {
     at::Tensor parameter = parameters_.at(slot.name);
     if (!parameter.grad().defined()) continue;
@@ -202,8 +202,7 @@ void ParameterShards::ZeroGradients() {
 }
 
 Status ParameterShards::ShareTouched() {
-  const at::Tensor counts =
-      at::zeros({static_cast<int64_t>(parameters_.size())}, at::kLong);
+  const at::Tensor counts = at::zeros({static_cast<int64_t>(parameters_.size())}, at::kLong);
   auto* const data = counts.data_ptr<int64_t>();
   int64_t index = 0;
   for (const auto& [name, parameter] : parameters_) {
@@ -238,8 +237,7 @@ Status ParameterShards::SumGradients() {
   for (const ShardSlice& slice : slices_) {
     const std::string& name = layout_.units[slice.unit].slots[slice.slot].name;
     if (!touched_[name] || !gradients_[slice.unit].defined()) continue;
-    own_.at(name).mutable_grad() =
-        gradients_[slice.unit].narrow(0, slice.in_part, slice.count);
+    own_.at(name).mutable_grad() = gradients_[slice.unit].narrow(0, slice.in_part, slice.count);
   }
   return Status::Ok();
 }

@@ -111,7 +111,7 @@ class ParameterShards final : public LayerHooks {
 
   bool measures_ = false;
   double measured_ = 0;
-  bool backward_ = false;    // of the pass under way
+  bool backward_ = false;  // of the pass under way
   int64_t next_forward_ = 0;
   int64_t next_backward_ = 0;  // falling
   Status status_ = {};

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "model/cuda/capture_gate.h"
-#include "ranks/byte_message.h"
 #include "train/batch_advantages.h"
 #include "train/kl_penalty.h"
 #include "train/minibatch.h"
+#include "train/rank_messages.h"
 #include "train/value_loss.h"
 
 namespace pace {
@@ -55,29 +55,6 @@ TensorViews ViewsOf(const NamedTensors& tensors) {
   return views;
 }
 
-// What rank 0 says before the tensors of a state.
-struct RestoreHeader {
-  Status status = {};
-  int64_t num_updates = 0;
-  double kl_coefficient = 0;
-
-  Status Share(Communicator& ranks) {
-    ByteWriter out;
-    out.Number(static_cast<int64_t>(status.code()));
-    out.Text(status.message());
-    out.Number(num_updates);
-    out.Number(kl_coefficient);
-    std::string bytes = out.Take();
-    PACE_RETURN_IF_ERROR(ranks.BroadcastBytes(bytes, 0));
-    ByteReader in(bytes);
-    const auto code = static_cast<StatusCode>(in.Number<int64_t>());
-    status = Status(code, std::string(in.Text()));
-    num_updates = in.Number<int64_t>();
-    kl_coefficient = in.Number<double>();
-    return in.complete() ? Status::Ok() : DataLoss("rank 0: its trainer's state is cut off");
-  }
-};
-
 }  // namespace
 
 TorchTrainer::TorchTrainer(TrainingNetwork network, const TrainerOptions& options, Parts parts,
@@ -116,8 +93,7 @@ Status TorchTrainer::Share(std::vector<double>& values) const {
 }
 
 Status TorchTrainer::ScoreTokens(const NetworkReplicas& replicas, const Minibatch& batch,
-                                 std::vector<double>* logprobs,
-                                 std::vector<double>* values) const {
+                                 std::vector<double>* logprobs, std::vector<double>* values) const {
   if (logprobs == nullptr && values == nullptr) return Status::Ok();
   const at::NoGradGuard no_grad;
   for (std::vector<double>* out : {logprobs, values}) {
@@ -347,38 +323,13 @@ Status TorchTrainer::Apply(double scale, bool with_head, MetricList& metrics) {
   return Status::Ok();
 }
 
-void TorchTrainer::UpdateSums::Add(const UpdateSums& part) {
-  if (status.ok()) status = part.status;
-  loss += part.loss;
-  MergeMetrics(part.metrics, metrics);
-}
-
-Result<TorchTrainer::UpdateSums> TorchTrainer::Share(const UpdateSums& own) const {
+Result<UpdateSums> TorchTrainer::Share(const UpdateSums& own) const {
   if (!has_ranks()) return own;
-  ByteWriter out;
-  out.Number(static_cast<int64_t>(own.status.code()));
-  out.Text(own.status.message());
-  out.Number(own.loss);
-  for (const Metric& metric : own.metrics) {
-    out.Text(metric.name);
-    out.Number(metric.value);
-    out.Number(metric.weight);
-  }
-  PACE_ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks_->GatherBytes(out.bytes()));
+  PACE_ASSIGN_OR_RETURN(const std::vector<std::string> all, ranks_->GatherBytes(EncodeSums(own)));
   UpdateSums sums;
   for (size_t rank = 0; rank < all.size(); ++rank) {
-    ByteReader in(all[rank]);
-    UpdateSums part;
-    const auto code = static_cast<StatusCode>(in.Number<int64_t>());
-    part.status = Status(code, std::string(in.Text())).At(Concat("rank ", rank));
-    part.loss = in.Number<double>();
-    while (!in.failed() && !in.complete()) {
-      Metric& metric = part.metrics.emplace_back();
-      metric.name = in.Text();
-      metric.value = in.Number<double>();
-      metric.weight = in.Number<double>();
-    }
-    if (!in.complete()) return DataLoss("rank ", rank, ": its sums are cut off");
+    PACE_ASSIGN_OR_RETURN(UpdateSums part, DecodeSums(all[rank]));
+    part.status = part.status.At(Concat("rank ", rank));
     sums.Add(part);
   }
   return sums;
@@ -596,9 +547,8 @@ Status TorchTrainer::Restore(const TrainerState& state) {
   Result<NamedTensors> read = leads ? ReadState(state) : NamedTensors();
   Status status = read.status();
   if (read.ok() && leads && head_.has_value()) status = head_->Restore(*read, state.num_updates);
-  RestoreHeader header{.status = status,
-                       .num_updates = state.num_updates,
-                       .kl_coefficient = state.kl_coefficient};
+  RestoreHeader header{
+      .status = status, .num_updates = state.num_updates, .kl_coefficient = state.kl_coefficient};
   if (has_ranks()) PACE_RETURN_IF_ERROR(header.Share(*ranks_));
   PACE_RETURN_IF_ERROR(header.status);
   const at::NoGradGuard no_grad;

@@ -15,6 +15,7 @@
 #include "train/network_replicas.h"
 #include "train/parameter_shards.h"
 #include "train/policy_scores.h"
+#include "train/rank_messages.h"
 #include "train/trainer.h"
 #include "train/value_head.h"
 
@@ -74,14 +75,6 @@ class TorchTrainer final : public Trainer {
     const EssLearningRateOptions* ess = nullptr;
     const OpobOptions* opob = nullptr;
     bool skip_equal_rewards = false;
-  };
-  // What an update adds up over its micro-batches.
-  struct UpdateSums {
-    Status status = {};
-    double loss = 0;
-    MetricList metrics = {};
-
-    void Add(const UpdateSums& part);
   };
   // A tensor to differentiate and d objective / d tensor.
   struct BackwardTerms {

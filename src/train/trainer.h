@@ -80,8 +80,8 @@ class Trainer {
   virtual Status Restore(const TrainerState& state) = 0;
 };
 
-// Takes part in the calls on rank 0's trainer until that is destroyed. REQUIRES: options and weights
-// equal on all ranks, ranks.rank() > 0
+// Takes part in the calls on rank 0's trainer until that is destroyed. REQUIRES: options and
+// weights equal on all ranks, ranks.rank() > 0
 Status FollowTrainer(const ModelConfig& config, const WeightSet& weights,
                      const TrainerOptions& options, Communicator& ranks);
 

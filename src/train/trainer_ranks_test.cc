@@ -12,6 +12,7 @@
 #include "train/advantage/advantages.h"
 #include "train/leading_trainer.h"
 #include "train/loss/losses.h"
+#include "train/rank_messages.h"
 #include "train/small_trainer.h"
 
 namespace pace {
@@ -47,8 +48,7 @@ std::unique_ptr<TorchTrainer> TrainerOf(const RankedRun& run, Communicator* rank
 }
 
 std::vector<TrainSequence> BatchOf(const RankedRun& run) {
-  std::vector<TrainSequence> sequences =
-      Sequences(TinyModel(run.architecture), run.num_groups);
+  std::vector<TrainSequence> sequences = Sequences(TinyModel(run.architecture), run.num_groups);
   for (TrainSequence& sequence : sequences) sequence.baseline = 0.25;
   return sequences;
 }
@@ -215,8 +215,7 @@ TEST(TrainerRanksTest, SeveralStepsEndInTheWeightsOfOneRankAndInTheSameBitsTwice
       EXPECT_LT(Distance(one.state.weights.views(), two.state.weights.views(), ""), 1e-5)
           << NameOf(mode);
       const Outcome again = OnRanks(run, 2);
-      EXPECT_TRUE(SameBits(two.state.weights.views(), again.state.weights.views()))
-          << NameOf(mode);
+      EXPECT_TRUE(SameBits(two.state.weights.views(), again.state.weights.views())) << NameOf(mode);
       EXPECT_TRUE(SameBits(two.state.tensors, again.state.tensors)) << NameOf(mode);
     }
   }

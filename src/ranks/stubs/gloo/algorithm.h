@@ -1,4 +1,0 @@
-// Nothing of it is used.
-#ifndef PACE_RANKS_STUBS_GLOO_ALGORITHM_H_
-#define PACE_RANKS_STUBS_GLOO_ALGORITHM_H_
-#endif  // PACE_RANKS_STUBS_GLOO_ALGORITHM_H_
