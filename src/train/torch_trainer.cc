@@ -549,7 +549,11 @@ Status TorchTrainer::Restore(const TrainerState& state) {
   if (read.ok() && leads && head_.has_value()) status = head_->Restore(*read, state.num_updates);
   RestoreHeader header{
       .status = status, .num_updates = state.num_updates, .kl_coefficient = state.kl_coefficient};
-  if (has_ranks()) PACE_RETURN_IF_ERROR(header.Share(*ranks_));
+  if (has_ranks()) {
+    std::string bytes = EncodeHeader(header);
+    PACE_RETURN_IF_ERROR(ranks_->BroadcastBytes(bytes, 0));
+    PACE_ASSIGN_OR_RETURN(header, DecodeHeader(bytes));
+  }
   PACE_RETURN_IF_ERROR(header.status);
   const at::NoGradGuard no_grad;
   NamedTensors own;
