@@ -16,6 +16,7 @@ constexpr Bench kBenches[] = {
      {"--no-python", "--threads", "--device", "--shape", "--batch", "--context"},
      RunDecodeBench},
     {"methods", "the step time of each method", {"--device", "--shape"}, RunMethodBench},
+    {"ranks", "two trainer ranks beside FSDP2", {"--no-python", "--model"}, RunRankBench},
     {"rollout",
      "generation and weight syncs",
      {"--no-python", "--threads", "--model"},

@@ -26,6 +26,7 @@ Status RunCheckpointBench(const BenchOptions& options, BenchReport& report);
 Status RunControllerBench(const BenchOptions& options, BenchReport& report);
 Status RunDecodeBench(const BenchOptions& options, BenchReport& report);
 Status RunMethodBench(const BenchOptions& options, BenchReport& report);
+Status RunRankBench(const BenchOptions& options, BenchReport& report);
 Status RunRolloutBench(const BenchOptions& options, BenchReport& report);
 Status RunSandboxBench(const BenchOptions& options, BenchReport& report);
 Status RunServeBench(const BenchOptions& options, BenchReport& report);

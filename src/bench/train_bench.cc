@@ -51,38 +51,6 @@ std::string PeerLabel(PeerOrder order) {
   return order == kPlain ? "transformers" : Concat("transformers_", kOrderNames[order]);
 }
 
-void WriteSequence(JsonWriter& json, const TrainSequence& sequence) {
-  json.BeginObject();
-  PutArray(json, "tokens", sequence.tokens);
-  json.Put("num_prompt_tokens", sequence.num_prompt_tokens);
-  PutArray(json, "rollout_logprobs",
-           std::vector<double>(sequence.rollout_logprobs.begin(), sequence.rollout_logprobs.end()));
-  json.Put("group", sequence.group);
-  json.Put("reward", sequence.reward);
-  json.EndObject();
-}
-
-std::string LoadRequest(const std::string& folder, const std::vector<TrainSequence>& sequences,
-                        const TrainerOptions& options) {
-  std::string request;
-  JsonWriter json(request);
-  json.BeginObject();
-  json.Put("load", folder);
-  json.Put("threads", options.num_threads);
-  json.Put("token_budget", kTokenBudget);
-  json.Put("learning_rate", options.learning_rate);
-  PutArray(json, "betas", std::array{options.adamw.beta1, options.adamw.beta2});
-  json.Put("epsilon", options.adamw.epsilon);
-  json.Put("weight_decay", options.adamw.weight_decay);
-  json.Put("max_grad_norm", options.max_grad_norm);
-  json.Key("sequences");
-  json.BeginArray();
-  for (const TrainSequence& sequence : sequences) WriteSequence(json, sequence);
-  json.EndArray();
-  json.EndObject();
-  return request;
-}
-
 Result<TrainStep> StepOfPeer(Peer& peer, PeerOrder order, bool measure_memory) {
   PACE_ASSIGN_OR_RETURN(
       const PeerAnswer answer,
@@ -211,7 +179,7 @@ class Lane {
   Result<Peer> StartPeer(const std::string& folder, const std::vector<TrainSequence>& sequences) {
     PACE_ASSIGN_OR_RETURN(Peer peer, Peer::Start("train_peer.py"));
     PACE_ASSIGN_OR_RETURN(const PeerAnswer loaded,
-                          peer.Ask(LoadRequest(folder, sequences, options_)));
+                          peer.Ask(TrainLoadRequest(folder, sequences, options_, kTokenBudget)));
     if (loaded.rows.size() != 1 || loaded.rows[0].size() != std::size(kPeerOrders)) {
       return InvalidArgument("train_peer.py: must answer with a share of padding for each order");
     }

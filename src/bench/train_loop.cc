@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <exception>
 #include <limits>
@@ -11,6 +12,7 @@
 
 #include "bench/machine.h"
 #include "core/clock.h"
+#include "core/json_writer.h"
 #include "core/random.h"
 #include "model/torch/training_network.h"
 #include "train/policy_scores.h"
@@ -30,7 +32,39 @@ Result<double> ValueOf(const MetricList& metrics, const std::string& name) {
   return metric->value;
 }
 
+void WriteSequence(JsonWriter& json, const TrainSequence& sequence) {
+  json.BeginObject();
+  PutArray(json, "tokens", sequence.tokens);
+  json.Put("num_prompt_tokens", sequence.num_prompt_tokens);
+  PutArray(json, "rollout_logprobs",
+           std::vector<double>(sequence.rollout_logprobs.begin(), sequence.rollout_logprobs.end()));
+  json.Put("group", sequence.group);
+  json.Put("reward", sequence.reward);
+  json.EndObject();
+}
+
 }  // namespace
+
+std::string TrainLoadRequest(const std::string& folder, const std::vector<TrainSequence>& sequences,
+                             const TrainerOptions& options, int64_t token_budget) {
+  std::string request;
+  JsonWriter json(request);
+  json.BeginObject();
+  json.Put("load", folder);
+  json.Put("threads", options.num_threads);
+  json.Put("token_budget", token_budget);
+  json.Put("learning_rate", options.learning_rate);
+  PutArray(json, "betas", std::array{options.adamw.beta1, options.adamw.beta2});
+  json.Put("epsilon", options.adamw.epsilon);
+  json.Put("weight_decay", options.adamw.weight_decay);
+  json.Put("max_grad_norm", options.max_grad_norm);
+  json.Key("sequences");
+  json.BeginArray();
+  for (const TrainSequence& sequence : sequences) WriteSequence(json, sequence);
+  json.EndArray();
+  json.EndObject();
+  return request;
+}
 
 std::vector<TrainSequence> MakeTrainBatch(const ModelConfig& config,
                                           const TrainBatchOptions& options) {
@@ -84,11 +118,12 @@ TrainerOptions BenchTrainerOptions(int64_t num_threads, int64_t token_budget) {
 
 Result<std::unique_ptr<TrainLoop>> TrainLoop::Create(const ModelConfig& config,
                                                      const WeightSet& weights, Dtype dtype,
-                                                     const TrainerOptions& options) {
+                                                     const TrainerOptions& options,
+                                                     Communicator* ranks) {
   TrainerOptions with_dtype = options;
   with_dtype.compute_in_bf16 = dtype == Dtype::kBF16;
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
-                        Trainer::Create(config, weights, with_dtype));
+                        Trainer::Create(config, weights, with_dtype, ranks));
   return std::unique_ptr<TrainLoop>(new TrainLoop(std::move(trainer)));
 }
 

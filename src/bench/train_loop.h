@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/status.h"
@@ -47,12 +48,17 @@ struct TrainStep {
 // all threads together.
 TrainerOptions BenchTrainerOptions(int64_t num_threads, int64_t token_budget);
 
+// What a peer is to load, as train_peer.py says.
+std::string TrainLoadRequest(const std::string& folder, const std::vector<TrainSequence>& sequences,
+                             const TrainerOptions& options, int64_t token_budget);
+
 class TrainLoop {
  public:
   // Computes in F32 or BF16; master weights are F32.
   static Result<std::unique_ptr<TrainLoop>> Create(const ModelConfig& config,
                                                    const WeightSet& weights, Dtype dtype,
-                                                   const TrainerOptions& options);
+                                                   const TrainerOptions& options,
+                                                   Communicator* ranks = nullptr);
 
   Result<TrainStep> Step(const std::vector<TrainSequence>& sequences, bool measure_memory);
 
