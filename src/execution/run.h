@@ -27,11 +27,12 @@
 #include "execution/tool_executor.h"
 #include "judge/reward_pool.h"
 #include "model/weight_set.h"
-#include "ranks/communicator.h"
 #include "record/run_writer.h"
 #include "record/step_metrics.h"
 
 namespace pace {
+
+class Communicator;
 
 // The state of a run between two steps.
 struct RunPulse {

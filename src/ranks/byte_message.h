@@ -2,10 +2,12 @@
 // program.
 //
 //   MessageWriter out;
-//   out.Number(3.5); out.Text("ppo"); out.Array(tokens);
+//   out.Number(3.5);
+//   out.Text("ppo");
 //   MessageReader in(out.bytes());
-//   const auto number = in.Number<double>(); ...
-//   if (!in.complete()) ...  // something was missing, or is left over
+//   const auto number = in.Number<double>();
+//   const std::string name(in.Text());
+//   const bool whole = in.complete();  // nothing was missing, and nothing is left
 //
 // The bytes are those of this machine: every rank runs the same build. Reading past the end gives
 // zeros and empty values. Thread-safety: none.

@@ -1,7 +1,7 @@
 // RankEnvironment: which process of how many this is, as its launcher says.
 //
 //   Result<std::optional<RankEnvironment>> ranks = ReadRankEnvironment(ProcessVariable);
-//   if (ranks.ok() && ranks->has_value()) ...  // one of several
+//   const bool one_of_several = ranks.ok() && ranks->has_value();
 //
 // The first launcher that is recognised counts:
 //
