@@ -17,9 +17,6 @@ constexpr double kFragmentShare = 0.06;
 // As train/policy_scores.cc cuts logits.
 constexpr int64_t kChunkElements = int64_t{1} << 28;
 
-constexpr std::array<std::string_view, 4> kShardingNames = {"none", "optimizer", "gradients",
-                                                            "full"};
-
 std::string Gibibytes(int64_t num_bytes) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f", static_cast<double>(num_bytes) / kGibibyte);
@@ -46,7 +43,7 @@ MemoryPart Activations(const NetworkSize& network, const RankMemoryOptions& opti
       rows * network.vocab * (4 + width) + network.vocab * network.hidden * (4 + width);
   // Without computing again and without a copy, every layer keeps its weights as it used them.
   const bool rounds =
-      options.shard == Sharding::kNone && options.in_bf16 && !options.recompute_layers;
+      options.shard == ShardMode::kNone && options.in_bf16 && !options.recompute_layers;
   return {
       "activations",
       options.tokens * elements * width + logits + (rounds ? width * network.num_parameters : 0),
@@ -54,10 +51,6 @@ MemoryPart Activations(const NetworkSize& network, const RankMemoryOptions& opti
 }
 
 }  // namespace
-
-std::string_view ShardingName(Sharding shard) {
-  return kShardingNames[static_cast<size_t>(shard)];
-}
 
 NetworkSize NetworkOf(const ModelOptions& model) {
   const auto whole = static_cast<int64_t>(NumParameters(model));
@@ -86,17 +79,17 @@ int64_t TotalBytes(const std::vector<MemoryPart>& parts) {
 std::vector<MemoryPart> RankMemory(const NetworkSize& network, const RankMemoryOptions& options) {
   const int64_t count = network.num_parameters;
   const int64_t width = options.in_bf16 ? 2 : 4;
-  const bool sharded = options.shard != Sharding::kNone;
+  const bool sharded = options.shard != ShardMode::kNone;
   const int64_t own = sharded ? CeilDivide(count, options.num_ranks) : count;
   const bool cuts_gradients =
-      options.shard == Sharding::kGradients || options.shard == Sharding::kFull;
-  const bool is_least = options.shard == Sharding::kFull || options.num_ranks == 1;
+      options.shard == ShardMode::kGradients || options.shard == ShardMode::kFull;
+  const bool is_least = options.shard == ShardMode::kFull || options.num_ranks == 1;
   const char* const hint = is_least ? "cluster.trainer_gpus" : "train.shard";
   std::vector<MemoryPart> parts = {{"master weights", 4 * own, hint}, {"moments", 8 * own, hint}};
   if (sharded) {
     parts.push_back(
         {"weights",
-         width * (options.shard == Sharding::kFull ? own + 2 * network.layer_parameters : count),
+         width * (options.shard == ShardMode::kFull ? own + 2 * network.layer_parameters : count),
          hint});
   }
   parts.push_back(
@@ -111,7 +104,7 @@ std::vector<MemoryPart> RankMemory(const NetworkSize& network, const RankMemoryO
   return parts;
 }
 
-RankMemoryOptions RankMemoryOf(const Settings& settings, Sharding shard) {
+RankMemoryOptions RankMemoryOf(const Settings& settings, ShardMode shard) {
   return {.num_ranks = settings.cluster.TrainingGpus(),
           .shard = shard,
           .in_bf16 = settings.policy.compute == ComputeType::kBfloat16,
@@ -153,29 +146,30 @@ Status CheckMemory(std::string_view who, const std::vector<MemoryPart>& parts,
                          Gibibytes(memory_bytes), " (", text, "; see ", advice, ")");
 }
 
-Result<Sharding> ChooseSharding(const Settings& settings) {
+Result<ShardMode> ChooseSharding(const Settings& settings) {
   const bool alone = settings.cluster.TrainingGpus() == 1;
-  const std::vector<Sharding> candidates =
-      alone ? std::vector{Sharding::kNone}
-            : std::vector{Sharding::kOptimizer, Sharding::kGradients, Sharding::kFull};
+  std::vector<ShardMode> candidates =
+      alone ? std::vector{ShardMode::kNone}
+            : std::vector{ShardMode::kOptimizer, ShardMode::kGradients, ShardMode::kFull};
+  if (!alone && settings.train.shard != ShardMode::kNone) candidates = {settings.train.shard};
   if (settings.policy.device == PolicyDevice::kCpu) return candidates.front();
   Status status = Status::Ok();
-  for (const Sharding shard : candidates) {
+  for (const ShardMode shard : candidates) {
     std::vector<MemoryPart> parts =
         RankMemory(NetworkOf(settings.model), RankMemoryOf(settings, shard));
     parts.push_back(CudaContext());
     status = CheckMemory(alone ? "the trainer"
                                : Concat("each of ", settings.cluster.TrainingGpus(),
-                                        " trainer ranks with train.shard = ", ShardingName(shard)),
+                                        " trainer ranks with train.shard = ", ShardModeName(shard)),
                          parts, MemoryBytes(settings.gpu));
     if (status.ok()) return shard;
   }
   return status;
 }
 
-std::optional<std::string> ShardingAssignment(const Settings& settings, Sharding shard) {
+std::optional<std::string> ShardingAssignment(const Settings& settings, ShardMode shard) {
   if (settings.cluster.TrainingGpus() == 1) return std::nullopt;
-  return Concat("train.shard=", ShardingName(shard));
+  return Concat("train.shard=", ShardModeName(shard));
 }
 
 Status CheckLayoutMemory(const Settings& settings) {

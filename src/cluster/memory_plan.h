@@ -2,7 +2,8 @@
 // the network and the settings alone.
 //
 //   const std::vector<MemoryPart> parts = RankMemory(NetworkOf(model), {.num_ranks = 4,
-//                                                                       .shard = Sharding::kFull});
+//                                                                       .shard =
+//                                                                       ShardMode::kFull});
 //   PACE_RETURN_IF_ERROR(CheckMemory("a trainer rank", parts, 80e9));
 //
 // A parameter has a float32 master, two float32 moments and a float32 gradient; with more than one
@@ -29,9 +30,6 @@
 
 namespace pace {
 
-enum class Sharding { kNone, kOptimizer, kGradients, kFull };
-std::string_view ShardingName(Sharding shard);
-
 // Sizes that memory depends on.
 struct NetworkSize {
   int64_t num_parameters = 0;
@@ -52,7 +50,7 @@ int64_t TotalBytes(const std::vector<MemoryPart>& parts);
 
 struct RankMemoryOptions {
   int64_t num_ranks = 1;
-  Sharding shard = Sharding::kNone;
+  ShardMode shard = ShardMode::kNone;
   bool in_bf16 = true;
   bool recompute_layers = false;
   int64_t tokens = 4096;            // of one forward pass
@@ -61,7 +59,7 @@ struct RankMemoryOptions {
 // Of the rank that needs most: rank 0, which also has the snapshot for the engines. Without the
 // CUDA context.
 std::vector<MemoryPart> RankMemory(const NetworkSize& network, const RankMemoryOptions& options);
-RankMemoryOptions RankMemoryOf(const Settings& settings, Sharding shard);
+RankMemoryOptions RankMemoryOf(const Settings& settings, ShardMode shard);
 
 // Of one GPU of an engine: weights, a KV cache for `kv_tokens` tokens, one forward pass.
 std::vector<MemoryPart> EngineMemory(const Settings& settings, int64_t kv_tokens);
@@ -73,11 +71,11 @@ MemoryPart CudaContext();
 Status CheckMemory(std::string_view who, const std::vector<MemoryPart>& parts,
                    int64_t memory_bytes);
 
-// train.shard: what the settings say, or else the first of none (one rank) or optimizer,
-// gradients, full (several) that fits GPUs of gpu.memory_gib. Refused where even that does not fit.
-Result<Sharding> ChooseSharding(const Settings& settings);
+// train.shard, if it is not none, or else the first of optimizer, gradients and full that fits GPUs
+// of gpu.memory_gib; none for one rank. Refused where that does not fit.
+Result<ShardMode> ChooseSharding(const Settings& settings);
 // train.shard as an assignment; none for one rank.
-std::optional<std::string> ShardingAssignment(const Settings& settings, Sharding shard);
+std::optional<std::string> ShardingAssignment(const Settings& settings, ShardMode shard);
 
 // The above for trainer and engines of a layout.
 Status CheckLayoutMemory(const Settings& settings);

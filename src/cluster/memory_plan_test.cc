@@ -21,7 +21,7 @@ int64_t BytesOf(const std::vector<MemoryPart>& parts, std::string_view name) {
 }
 
 // Weights, gradients, masters and moments, in decimal gigabytes.
-double StateGigabytes(const std::string& preset, Sharding shard) {
+double StateGigabytes(const std::string& preset, ShardMode shard) {
   const Settings settings = Load(preset);
   const std::vector<MemoryPart> parts =
       RankMemory(NetworkOf(settings.model), RankMemoryOf(settings, shard));
@@ -34,12 +34,12 @@ double StateGigabytes(const std::string& preset, Sharding shard) {
 
 TEST(MemoryPlanTest, StateOfThePublishedLayouts) {
   // 2 + 4 + 12 bytes for each of 4.0e9 and 8.2e9 parameters, and a layer or two.
-  EXPECT_NEAR(StateGigabytes("math-4b", Sharding::kOptimizer), 48.3, 0.5);
-  EXPECT_NEAR(StateGigabytes("math-4b", Sharding::kGradients), 40.6, 0.5);
-  EXPECT_NEAR(StateGigabytes("math-4b", Sharding::kFull), 37.0, 0.5);
-  EXPECT_NEAR(StateGigabytes("math-8b", Sharding::kOptimizer), 73.7, 0.5);
-  EXPECT_NEAR(StateGigabytes("math-8b", Sharding::kGradients), 49.9, 0.5);
-  EXPECT_NEAR(StateGigabytes("math-8b", Sharding::kFull), 38.4, 0.5);
+  EXPECT_NEAR(StateGigabytes("math-4b", ShardMode::kOptimizer), 48.3, 0.5);
+  EXPECT_NEAR(StateGigabytes("math-4b", ShardMode::kGradients), 40.6, 0.5);
+  EXPECT_NEAR(StateGigabytes("math-4b", ShardMode::kFull), 37.0, 0.5);
+  EXPECT_NEAR(StateGigabytes("math-8b", ShardMode::kOptimizer), 73.7, 0.5);
+  EXPECT_NEAR(StateGigabytes("math-8b", ShardMode::kGradients), 49.9, 0.5);
+  EXPECT_NEAR(StateGigabytes("math-8b", ShardMode::kFull), 38.4, 0.5);
 }
 
 TEST(MemoryPlanTest, EveryShardOfSeveralRanksTogetherIsOneRanksState) {
@@ -49,14 +49,14 @@ TEST(MemoryPlanTest, EveryShardOfSeveralRanksTogetherIsOneRanksState) {
   EXPECT_EQ(BytesOf(whole, "moments"), 8 * network.num_parameters);
   EXPECT_EQ(BytesOf(whole, "gradients"), 4 * network.num_parameters);
   for (const int64_t ranks : {2, 3, 4, 7}) {
-    for (const Sharding shard : {Sharding::kOptimizer, Sharding::kGradients, Sharding::kFull}) {
+    for (const ShardMode shard : {ShardMode::kOptimizer, ShardMode::kGradients, ShardMode::kFull}) {
       const std::vector<MemoryPart> parts =
           RankMemory(network, {.num_ranks = ranks, .shard = shard, .in_bf16 = false});
       for (const char* name : {"master weights", "moments"}) {
         EXPECT_GE(ranks * BytesOf(parts, name), BytesOf(whole, name));
         EXPECT_LT(ranks * BytesOf(parts, name), BytesOf(whole, name) + 8 * ranks);
       }
-      const bool cut = shard != Sharding::kOptimizer;
+      const bool cut = shard != ShardMode::kOptimizer;
       EXPECT_EQ(BytesOf(parts, "gradients") < BytesOf(whole, "gradients"), cut);
     }
   }
@@ -78,9 +78,9 @@ TEST(MemoryPlanTest, LayersAndTheRestAreAllParameters) {
 TEST(MemoryPlanTest, ThePublishedLayoutsFitCardsOf80Gigabytes) {
   for (const char* preset : {"math-4b", "math-8b", "retool-4b"}) {
     const Settings settings = Load(preset);
-    const Result<Sharding> shard = ChooseSharding(settings);
+    const Result<ShardMode> shard = ChooseSharding(settings);
     ASSERT_TRUE(shard.ok()) << preset << ": " << shard.status().message();
-    EXPECT_EQ(ShardingName(*shard), preset == std::string("math-8b") ? "gradients" : "optimizer");
+    EXPECT_EQ(ShardModeName(*shard), preset == std::string("math-8b") ? "gradients" : "optimizer");
     const Status status = CheckLayoutMemory(settings);
     EXPECT_TRUE(status.ok()) << preset << ": " << status.message();
   }

@@ -219,6 +219,10 @@ const char* GradientOfEqualRewards(const LearningOptions& options) {
 
 }  // namespace
 
+std::string_view ShardModeName(ShardMode mode) {
+  return kShardNames.at(static_cast<size_t>(mode));
+}
+
 Status KlPenaltyOptions::Validate() const {
   if (max_log_ratio.has_value() && !(*max_log_ratio > 0)) {
     return InvalidArgument("kl.max_log_ratio = ", *max_log_ratio, ": must be positive");

@@ -21,6 +21,7 @@ enum class RolloutLogprobs { kFull, kSampled };
 
 // What each of several ranks keeps a part of (train/parameter_shards.h).
 enum class ShardMode { kNone, kOptimizer, kGradients, kFull };
+std::string_view ShardModeName(ShardMode mode);
 
 struct AdamWOptions {
   double beta1 = 0.9;

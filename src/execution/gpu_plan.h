@@ -48,7 +48,7 @@ NetworkSize NetworkSizeOf(const ModelConfig& config);
 // Of a trainer on several GPUs: this is one of them.
 struct TrainerRanks {
   int64_t num_ranks = 1;
-  Sharding shard = Sharding::kNone;
+  ShardMode shard = ShardMode::kNone;
 };
 
 // With `num_engines` engines in this process and one more that evaluates, where there are

@@ -95,7 +95,7 @@ TEST(GpuPlanTest, ServersElsewhereLeaveTheGpuToTheTrainer) {
 
 TEST(GpuPlanTest, ShardsOfSeveralRanksNeedLess) {
   int64_t before = PlanGpu(Large(), Qwen4b(), 0).TotalBytes();
-  for (const Sharding shard : {Sharding::kOptimizer, Sharding::kGradients, Sharding::kFull}) {
+  for (const ShardMode shard : {ShardMode::kOptimizer, ShardMode::kGradients, ShardMode::kFull}) {
     const int64_t now =
         PlanGpu(Large(), Qwen4b(), 0, {.num_ranks = 4, .shard = shard}).TotalBytes();
     EXPECT_LT(now, before);

@@ -32,7 +32,7 @@ struct LaunchPlan {
   Launcher launcher = Launcher::kLocal;
   Settings settings = {};  // of the run, as run.yaml has them
   Placement placement = {};
-  Sharding shard = Sharding::kNone;
+  ShardMode shard = ShardMode::kNone;
   std::string folder = {};              // of the files, as every machine sees it
   std::vector<std::string> notes = {};  // settings that the plan changed, a line each
 

@@ -1,5 +1,7 @@
 #include "ranks/communicator.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <cstring>
 

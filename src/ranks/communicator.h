@@ -15,8 +15,6 @@
 #ifndef PACE_RANKS_COMMUNICATOR_H_
 #define PACE_RANKS_COMMUNICATOR_H_
 
-#include <ATen/ATen.h>
-
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -26,6 +24,10 @@
 
 #include "core/status.h"
 #include "ranks/rank_environment.h"
+
+namespace at {
+class Tensor;
+}
 
 namespace pace {
 
