@@ -113,7 +113,7 @@ class Sources:
                     fields[owner][key] = [*fields[owner][key], word]
                 for key in re.findall(r"\b(?:\w+Of|Estimator)\(\s*\"(\w+)\"", body):
                     fields.setdefault(owner, {})[key] = None
-        found = {"device": ["cpu", "cuda"], "admission.variant": None}
+        found = {"device": ["cpu", "cuda"], "admission.variant": None, "tools.kind": None}
         header = code.get("src/config/settings.h", "")
         sections = re.findall(r"\{\"(\w+)\", \"[^\"]*\",\s*FieldsOf<&Settings::(\w+)>\}",
                               code.get("src/config/settings.cc", ""))

@@ -1,9 +1,8 @@
 // RankGroup: this process among the ranks that torchrun, srun or mpirun started `pace train` on.
 //
 //   PACE_ASSIGN_OR_RETURN(const std::unique_ptr<RankGroup> group, RankGroup::Join());
-//   if (!group->leads()) return group->End(group->Follow());
-//   ... group->Begin(settings, policy), the run with group->ranks() ...
-//   return group->End(code);
+//   if (!group->leads()) return group->End(group->Follow()).status();
+//   return group->End(Lead(*group)).status();  // Begin, then the run with group->ranks()
 //
 // Rank 0 leads: it alone plans, writes and prints. The others take the settings from it and train.
 // When a rank is lost, every other one prints one line and ends with exit code 2, whatever it does
