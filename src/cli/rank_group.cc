@@ -12,6 +12,7 @@
 #include "execution/learner_options.h"
 #include "execution/trainer_state.h"
 #include "ranks/byte_message.h"
+#include "ranks/communicator.h"
 #include "record/build_info.h"
 #include "terminal/interrupt.h"
 #include "train/trainer.h"
@@ -26,6 +27,17 @@ std::string BuildName() {
 }
 
 }  // namespace
+
+RankGroup::RankGroup() = default;
+RankGroup::~RankGroup() = default;
+
+bool RankGroup::leads() const {
+  return ranks_ == nullptr || ranks_->rank() == 0;
+}
+
+int64_t RankGroup::size() const {
+  return ranks_ == nullptr ? 1 : ranks_->size();
+}
 
 void RankGroup::Exit(std::atomic<bool>& ended, const Status& status) {
   // The line is another thread's, which ends the process.

@@ -18,19 +18,21 @@
 #include "config/settings.h"
 #include "core/status.h"
 #include "execution/policy.h"
-#include "ranks/communicator.h"
 #include "ranks/rank_environment.h"
 
 namespace pace {
+
+class Communicator;
 
 class RankGroup {
  public:
   // Without a launcher: a group of one, which has no communicator.
   static Result<std::unique_ptr<RankGroup>> Join();
+  ~RankGroup();
 
-  bool leads() const { return ranks_ == nullptr || ranks_->rank() == 0; }
+  bool leads() const;
   Communicator* ranks() const { return ranks_.get(); }
-  int64_t size() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
+  int64_t size() const;
   // Whether the launcher has started the group before, or would do so after a failure.
   bool restarted() const { return place_.has_value() && place_->num_restarts > 0; }
   bool may_be_restarted() const { return place_.has_value() && place_->may_be_restarted; }
@@ -45,14 +47,14 @@ class RankGroup {
   Result<int> End(const Status& status) { return End(status.ok() ? Result<int>(0) : status); }
 
  private:
-  RankGroup() = default;
+  RankGroup();
   // Prints one line and ends the process, unless that has begun already.
   [[noreturn]] static void Exit(std::atomic<bool>& ended, const Status& status);
 
   std::optional<RankEnvironment> place_ = {};
   bool begun_ = false;
   const std::shared_ptr<std::atomic<bool>> ended_ = std::make_shared<std::atomic<bool>>(false);
-  std::unique_ptr<Communicator> ranks_ = {};
+  std::unique_ptr<Communicator> ranks_;
 };
 
 }  // namespace pace

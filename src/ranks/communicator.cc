@@ -1,7 +1,5 @@
 #include "ranks/communicator.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cstring>
 

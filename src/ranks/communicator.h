@@ -15,6 +15,8 @@
 #ifndef PACE_RANKS_COMMUNICATOR_H_
 #define PACE_RANKS_COMMUNICATOR_H_
 
+#include <ATen/ATen.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -24,10 +26,6 @@
 
 #include "core/status.h"
 #include "ranks/rank_environment.h"
-
-namespace at {
-class Tensor;
-}
 
 namespace pace {
 
