@@ -127,7 +127,7 @@ class Training:
         self.ids = torch.randint(request["config"]["vocab_size"], shape, device=self.device)
 
     def loss(self, ids):
-        """The sum over the tokens behind the first ones."""
+        """The summed loss of all tokens but the first of each sequence."""
         inputs, targets = ids[:, :-1], ids[:, 1:].reshape(-1)
         with torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda"):
             cosines, sines = self.model.angles(torch.arange(inputs.shape[1], device=self.device))

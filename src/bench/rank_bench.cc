@@ -154,11 +154,9 @@ Status RunRankBench(const BenchOptions& options, BenchReport& report) {
     report.measurements.push_back(side.speed);
     const bool is_ranks = side.follower > 0;
     if (is_ranks) {
-      report.measurements.push_back(
-          RatioOf(side.speed, sides.back().speed, side.name + "_times_threads",
-                  side.name.ends_with("gradients") ? std::optional<double>(kLeastOverThreads)
-                                                   : std::nullopt,
-                  Limit::kAtLeast));
+      report.measurements.push_back(RatioOf(side.speed, sides.back().speed,
+                                            side.name + "_times_threads", kLeastOverThreads,
+                                            Limit::kAtLeast));
     }
     if (is_ranks && peer.ok()) {
       report.measurements.push_back(RatioOf(side.speed, fsdp, side.name + "_times_fsdp2",

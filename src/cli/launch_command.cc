@@ -53,7 +53,7 @@ Result<std::string> NewFolder(const std::string& out) {
 }
 
 Status WriteLaunchFile(const std::string& path, const LaunchFile& file) {
-  // The mode comes before the text, so that nobody else reads a secret in between.
+  // The file is created with a restrictive mode, so that no other user can read the secret.
   if (file.is_secret) {
     const mode_t before = ::umask(0077);
     const Status status = WriteFileAtomically(path, file.text);

@@ -23,7 +23,7 @@ struct ThreadRanks::Meeting {
   std::vector<at::Tensor> brought PACE_GUARDED_BY(mutex);
   std::vector<at::Tensor> all PACE_GUARDED_BY(mutex);  // of the last round, as they were brought
 
-  // What every rank brought. The tensors are copies, which nobody changes.
+  // The tensors of all ranks, as copies.
   Result<std::vector<at::Tensor>> Exchange(int64_t rank, const at::Tensor& tensor) {
     const auto until = std::chrono::steady_clock::now() + deadline;
     const MutexLock lock(mutex);

@@ -75,7 +75,7 @@ void ParameterShards::GatherWeights(size_t unit) {
   const at::NoGradGuard no_grad;
   const at::Tensor flat = at::empty({layout_.units[unit].size}, parts_[unit].options());
   const Status status = ranks_->AllGather(parts_[unit], flat);
-  // The pass goes on to its end, over numbers that nobody uses.
+  // The pass continues to its end; its results are discarded.
   if (!status.ok()) flat.zero_();
   Note(status);
   TakeApart(unit, flat);

@@ -28,8 +28,8 @@ class LiveMemory : public c10::MemoryReportingInfoBase {
   int64_t bytes_ = 0;
 };
 
-// Rank 0, whose peers gather what it does and add nothing. Notes what is there when the norm of the
-// summed gradient is taken: weights, moments and gradients.
+// A communicator of rank 0 whose other ranks contribute zeros. Records the live memory (weights,
+// moments and gradients) when the norm of the summed gradient is computed.
 class LonelyRank final : public Communicator {
  public:
   LonelyRank(int64_t size, const LiveMemory& memory) : size_(size), memory_(memory) {}
