@@ -1,4 +1,4 @@
-"""pace doctor of a fleet: `pace serve` processes, a proxy that lies, a port that nobody answers."""
+"""pace doctor of a fleet: `pace serve` processes, a proxy that lies, a port without a listener."""
 
 import http.client
 import http.server

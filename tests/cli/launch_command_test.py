@@ -13,19 +13,6 @@ import pace_process
 IMAGE = ["launch.image=registry.example/pace:1", "launch.volume=shared"]
 
 
-def free_ports(count):
-    """The first of so many free ports in a row."""
-    for first in range(22000, 60000, 97):
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as probe:
-                    probe.bind(("0.0.0.0", port))
-            return first
-        except OSError:
-            continue
-    raise RuntimeError("no free ports")
-
-
 class LaunchCommandTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -103,7 +90,7 @@ class LaunchCommandTest(unittest.TestCase):
 
     def test_a_run_on_this_machine(self):
         self.launch("local", "tiny", "launch.engine=pace", "cluster.rollout_gpus=2",
-                    f"launch.pace={pace_process.BINARY}", f"launch.port={free_ports(2)}",
+                    f"launch.pace={pace_process.BINARY}", f"launch.port={pace_process.free_ports(2)}",
                     "run.num_steps=3", "run.evaluate_every=0")
         done = subprocess.run([self.out / "run.sh"], capture_output=True, text=True,
                               timeout=pace_process.PATIENCE, check=False)

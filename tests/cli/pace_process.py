@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import random
+import socket
 import subprocess
 import sys
 
@@ -30,3 +32,16 @@ def run(*arguments, cwd=None, lines=None):
 
 def json_lines(text):
     return [json.loads(line) for line in text.splitlines()]
+
+
+def free_ports(count):
+    """The first of so many free ports in a row."""
+    for first in random.sample(range(21000, 60000, 97), 100):
+        try:
+            for port in range(first, first + count):
+                with socket.socket() as probe:
+                    probe.bind(("0.0.0.0", port))
+            return first
+        except OSError:
+            continue
+    raise RuntimeError("no free ports")

@@ -3,7 +3,6 @@ an engine. Skipped where Slurm (slurmd, slurmctld, munge) is not installed."""
 
 import json
 import pathlib
-import socket
 import tempfile
 import time
 import unittest
@@ -12,19 +11,6 @@ import pace_process
 import slurm_node
 
 NUM_STEPS = 20
-
-
-def free_ports(count):
-    """The first of so many free ports in a row."""
-    for first in range(21000, 60000, 97):
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as probe:
-                    probe.bind(("0.0.0.0", port))
-            return first
-        except OSError:
-            continue
-    raise RuntimeError("no free ports")
 
 
 @unittest.skipIf(slurm_node.missing(), slurm_node.missing())
@@ -61,7 +47,8 @@ class SlurmTest(unittest.TestCase):
         written = pace_process.run(
             "launch", "slurm", "tiny", "launch.engine=pace", "cluster.rollout_gpus=2",
             "cluster.trainer_gpus=1", f"launch.pace={pace_process.BINARY}",
-            f"launch.port={free_ports(2)}", f"run.num_steps={NUM_STEPS}", "run.evaluate_every=0",
+            f"launch.port={pace_process.free_ports(2)}", f"run.num_steps={NUM_STEPS}",
+            "run.evaluate_every=0",
             "--out", self.job_folder)
         self.assertEqual(written.returncode, 0, written.stderr)
         script = self.job_folder / "job.sbatch"
