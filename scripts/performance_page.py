@@ -75,7 +75,7 @@ launch) and the context, which grows while a step is timed.
 TRAIN = """
 ## Training on a GPU
 
-Complete trainer steps on {num_sequences} sequences of {length:,} tokens.
+Complete trainer steps on {num_sequences} sequences of {length:,} tokens{mixed}.
 
 | | |
 |---|---|
@@ -88,18 +88,28 @@ Complete trainer steps on {num_sequences} sequences of {length:,} tokens.
 | pause | the conversion alone; the engine does not generate during it |
 | `transformers` | pure bf16 weights, activation checkpointing, fused AdamW |
 """
+MIXED = """ and, as *mixed*, on
+{count} sequences with exponentially distributed lengths of up to {longest:,} tokens"""
+COMPILED = """| compiled | a plain Qwen3 in PyTorch: `torch.compile` and activation checkpointing per \
+layer, bf16 autocast over float32 weights, fused AdamW; mixed lengths are packed into bins |
+| memory | what LibTorch reserves at most; training is limited to what the compiled peer reserves |"""
+BEFORE_CUDNN = """
+These values were measured with FlashAttention 2, before attention was cuDNN's and before results of
+layers were stored where memory allows it ([gpu.md](gpu.md#training)).
+"""
 
 PARTS = """
 ### Time of a training step
 
-Each part is timed alone and multiplied by the number of times a step runs it, on {shape}. The
-limit is the speed of large products ({flops:.0f} TFLOP/s) or of copies ({bandwidth:.2f} TB/s). Work
-queued before each part keeps the device busy while the host enqueues it.
+Each part is timed alone and multiplied by the number of times a step runs it where it stores
+nothing but the inputs of layers, on {shape}. The limit is the speed of large products
+({flops:.0f} TFLOP/s) or of copies ({bandwidth:.2f} TB/s). Work queued before each part keeps the
+device busy while the host enqueues it.
 """
 
 TRAIN_NEXT = """
-Remaining potential: attention (FlashAttention 2), the part furthest from the limit of products;
-then the output head, where logits are written and read in float32.
+Remaining potential: attention, the part furthest from the limit of products; then the output head,
+where logits are written and read in float32.
 """
 
 METHODS = """
@@ -177,19 +187,32 @@ def decode_part_lines(report):
 
 def train_lines(report):
     found = values(report)
-    lines = [TRAIN.format(**report["settings"]).rstrip(), "", *machine_lines(report),
-             "| shape | tokens/s | share of the limit | transformers, tokens/s | speed-up "
-             "| memory, GiB | sync, ms | pause, ms |", "|---|---|---|---|---|---|---|---|"]
+    settings = report["settings"]
+    mixed = settings.get("mixed_lengths")
+    text = TRAIN.format(**settings, mixed="" if mixed is None else MIXED.format(
+        count=len(mixed), longest=max(mixed))).rstrip()
+    lines = [text, *([] if mixed is None else [COMPILED]), "", *machine_lines(report)]
+    kinds = ["transformers"] if mixed is None else ["compiled", "transformers"]
+    columns = ["shape", "tokens/s", "share of the limit"]
+    for kind in kinds:
+        columns += [f"{kind}, tokens/s", "speed-up"]
+    columns += ["memory, GiB", *([] if mixed is None else ["compiled, GiB"]), "sync, ms",
+                "pause, ms"]
+    lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for name in found:
         if not name.endswith("_train"):
             continue
         shape = name.removesuffix("_train")
-        peer = found.get(f"{name}_transformers")
-        beside = " | " if peer is None else f"{peer:,.0f} | {found[name] / peer:.2f}"
-        lines.append(f"| {shape} | {found[name]:,.0f} | "
-                     f"{100 * found[f'{shape}_share_of_gemm_limit']:.0f} % | {beside} | "
-                     f"{found[f'{shape}_memory']:.1f} | {found[f'{shape}_sync']:.1f} | "
-                     f"{found[f'{shape}_sync_pause']:.1f} |")
+        row = [shape.replace("_mixed", ", mixed"), f"{found[name]:,.0f}",
+               f"{100 * found[f'{shape}_share_of_gemm_limit']:.0f} %"]
+        for kind in kinds:
+            peer = found.get(f"{name}_{kind}")
+            row += ["", ""] if peer is None else [f"{peer:,.0f}", f"{found[name] / peer:.2f}"]
+        memory = ["memory"] if mixed is None else ["training_memory", "memory_compiled"]
+        row += [f"{found[f'{shape}_{part}']:.1f}" for part in (*memory, "sync", "sync_pause")]
+        lines.append(f"| {' | '.join(row)} |")
+    if mixed is None:
+        lines.append(BEFORE_CUDNN.rstrip())
     gpu = report["gpu"]
     head = PARTS.format(shape=report["parts"][0]["shape"], flops=gpu["gemm_flops_per_s"] / 1e12,
                         bandwidth=gpu["bandwidth_bytes_per_s"] / 1e12).rstrip()

@@ -7,6 +7,7 @@
 #include "execution/learner_options.h"
 #include "model/cuda/decode/cuda_decoder.h"
 #include "model/cuda/train/training_functions.h"
+#include "model/recompute_plan.h"
 
 namespace pace {
 namespace {
@@ -24,16 +25,6 @@ int64_t SumOf(const std::vector<GpuPlan::Part>& parts) {
   int64_t sum = 0;
   for (const GpuPlan::Part& part : parts) sum += part.num_bytes;
   return sum;
-}
-
-// Activations of one layer that its backward pass reads, per token, in elements.
-int64_t LayerElements(const ModelConfig& config) {
-  const int64_t qkv = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim;
-  const int64_t mlp = config.moe ? config.moe->num_experts_per_token *
-                                       (3 * config.moe->intermediate_size + 2 * config.hidden_size)
-                                 : 3 * config.intermediate_size;
-  // Two norms and two sums; heads as they come, turned and attended; gates and ups.
-  return 4 * config.hidden_size + 3 * qkv + mlp;
 }
 
 }  // namespace

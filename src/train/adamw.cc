@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "model/cuda/train/training_functions.h"
+
 namespace pace {
 
 AdamW::AdamW(const NamedTensors& parameters, const AdamWOptions& options) : options_(options) {
@@ -14,7 +16,7 @@ AdamW::AdamW(const NamedTensors& parameters, const AdamWOptions& options) : opti
   }
 }
 
-void AdamW::Step(double learning_rate) {
+void AdamW::Step(double learning_rate, double factor) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> parameters;
   std::vector<at::Tensor> gradients;
@@ -26,6 +28,18 @@ void AdamW::Step(double learning_rate) {
     // The count rises for every parameter, also for an expert that saw no token.
     counts_[i].fill_(static_cast<double>(num_updates_));
     if (!parameters_[i].grad().defined()) continue;
+    if (HasCudaAdamW(parameters_[i])) {
+      CudaAdamWStep({.learning_rate = learning_rate,
+                     .beta1 = options_.beta1,
+                     .beta2 = options_.beta2,
+                     .epsilon = options_.epsilon,
+                     .weight_decay = options_.weight_decay,
+                     .num_updates = num_updates_,
+                     .gradient_factor = factor},
+                    parameters_[i], parameters_[i].grad().contiguous(), first_[i], second_[i]);
+      continue;
+    }
+    if (factor != 1) parameters_[i].mutable_grad().mul_(factor);
     parameters.push_back(parameters_[i].detach());
     gradients.push_back(parameters_[i].grad());
     first.push_back(first_[i]);
@@ -65,14 +79,19 @@ Status AdamW::Restore(const NamedTensors& state, int64_t num_updates) {
 double GradientNorm(const NamedTensors& parameters) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> norms;
+  std::vector<at::Tensor> on_gpu;
   for (const auto& [name, parameter] : parameters) {
     if (!parameter.grad().defined()) continue;
+    if (HasCudaAdamW(parameter)) {
+      on_gpu.push_back(parameter.grad().contiguous());
+      continue;
+    }
     norms.push_back(at::linalg_vector_norm(parameter.grad(), 2, {}, false, at::kDouble));
   }
-  if (norms.empty()) return 0;
+  double sum = on_gpu.empty() ? 0 : CudaSumOfSquares(on_gpu);
+  if (norms.empty()) return std::sqrt(sum);
   // One wait for a GPU, not one for each.
   const at::Tensor all = at::stack(norms).to(at::kCPU);
-  double sum = 0;
   for (int64_t i = 0; i < all.numel(); ++i) {
     const double norm = all.data_ptr<double>()[i];
     sum += norm * norm;
@@ -80,18 +99,9 @@ double GradientNorm(const NamedTensors& parameters) {
   return std::sqrt(sum);
 }
 
-void ScaleGradients(const NamedTensors& parameters, double norm, double max_norm) {
-  if (max_norm <= 0 || !std::isfinite(norm) || norm <= max_norm) return;
-  const at::NoGradGuard no_grad;
-  for (const auto& [name, parameter] : parameters) {
-    if (parameter.grad().defined()) at::Tensor(parameter.grad()).mul_(max_norm / (norm + 1e-6));
-  }
-}
-
-double ClipGradients(const NamedTensors& parameters, double max_norm) {
-  const double norm = GradientNorm(parameters);
-  ScaleGradients(parameters, norm, max_norm);
-  return norm;
+double GradientFactor(double norm, double max_norm) {
+  const bool clips = max_norm > 0 && std::isfinite(norm) && norm > max_norm;
+  return clips ? max_norm / (norm + 1e-6) : 1;
 }
 
 void AddGradients(const NamedTensors& from, const NamedTensors& to) {

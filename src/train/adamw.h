@@ -1,4 +1,4 @@
-// AdamW over named float32 parameters, with LibTorch's fused kernel.
+// AdamW over named float32 parameters, with LibTorch's fused kernel, or ours on a GPU.
 //
 // Decoupled weight decay, bias-corrected moments, as Loshchilov and Hutter;
 // adamw_reference.h is the same in plain C++. The state is tensors by name, so
@@ -27,8 +27,9 @@ class AdamW {
   // Shares the parameters: updates happen in place.
   AdamW(const NamedTensors& parameters, const AdamWOptions& options);
 
-  // One update by the parameters' .grad(); a parameter without one stays.
-  void Step(double learning_rate);
+  // One update by the parameters' .grad() times `factor`, which may change them; a parameter
+  // without one stays.
+  void Step(double learning_rate, double factor = 1);
 
   int64_t num_updates() const { return num_updates_; }
   // First and second moments, as NAME.m and NAME.v.
@@ -46,12 +47,10 @@ class AdamW {
   int64_t num_updates_ = 0;
 };
 
-// The Euclidean norm over all gradients; scales them down to `max_norm` where it
-// is larger (0 = never). A norm that is not finite is returned and nothing scaled.
-double ClipGradients(const NamedTensors& parameters, double max_norm);
-// Its two halves.
+// The Euclidean norm over all gradients, and the factor that brings it down to `max_norm` where it
+// is larger (0 = never; 1 where it is not finite).
 double GradientNorm(const NamedTensors& parameters);
-void ScaleGradients(const NamedTensors& parameters, double norm, double max_norm);
+double GradientFactor(double norm, double max_norm);
 // Adds the gradients of `from` to those of the same names in `to`.
 void AddGradients(const NamedTensors& from, const NamedTensors& to);
 void FreeGradients(const NamedTensors& parameters);

@@ -69,13 +69,31 @@ TEST(AdamWTest, GradientsAreScaledDownToTheirLargestNormAndNeverUp) {
   const NamedTensors parameters = {{"a", at::zeros({2}).set_requires_grad(true)},
                                    {"b", at::zeros({1}).set_requires_grad(true)}};
   at::Tensor(parameters.at("a")).mutable_grad() = at::tensor({3.0F, 0.0F});
-  EXPECT_DOUBLE_EQ(ClipGradients(parameters, 10), 3);
-  EXPECT_EQ(parameters.at("a").grad()[0].item<float>(), 3);
+  EXPECT_DOUBLE_EQ(GradientNorm(parameters), 3);
+  EXPECT_EQ(GradientFactor(3, 10), 1);
+  EXPECT_EQ(GradientFactor(3, 0), 1);
   at::Tensor(parameters.at("b")).mutable_grad() = at::tensor({4.0F});
-  EXPECT_DOUBLE_EQ(ClipGradients(parameters, 1), 5);
-  EXPECT_NEAR(parameters.at("b").grad().item<double>(), 0.8, 1e-6);
+  EXPECT_DOUBLE_EQ(GradientNorm(parameters), 5);
+  EXPECT_NEAR(GradientFactor(5, 1), 0.2, 1e-6);
   at::Tensor(parameters.at("b")).mutable_grad() = at::tensor({NAN});
-  EXPECT_FALSE(std::isfinite(ClipGradients(parameters, 1)));
+  EXPECT_FALSE(std::isfinite(GradientNorm(parameters)));
+  EXPECT_EQ(GradientFactor(NAN, 1), 1);
+}
+
+// A step by a factor is the step by gradients that were scaled before.
+TEST(AdamWTest, TheFactorScalesGradients) {
+  const NamedTensors scaled = {{"a", at::ones({3}).set_requires_grad(true)}};
+  const NamedTensors plain = {{"a", at::ones({3}).set_requires_grad(true)}};
+  AdamW one(scaled, {});
+  AdamW two(plain, {});
+  for (int i = 1; i < 4; ++i) {
+    const at::Tensor gradient = at::tensor({0.5F, -2.0F, 7.0F}) / i;
+    at::Tensor(scaled.at("a")).mutable_grad() = gradient.clone();
+    at::Tensor(plain.at("a")).mutable_grad() = gradient * 0.25;
+    one.Step(0.01, 0.25);
+    two.Step(0.01);
+  }
+  EXPECT_TRUE(at::equal(scaled.at("a"), plain.at("a")));
 }
 
 }  // namespace

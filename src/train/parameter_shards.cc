@@ -242,15 +242,12 @@ Status ParameterShards::SumGradients() {
   return Status::Ok();
 }
 
-Result<double> ParameterShards::ClipGradients(double max_norm) {
-  double norm = GradientNorm(own_);
-  if (sharded()) {
-    const at::Tensor square = at::full({1}, norm * norm, at::kDouble);
-    PACE_RETURN_IF_ERROR(ranks_->AllReduce(square));
-    norm = std::sqrt(square.item<double>());
-  }
-  ScaleGradients(own_, norm, max_norm);
-  return norm;
+Result<double> ParameterShards::NormOfGradients() {
+  const double norm = GradientNorm(own_);
+  if (!sharded()) return norm;
+  const at::Tensor square = at::full({1}, norm * norm, at::kDouble);
+  PACE_RETURN_IF_ERROR(ranks_->AllReduce(square));
+  return std::sqrt(square.item<double>());
 }
 
 Status ParameterShards::ShareUpdate() {

@@ -12,8 +12,8 @@
 //
 //   shards.BeginPass(); ... forward, backward ...; shards.EndPass();     // as often on every rank
 //   PACE_RETURN_IF_ERROR(shards.SumGradients());
-//   PACE_ASSIGN_OR_RETURN(const double norm, shards.ClipGradients(1.0));
-//   optimizer.Step(rate);                                                // over own()
+//   PACE_ASSIGN_OR_RETURN(const double norm, shards.NormOfGradients());
+//   optimizer.Step(rate, GradientFactor(norm, 1.0));                         // over own()
 //   PACE_RETURN_IF_ERROR(shards.ShareUpdate());
 //
 // Passes with GradMode on are those with a backward pass; where a pass stops early, or a rank has
@@ -65,8 +65,8 @@ class ParameterShards final : public LayerHooks {
 
   void ZeroGradients();
   Status SumGradients();
-  // The Euclidean norm of the whole gradient, which is scaled down to max_norm (0 = never).
-  Result<double> ClipGradients(double max_norm);
+  // The Euclidean norm of the whole gradient.
+  Result<double> NormOfGradients();
   Status ShareUpdate();
 
   // Whole tensors made of every rank's `slices`, one after the other, to `take`: name and tensor in

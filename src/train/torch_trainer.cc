@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <shared_mutex>
+#include <optional>
 #include <utility>
 
 #include "model/cuda/capture_gate.h"
@@ -301,19 +301,21 @@ void TorchTrainer::ZeroGradients() {
 Status TorchTrainer::Apply(double scale, bool with_head, MetricList& metrics) {
   replicas_.GatherGradients();
   PACE_RETURN_IF_ERROR(shards_->SumGradients());
-  PACE_ASSIGN_OR_RETURN(const double norm, shards_->ClipGradients(options_.max_grad_norm));
+  PACE_ASSIGN_OR_RETURN(const double norm, shards_->NormOfGradients());
   bool finite = std::isfinite(norm);
+  double head_norm = 0;
   if (with_head) {
-    PACE_ASSIGN_OR_RETURN(const double head_norm,
-                          head_->GatherGradients(options_.max_grad_norm, ranks_));
+    PACE_ASSIGN_OR_RETURN(head_norm, head_->GatherGradients(ranks_));
     finite = finite && std::isfinite(head_norm);
     MergeMetrics({{"train/value_grad_norm", head_norm, 1}}, metrics);
   }
   const double rate = learning_rate() * scale;
   if (finite) {
-    optimizer_.Step(rate);
+    optimizer_.Step(rate, GradientFactor(norm, options_.max_grad_norm));
     PACE_RETURN_IF_ERROR(shards_->ShareUpdate());
-    if (with_head) head_->Step(options_.value.learning_rate);
+    if (with_head) {
+      head_->Step(options_.value.learning_rate, GradientFactor(head_norm, options_.max_grad_norm));
+    }
   }
   ZeroGradients();
   MergeMetrics({{"train/grad_norm", norm, 1},
@@ -388,10 +390,10 @@ template <typename Value, typename Body>
 Result<Value> TorchTrainer::Guarded(const char* what, const Body& body) {
   // The trainer has threads of its own; LibTorch counts per calling thread.
   at::set_num_threads(1);
-  std::shared_lock<std::shared_timed_mutex> gate;
+  std::optional<SharedCaptureGate> gate;
   if (options_.device == DeviceKind::kCuda && num_gated_ < kLoadingCalls) {
     ++num_gated_;
-    gate = std::shared_lock(CaptureGate());
+    gate.emplace();
   }
   try {
     return body();

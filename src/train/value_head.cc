@@ -34,7 +34,7 @@ void ValueHead::ZeroGradients() {
   for (const NamedTensors& copy : copies_) FreeGradients(copy);
 }
 
-Result<double> ValueHead::GatherGradients(double max_norm, Communicator* ranks) {
+Result<double> ValueHead::GatherGradients(Communicator* ranks) {
   for (size_t i = 1; i < copies_.size(); ++i) AddGradients(copies_[i], copies_.front());
   if (ranks != nullptr && ranks->size() > 1) {
     for (const auto& [name, parameter] : copies_.front()) {
@@ -43,7 +43,7 @@ Result<double> ValueHead::GatherGradients(double max_norm, Communicator* ranks) 
       PACE_RETURN_IF_ERROR(ranks->AllReduce(own.grad()));
     }
   }
-  return ClipGradients(copies_.front(), max_norm);
+  return GradientNorm(copies_.front());
 }
 
 NamedTensors ValueHead::State() const {

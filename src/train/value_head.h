@@ -8,8 +8,8 @@
 //
 //   at::Tensor values_N = head.Values(thread, hidden_NH);
 //   ... backward ...
-//   PACE_ASSIGN_OR_RETURN(const double norm, head.GatherGradients(max_norm));
-//   head.Step(rate);
+//   PACE_ASSIGN_OR_RETURN(const double norm, head.GatherGradients());
+//   head.Step(rate, GradientFactor(norm, max_norm));
 //
 // Thread-safety: Values may run side by side for different threads.
 #ifndef PACE_TRAIN_VALUE_HEAD_H_
@@ -37,12 +37,11 @@ class ValueHead {
   at::Tensor Values(size_t thread, const at::Tensor& hidden_NH) const;
 
   void ZeroGradients();
-  // The threads' gradients as one, scaled down to `max_norm` (0 = never); returns
-  // the norm before that.
+  // The threads' gradients as one; returns their norm.
   // `ranks` may be null; otherwise it is the sum over all of them.
-  Result<double> GatherGradients(double max_norm, Communicator* ranks = nullptr);
+  Result<double> GatherGradients(Communicator* ranks = nullptr);
   // REQUIRES: gathered
-  void Step(double learning_rate) { optimizer_.Step(learning_rate); }
+  void Step(double learning_rate, double factor) { optimizer_.Step(learning_rate, factor); }
 
   // value_head.{weight, bias}, shared, and their moments NAME.m and NAME.v.
   NamedTensors State() const;

@@ -17,6 +17,22 @@ inline std::shared_timed_mutex& CaptureGate() {
   return gate;
 }
 
+// Shares the gate, once in a thread however many there are.
+class SharedCaptureGate {
+ public:
+  SharedCaptureGate() {
+    if (depth_++ == 0) CaptureGate().lock_shared();
+  }
+  ~SharedCaptureGate() {
+    if (--depth_ == 0) CaptureGate().unlock_shared();
+  }
+  SharedCaptureGate(const SharedCaptureGate&) = delete;
+  SharedCaptureGate& operator=(const SharedCaptureGate&) = delete;
+
+ private:
+  static thread_local inline int depth_ = 0;
+};
+
 }  // namespace pace
 
 #endif  // PACE_MODEL_CUDA_CAPTURE_GATE_H_

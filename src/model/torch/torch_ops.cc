@@ -87,8 +87,9 @@ at::Tensor Wide(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
 }
 
-CudaProduct ProductOf(const TorchOps::Matrix& matrix) {
+CudaProduct ProductOf(const TorchOps::Matrix& matrix, KeptResult* kept = nullptr) {
   CudaProduct product;
+  product.kept = kept;
   for (const TorchOps::Projection& linear : matrix) {
     product.weights.push_back(linear.weight);
     if (linear.bias.defined()) product.biases.push_back(linear.bias);
@@ -119,8 +120,9 @@ at::Tensor Apply(const at::Tensor& x, const TorchOps::Projection& linear) {
 }
 
 // All matrices in one product, results side by side.
-at::Tensor ApplyStacked(const at::Tensor& x, const TorchOps::Matrix& matrix) {
-  if (HasCudaProducts(x)) return CudaLinear(x, ProductOf(matrix));
+at::Tensor ApplyStacked(const at::Tensor& x, const TorchOps::Matrix& matrix,
+                        KeptResult* kept = nullptr) {
+  if (HasCudaProducts(x)) return CudaLinear(x, ProductOf(matrix, kept));
   if (matrix.size() == 1) return Apply(x, matrix.front());
   std::vector<at::Tensor> weights;
   std::vector<at::Tensor> biases;
@@ -133,8 +135,9 @@ at::Tensor ApplyStacked(const at::Tensor& x, const TorchOps::Matrix& matrix) {
 }
 
 // silu(gate) * up.
-at::Tensor GateUp(const at::Tensor& x, const TorchOps::Matrix& gate_up) {
-  return GatedRows(ApplyStacked(x, gate_up));
+at::Tensor GateUp(const at::Tensor& x, const TorchOps::Matrix& gate_up,
+                  KeptResult* kept = nullptr) {
+  return GatedRows(ApplyStacked(x, gate_up, kept));
 }
 
 // Rotary embedding: with (a, b) the halves of a head, (a cos - b sin, b cos + a sin).
@@ -176,6 +179,7 @@ TorchOps::TorchOps(const ModelConfig& config, const PackedTokens& batch,
     attention_ = c10::make_intrusive<SharedAttention>(config_, lengths_, cos_T1D_, sin_T1D_);
   } else if (HasCudaAttention(config_, options.dtype, device)) {
     sequences_ = c10::make_intrusive<CudaSequences>(config_, lengths_, cos_T1D_, sin_T1D_);
+    if (options.recompute_layers) plan_ = PlanRecompute(config_, lengths_, options.kept_bytes);
   } else {
     FormClasses(device);
   }
@@ -204,15 +208,40 @@ void TorchOps::ComputeLayer(const LayerWeights<TorchOps>& weights, int64_t index
   }
   // Routing is recorded the first time only.
   Record* const record = std::exchange(record_, nullptr);
-  const auto body = [self = shared_from_this(), &weights, index, record](const at::Tensor& input,
-                                                                         bool again) {
+  auto first = std::make_shared<LayerRun>();
+  if (!plan_.empty()) first->parts = plan_[static_cast<size_t>(index)];
+  const auto body = [self = shared_from_this(), &weights, index, record, first](
+                        const at::Tensor& input, bool again) {
     Rows rows{{input}};
     self->record_ = again ? nullptr : record;
+    // After the second run, results are held by its graph alone.
+    LayerRun second;
+    if (again) {
+      second = std::exchange(*first, {});
+      second.is_second = true;
+      second.num_sums = 0;
+    }
+    self->run_ = again ? &second : first.get();
     RunLayer(weights, index, *self, rows);
+    self->run_ = nullptr;
     return Only(rows);
   };
   x.parts.front() = Recomputed(Only(x), body);
   record_ = record;
+}
+
+KeptResult* TorchOps::Kept(bool KeptParts::* part, KeptResult LayerRun::* result) const {
+  return run_ != nullptr && run_->parts.*part ? &(run_->*result) : nullptr;
+}
+
+// A layer's sums: after attention, then its output. A second run is for gradients, which do not
+// need the latter, so any numbers will do.
+KeptResult* TorchOps::KeptSum(const at::Tensor& x) const {
+  if (run_ == nullptr) return nullptr;
+  if (run_->num_sums++ == 0) return Kept(&KeptParts::output, &LayerRun::output);
+  if (!run_->is_second) return nullptr;
+  run_->last = {at::empty_like(x)};
+  return &run_->last;
 }
 
 TorchOps::Rows TorchOps::Embed(const Matrix& embedding) const {
@@ -226,19 +255,21 @@ TorchOps::Rows TorchOps::Norm(const Rows& x, const Vector& weight) const {
 }
 
 TorchOps::Rows TorchOps::Linear(const Rows& x, const Matrix& matrix) const {
-  if (IsPacked()) return {{ApplyStacked(Only(x), matrix)}};
+  if (IsPacked()) {
+    return {{ApplyStacked(Only(x), matrix, Kept(&KeptParts::qkv, &LayerRun::qkv))}};
+  }
   Rows out;
   for (const Projection& linear : matrix) out.parts.push_back(Apply(Only(x), linear));
   return out;
 }
 
 TorchOps::Rows TorchOps::Gated(const Rows& x, const Matrix& gate_up) const {
-  return {{GateUp(Only(x), gate_up)}};
+  return {{GateUp(Only(x), gate_up, Kept(&KeptParts::gate_up, &LayerRun::gate_up))}};
 }
 
 void TorchOps::AddLinear(Rows& x, const Rows& y, const Matrix& matrix) const {
   if (HasCudaProducts(Only(y))) {
-    CudaProduct product = ProductOf(matrix);
+    CudaProduct product = ProductOf(matrix, KeptSum(Only(x)));
     product.residual = Only(x);
     x.parts.front() = CudaLinear(Only(y), product);
     return;
@@ -308,7 +339,8 @@ void TorchOps::FormClasses(at::Device device) {
 TorchOps::Rows TorchOps::Attend(const Rows& qkv, int64_t layer) {
   layer_ = layer;
   if (sequences_ != nullptr) {
-    return {{CudaAttend(Only(qkv), qkv.query_norm, qkv.key_norm, sequences_)}};
+    return {{CudaAttend(Only(qkv), qkv.query_norm, qkv.key_norm, sequences_,
+                        Kept(&KeptParts::attention, &LayerRun::attention))}};
   }
   if (attention_ == nullptr) return AttendByClasses(qkv);
   return {{AttendRows(Only(qkv), qkv.query_norm, qkv.key_norm, attention_)}};

@@ -23,6 +23,7 @@
 #include "model/cuda/train/training_functions.h"
 #include "model/model_config.h"
 #include "model/network.h"
+#include "model/recompute_plan.h"
 #include "model/torch/attention_function.h"
 #include "model/torch/layer_hooks.h"
 
@@ -68,6 +69,8 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
     // Keep the input of each layer alone and compute the layer again in the
     // backward pass.
     bool recompute_layers = false;
+    // Then, on a GPU: of results that are kept nevertheless (recompute_plan.h).
+    int64_t kept_bytes = 0;
     LayerHooks* hooks = nullptr;  // borrowed; may be null
   };
 
@@ -94,6 +97,18 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
     int64_t max_length = 0;
     at::Tensor rows;  // of the batch, for each padded position; padding repeats a row
   };
+  // One run of a layer that is computed twice.
+  struct LayerRun {
+    KeptParts parts;  // of the first run, for the second
+    KeptResult qkv, attention, output, gate_up;
+    KeptResult last = {};  // of the second run: gradients do not need it
+    bool is_second = false;
+    int64_t num_sums = 0;  // that AddLinear has added
+  };
+  // Where a result is to be kept or taken from; null: nowhere.
+  KeptResult* Kept(bool KeptParts::* part, KeptResult LayerRun::* result) const;
+  KeptResult* KeptSum(const at::Tensor& x) const;
+
   void FormClasses(at::Device device);
   void ComputeLayer(const LayerWeights<TorchOps>& weights, int64_t index, Rows& x);
 
@@ -106,6 +121,8 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
   const std::vector<int64_t> lengths_;
   const Options options_;
   Record* record_;
+  std::vector<KeptParts> plan_;  // of the layers that are computed twice
+  LayerRun* run_ = nullptr;      // of the layer that is being computed twice
   int64_t layer_ = 0;
   at::Tensor tokens_;
   // Of our own kernels, on the CPU or on a GPU; or null.

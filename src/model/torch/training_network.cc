@@ -1,11 +1,13 @@
 #include "model/torch/training_network.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "core/check.h"
 #include "model/cuda/train/training_functions.h"
 #include "model/network.h"
+#include "model/recompute_plan.h"
 #include "model/torch/torch_ops.h"
 
 namespace pace {
@@ -107,8 +109,15 @@ const std::map<std::string, at::Tensor>& TrainingNetwork::parameters() const {
 
 at::Tensor TrainingNetwork::Hidden(const PackedTokens& batch,
                                    std::vector<RoutingRecord>* routing) const {
-  const auto ops = std::make_shared<TorchOps>(state_->config, batch, state_->frequencies,
-                                              state_->ops_options, routing);
+  TorchOps::Options options = state_->ops_options;
+  // With hooks, parameters come and go in the pass.
+  if (options.recompute_layers && options.hooks == nullptr && head_VH().is_cuda()) {
+    const auto num_rows = static_cast<int64_t>(batch.tokens.size());
+    options.kept_bytes =
+        std::max<int64_t>(0, FreeTrainingMemory() - PassBytes(state_->config, num_rows));
+  }
+  const auto ops =
+      std::make_shared<TorchOps>(state_->config, batch, state_->frequencies, options, routing);
   return RunNetwork(state_->weights, *ops).parts.front();
 }
 

@@ -39,7 +39,8 @@ class TrainingNetwork {
     // rotation and softmax stay float32 and weights are rounded as they are used.
     bool compute_in_bf16 = false;
     // Keep one activation per layer and compute the rest again in the backward
-    // pass. Gradients are then for torch::autograd::backward alone.
+    // pass. On a GPU, more where memory is left (recompute_plan.h). Gradients are
+    // then for torch::autograd::backward alone.
     bool recompute_layers = false;
   };
   // REQUIRES: weights of this config

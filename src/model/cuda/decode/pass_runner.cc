@@ -102,7 +102,7 @@ void PassRunner::LaunchWork(Work work) {
 Status PassRunner::Launch(Work work) {
   cudaGraphExec_t graph = work == Work::kDecode ? graphs_.Find(metadata_.shape()) : nullptr;
   if (graph != nullptr) return ToStatus(cudaGraphLaunch(graph, setting_.stream), "graph");
-  const std::shared_lock gate(CaptureGate());
+  const SharedCaptureGate gate;
   LaunchWork(work);
   return ops_->TakeStatus();
 }

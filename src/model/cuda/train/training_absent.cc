@@ -46,9 +46,6 @@ void CudaGateGradient(In, In, In) {
 at::Tensor CudaLinear(In, const CudaProduct&) {
   NeverCalled();
 }
-PackedBounds::PackedBounds(const std::vector<int64_t>&, at::Device) {
-  NeverCalled();
-}
 CudaSequences::CudaSequences(const ModelConfig& config, const std::vector<int64_t>& lengths, In cos,
                              In sin)
     : num_heads(static_cast<int>(config.num_heads)),
@@ -57,8 +54,8 @@ CudaSequences::CudaSequences(const ModelConfig& config, const std::vector<int64_
       norm_epsilon(config.norm_epsilon),
       cosines(cos),
       sines(sin),
-      bounds(lengths, cos.device()) {}
-at::Tensor CudaAttend(In, In, In, const c10::intrusive_ptr<CudaSequences>&) {
+      attention({}, lengths, cos.device()) {}
+at::Tensor CudaAttend(In, In, In, const c10::intrusive_ptr<CudaSequences>&, KeptResult*) {
   NeverCalled();
 }
 void CudaScoreLogits(In, In, double, In, In, In) {
@@ -76,9 +73,24 @@ void CudaStopwatch::Start() {}
 double CudaStopwatch::Stop() {
   return 0;
 }
+bool HasCudaAdamW(In) {
+  return false;
+}
+void CudaAdamWStep(const CudaAdamW&, In, In, In, In) {
+  NeverCalled();
+}
+double CudaSumOfSquares(const std::vector<at::Tensor>&) {
+  NeverCalled();
+}
 void FinishCudaWork() {}
 Status LimitTrainingMemory(int64_t) {
   return Unavailable("device = cuda: this build has no CUDA (cmake --preset cuda builds with it)");
+}
+int64_t FreeTrainingMemory() {
+  return 0;
+}
+int64_t MostTrainingMemory() {
+  return 0;
 }
 void ReleaseTrainingMemory() {}
 

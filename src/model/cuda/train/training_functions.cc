@@ -7,6 +7,10 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
 
 #include "core/check.h"
 #include "model/cuda/cache_layout.h"
@@ -18,6 +22,40 @@ namespace {
 using cuda::Element;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+// Set once, before a run trains.
+std::atomic<int64_t> training_limit = std::numeric_limits<int64_t>::max();
+// For what is free but in pieces, and for workspaces.
+constexpr int64_t kMarginBytes = int64_t{1} << 30;
+constexpr int64_t kMarginShare = 50;  // one part in so many of the limit
+
+// Segments of memory that grow: results of changing sizes leave few holes. LibTorch reads the
+// variable when it first allocates; processes that are started later shall not.
+void UseGrowingSegments() {
+  constexpr const char* kVariable = "PYTORCH_CUDA_ALLOC_CONF";
+  static const bool once = [] {
+    const bool is_set = std::getenv(kVariable) != nullptr;
+    if (!is_set) ::setenv(kVariable, "expandable_segments:True", /*overwrite=*/0);
+    (void)at::empty({1}, at::TensorOptions(at::kCUDA));
+    if (!is_set) ::unsetenv(kVariable);
+    return true;
+  }();
+  (void)once;
+}
+
+struct Held {
+  int64_t allocated = 0;
+  int64_t reserved = 0;
+  int64_t most = 0;  // reserved
+};
+Held HeldByTraining() {
+  at::globalContext().lazyInitDevice(at::kCUDA);
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(c10::cuda::current_device());
+  constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return {.allocated = stats.allocated_bytes[kAll].current,
+          .reserved = stats.reserved_bytes[kAll].current,
+          .most = stats.reserved_bytes[kAll].peak};
+}
 
 cudaStream_t Stream() {
   return c10::cuda::getCurrentCUDAStream().stream();
@@ -90,13 +128,24 @@ at::Tensor Stacked(at::TensorList parts) {
   return all;
 }
 
+// Either what `kept` has, or what `compute` returns, which is then kept. An alias: autograd makes
+// the tensor its own.
+template <typename Compute>
+KeptResult OnceComputed(KeptResult* kept, const Compute& compute) {
+  if (kept == nullptr) return compute();
+  if (kept->empty()) *kept = compute();
+  KeptResult results;
+  for (const at::Tensor& result : *kept) results.push_back(result.detach());
+  return results;
+}
+
 // Inputs: x, the residual (or empty), weights, biases. Saved: x and the rounded
 // weights, which live as long as the layer's other activations.
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& given,
                             const at::Tensor& residual, at::TensorList parameters,
-                            int64_t num_weights) {
+                            int64_t num_weights, KeptResult* kept) {
     const at::Tensor x = given.contiguous();
     const at::TensorList weights = parameters.slice(0, static_cast<size_t>(num_weights));
     const at::TensorList biases = parameters.slice(static_cast<size_t>(num_weights));
@@ -107,11 +156,16 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     context->saved_data["biases"] = !biases.empty();
     context->saved_data["residual"] = residual.numel() > 0;
     context->save_for_backward({x, weight});
-    if (residual.numel() > 0) {
-      const at::Tensor y = at::addmm(residual, x, weight.t());
-      return biases.empty() ? y : y.add_(Stacked(biases));
-    }
-    return biases.empty() ? at::mm(x, weight.t()) : at::addmm(Stacked(biases), x, weight.t());
+    return OnceComputed(kept,
+                        [&]() -> KeptResult {
+                          if (residual.numel() > 0) {
+                            const at::Tensor y = at::addmm(residual, x, weight.t());
+                            return {biases.empty() ? y : y.add_(Stacked(biases))};
+                          }
+                          return {biases.empty() ? at::mm(x, weight.t())
+                                                 : at::addmm(Stacked(biases), x, weight.t())};
+                        })
+        .front();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
@@ -130,7 +184,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     };
     append_parts(at::mm(g.t(), saved[0], at::kFloat));
     if (context->saved_data["biases"].toBool()) append_parts(g.sum({0}, false, at::kFloat));
-    out.emplace_back();
+    out.resize(out.size() + 2);
     return out;
   }
 };
@@ -153,7 +207,8 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& given,
                             const at::Tensor& query_norm, const at::Tensor& key_norm,
-                            const c10::intrusive_ptr<CudaSequences>& sequences) {
+                            const c10::intrusive_ptr<CudaSequences>& sequences,
+                            KeptResult* reused) {
     const CudaSequences& s = *sequences;
     const at::Tensor qkv = given.contiguous();
     const int64_t num_rows = qkv.size(0);
@@ -162,7 +217,8 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     cuda::TurnForward(HeadsOf(qkv, query_norm, key_norm, s), queries.data_ptr(), keys.data_ptr(),
                       Stream());
     CheckLaunch();
-    const std::vector<at::Tensor> kept = PackedForward({queries, keys, ValuesOf(qkv, s)}, s.bounds);
+    const std::vector<at::Tensor> kept = OnceComputed(
+        reused, [&] { return s.attention.Forward({queries, keys, ValuesOf(qkv, s)}); });
     const at::Tensor& out = kept.front();
     variable_list saved = {qkv, query_norm, key_norm, queries, keys};
     saved.insert(saved.end(), kept.begin(), kept.end());
@@ -178,27 +234,30 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& qkv = saved[0];
     const at::Tensor& queries = saved[3];
-    const AttentionInputs d = PackedBackward({queries, saved[4], ValuesOf(qkv, s)}, s.bounds,
-                                             {saved.begin() + kNumInputs, saved.end()},
-                                             gradients[0].contiguous().view_as(queries));
-    const at::Tensor gq = d.queries.contiguous();
-    const at::Tensor gk = d.keys.contiguous();
-    const at::Tensor gv = d.values.contiguous();
+    const AttentionInputs d = s.attention.Backward({queries, saved[4], ValuesOf(qkv, s)},
+                                                   {saved.begin() + kNumInputs, saved.end()},
+                                                   gradients[0].contiguous().view_as(queries));
     const at::Tensor d_qkv = at::empty_like(qkv);
     const bool has_norms = saved[1].numel() > 0;
     const at::Tensor partials =
         has_norms ? Partials(qkv, qkv.size(0), {2, s.head_dim}) : at::Tensor();
-    cuda::TurnBackward(HeadsOf(qkv, saved[1], saved[2], s),
-                       {.queries = gq.data_ptr(), .keys = gk.data_ptr(), .values = gv.data_ptr()},
-                       d_qkv.data_ptr(), has_norms ? Floats(partials) : nullptr, Stream());
+    cuda::TurnBackward(
+        HeadsOf(qkv, saved[1], saved[2], s),
+        {.queries = d.queries.data_ptr(), .keys = d.keys.data_ptr(), .values = d.values.data_ptr()},
+        d_qkv.data_ptr(), has_norms ? Floats(partials) : nullptr, Stream());
     CheckLaunch();
-    if (!has_norms) return {d_qkv, at::Tensor(), at::Tensor(), at::Tensor()};
-    const at::Tensor sums = SumOf(partials);
-    return {d_qkv, sums[0], sums[1], at::Tensor()};
+    variable_list out = {d_qkv};
+    if (has_norms) {
+      const at::Tensor sums = SumOf(partials);
+      out.push_back(sums[0]);
+      out.push_back(sums[1]);
+    }
+    out.resize(kNumInputs);
+    return out;
   }
 
  private:
-  // Saved before what the attention itself keeps.
+  // As many are saved before what the attention itself keeps.
   static constexpr int kNumInputs = 5;
 
   static at::Tensor ValuesOf(const at::Tensor& qkv, const CudaSequences& s) {
@@ -219,30 +278,6 @@ cuda::LogitRows LogitRowsOf(const at::Tensor& logits, const at::Tensor& targets,
 }
 
 }  // namespace
-
-PackedBounds::PackedBounds(const std::vector<int64_t>& lengths, at::Device device)
-    : longest(*std::ranges::max_element(lengths)) {
-  std::vector<int> offsets = {0};
-  for (const int64_t length : lengths) offsets.push_back(offsets.back() + static_cast<int>(length));
-  begins = at::tensor(offsets, at::kInt).to(device);
-}
-
-std::vector<at::Tensor> PackedForward(const AttentionInputs& inputs, const PackedBounds& bounds) {
-  const auto [out, log_sums, state, unused, mask] = at::_flash_attention_forward(
-      inputs.queries, inputs.keys, inputs.values, bounds.begins, bounds.begins, bounds.longest,
-      bounds.longest, /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false);
-  return {out, log_sums, state, unused};
-}
-
-AttentionInputs PackedBackward(const AttentionInputs& inputs, const PackedBounds& bounds,
-                               const std::vector<at::Tensor>& kept, const at::Tensor& gradient) {
-  PACE_CHECK(kept.size() == 4, kept.size(), " tensors");
-  const auto [dq, dk, dv] = at::_flash_attention_backward(
-      gradient, inputs.queries, inputs.keys, inputs.values, kept[0], kept[1], bounds.begins,
-      bounds.begins, bounds.longest, bounds.longest, /*dropout_p=*/0.0, /*is_causal=*/true, kept[2],
-      kept[3]);
-  return {dq, dk, dv};
-}
 
 bool HasCudaNorm(const at::Tensor& x) {
   return IsCudaFloat(x) && x.numel() > 0 && x.size(-1) % cuda::kRowVector == 0 &&
@@ -290,7 +325,7 @@ at::Tensor CudaLinear(const at::Tensor& x, const CudaProduct& product) {
   const at::Tensor residual =
       product.residual.defined() ? product.residual : at::empty({0}, x.options());
   return LinearFunction::apply(x, residual, at::TensorList(parameters),
-                               static_cast<int64_t>(product.weights.size()));
+                               static_cast<int64_t>(product.weights.size()), product.kept);
 }
 
 bool HasCudaAttention(const ModelConfig& config, at::ScalarType dtype, at::Device device) {
@@ -306,12 +341,17 @@ CudaSequences::CudaSequences(const ModelConfig& config, const std::vector<int64_
       norm_epsilon(config.norm_epsilon),
       cosines(cos.contiguous()),
       sines(sin.contiguous()),
-      bounds(lengths, cos.device()) {}
+      attention({.num_heads = config.num_heads,
+                 .num_kv_heads = config.num_kv_heads,
+                 .head_dim = config.head_dim,
+                 .value_stride = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim},
+                lengths, cos.device()) {}
 
 at::Tensor CudaAttend(const at::Tensor& qkv, const at::Tensor& query_norm,
                       const at::Tensor& key_norm,
-                      const c10::intrusive_ptr<CudaSequences>& sequences) {
-  return AttentionFunction::apply(qkv, OrEmpty(query_norm, qkv), OrEmpty(key_norm, qkv), sequences);
+                      const c10::intrusive_ptr<CudaSequences>& sequences, KeptResult* kept) {
+  return AttentionFunction::apply(qkv, OrEmpty(query_norm, qkv), OrEmpty(key_norm, qkv), sequences,
+                                  kept);
 }
 
 bool HasCudaLogits(const at::Tensor& logits) {
@@ -341,6 +381,45 @@ at::Tensor CudaLogitGradients(const at::Tensor& logits, const at::Tensor& target
   return out;
 }
 
+bool HasCudaAdamW(const at::Tensor& parameter) {
+  return parameter.is_cuda() && parameter.scalar_type() == at::kFloat && parameter.is_contiguous();
+}
+
+void CudaAdamWStep(const CudaAdamW& update, const at::Tensor& parameter, const at::Tensor& gradient,
+                   const at::Tensor& first, const at::Tensor& second) {
+  const auto count = static_cast<double>(update.num_updates);
+  const double of_first = 1 - std::pow(update.beta1, count);
+  const double of_second = 1 - std::pow(update.beta2, count);
+  cuda::ApplyAdamW({.parameter = Floats(parameter),
+                    .gradient = Floats(gradient),
+                    .first = Floats(first),
+                    .second = Floats(second),
+                    .count = parameter.numel(),
+                    .gradient_factor = static_cast<float>(update.gradient_factor),
+                    .beta1 = static_cast<float>(update.beta1),
+                    .beta2 = static_cast<float>(update.beta2),
+                    .epsilon = static_cast<float>(update.epsilon),
+                    .decay = static_cast<float>(update.learning_rate * update.weight_decay),
+                    .step_size = static_cast<float>(update.learning_rate / of_first),
+                    .root_correction = static_cast<float>(std::sqrt(of_second))},
+                   Stream());
+  CheckLaunch();
+}
+
+double CudaSumOfSquares(const std::vector<at::Tensor>& tensors) {
+  int64_t num_partials = 0;
+  for (const at::Tensor& x : tensors) num_partials += cuda::NumSquarePartials(x.numel());
+  const at::Tensor partials =
+      at::empty({num_partials}, tensors.front().options().dtype(at::kDouble));
+  double* next = partials.data_ptr<double>();
+  for (const at::Tensor& x : tensors) {
+    cuda::SumSquares(Floats(x), x.numel(), next, Stream());
+    CheckLaunch();
+    next += cuda::NumSquarePartials(x.numel());
+  }
+  return partials.sum().item<double>();
+}
+
 void FinishCudaWork() {
   c10::cuda::getCurrentCUDAStream().synchronize();
 }
@@ -353,14 +432,31 @@ Status LimitTrainingMemory(int64_t num_bytes) {
     return Unavailable("device = cuda: no GPU");
   }
   at::globalContext().lazyInitDevice(at::kCUDA);
+  UseGrowingSegments();
+  training_limit = num_bytes;
   const double share = std::min(1.0, static_cast<double>(num_bytes) / static_cast<double>(total));
   c10::cuda::CUDACachingAllocator::setMemoryFraction(share, c10::cuda::current_device());
   return Status::Ok();
 }
 
+int64_t FreeTrainingMemory() {
+  const Held held = HeldByTraining();
+  size_t free = 0;
+  size_t total = 0;
+  C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const int64_t limit = std::min<int64_t>(training_limit, static_cast<int64_t>(total));
+  const int64_t may_hold = std::min(limit, static_cast<int64_t>(free) + held.reserved);
+  return may_hold - held.allocated - limit / kMarginShare - kMarginBytes;
+}
+
+int64_t MostTrainingMemory() {
+  return HeldByTraining().most;
+}
+
 void ReleaseTrainingMemory() {
   at::globalContext().lazyInitDevice(at::kCUDA);
   c10::cuda::CUDACachingAllocator::emptyCache();
+  c10::cuda::CUDACachingAllocator::resetPeakStats(c10::cuda::current_device());
 }
 
 struct CudaStopwatch::State {

@@ -15,31 +15,10 @@
 #include <vector>
 
 #include "core/status.h"
+#include "model/cuda/train/cuda_attention.h"
 #include "model/model_config.h"
 
 namespace pace {
-
-// Causal attention over packed sequences in bf16: the FlashAttention 2 that LibTorch
-// brings. (cuDNN's, called through LibTorch in the same way, gave wrong gradients for
-// packed sequences, and a step took six times as long.)
-
-// Where sequences begin, and where the last ends: int32 on the GPU.
-struct PackedBounds {
-  PackedBounds(const std::vector<int64_t>& lengths, at::Device device);
-  at::Tensor begins;
-  int64_t longest = 0;
-};
-
-// [tokens, heads, head_dim]; query heads may be several times as many as the others.
-struct AttentionInputs {
-  at::Tensor queries;
-  at::Tensor keys;
-  at::Tensor values;
-};
-// `kept` is for the backward pass: the output first.
-std::vector<at::Tensor> PackedForward(const AttentionInputs& inputs, const PackedBounds& bounds);
-AttentionInputs PackedBackward(const AttentionInputs& inputs, const PackedBounds& bounds,
-                               const std::vector<at::Tensor>& kept, const at::Tensor& gradient);
 
 // Whether RMS norms along the last dimension of x are here, and the gate of rows
 // that hold gates and ups.
@@ -53,6 +32,10 @@ at::Tensor CudaNormGradient(const at::Tensor& g, const at::Tensor& x, const at::
 void CudaGate(const at::Tensor& gate_up, const at::Tensor& y);
 void CudaGateGradient(const at::Tensor& g, const at::Tensor& gate_up, const at::Tensor& d_gate_up);
 
+// What a function computed, for its second run on the same inputs: filled where it is empty, else
+// taken instead of computing. Null: nothing is kept.
+using KeptResult = std::vector<at::Tensor>;
+
 // Whether products with float32 weights and attention in bf16 are here, for
 // activations of this dtype.
 bool HasCudaProducts(const at::Tensor& x);
@@ -64,6 +47,7 @@ struct CudaProduct {
   std::vector<at::Tensor> weights;
   std::vector<at::Tensor> biases = {};
   at::Tensor residual = {};
+  KeptResult* kept = nullptr;
 };
 at::Tensor CudaLinear(const at::Tensor& x, const CudaProduct& product);
 
@@ -79,12 +63,13 @@ struct CudaSequences : torch::CustomClassHolder {
   const double norm_epsilon;
   const at::Tensor cosines;
   const at::Tensor sines;
-  const PackedBounds bounds;
+  const CudaAttention attention;
 };
 // Norms are float32, or undefined.
 at::Tensor CudaAttend(const at::Tensor& qkv, const at::Tensor& query_norm,
                       const at::Tensor& key_norm,
-                      const c10::intrusive_ptr<CudaSequences>& sequences);
+                      const c10::intrusive_ptr<CudaSequences>& sequences,
+                      KeptResult* kept = nullptr);
 
 // train/logit_rows.h: float32 logits on a GPU. `dtype` is float32 or bf16.
 bool HasCudaLogits(const at::Tensor& logits);
@@ -96,12 +81,32 @@ at::Tensor CudaLogitGradients(const at::Tensor& logits, const at::Tensor& target
                               const at::Tensor& entropies, const at::Tensor& of_logprob,
                               const at::Tensor& of_entropy, at::ScalarType dtype);
 
+// train/adamw.h: contiguous float32 tensors on a GPU.
+bool HasCudaAdamW(const at::Tensor& parameter);
+struct CudaAdamW {
+  double learning_rate = 0;
+  double beta1 = 0;
+  double beta2 = 0;
+  double epsilon = 0;
+  double weight_decay = 0;
+  int64_t num_updates = 0;     // this one included
+  double gradient_factor = 1;  // that gradients are multiplied by
+};
+void CudaAdamWStep(const CudaAdamW& update, const at::Tensor& parameter, const at::Tensor& gradient,
+                   const at::Tensor& first, const at::Tensor& second);
+// The sum of squares of all tensors; waits for it once.
+double CudaSumOfSquares(const std::vector<at::Tensor>& tensors);
+
 // Waits for what this thread has queued.
 void FinishCudaWork();
 // The most that LibTorch may hold of the GPU from now on; an error where it holds
 // more, or there is no GPU.
 Status LimitTrainingMemory(int64_t num_bytes);
-// Gives back what LibTorch holds and does not use.
+// What LibTorch may still take of the GPU, less a margin for what it cannot use.
+int64_t FreeTrainingMemory();
+// The most that LibTorch has held of the GPU.
+int64_t MostTrainingMemory();
+// Gives back what LibTorch holds and does not use; the most starts anew.
 void ReleaseTrainingMemory();
 
 // The device's own time between two points of LibTorch's current stream, whatever the host did

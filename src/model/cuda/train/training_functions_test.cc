@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "model/cuda/decode/cuda_decoder.h"
 #include "model/tiny_configs.h"
@@ -254,6 +256,105 @@ TEST_F(CudaTrainingTest, NetworksAndTheirGradientsAreThoseOfTheCpu) {
       }
     }
   }
+}
+
+// The gradients of all parameters where recomputed layers keep so many bytes.
+std::map<std::string, at::Tensor> GradientsKeeping(const TrainingNetwork& network,
+                                                   const PackedTokens& batch, int64_t kept_bytes) {
+  for (const auto& [name, parameter] : network.parameters()) {
+    at::Tensor(parameter).mutable_grad() = at::Tensor();
+  }
+  TorchLoader loader(network.parameters());
+  const auto weights = LoadNetwork<TorchOps>(network.config(), loader);
+  const at::Tensor frequencies = at::tensor(RopeFrequencies(network.config())).to(at::kCUDA);
+  const auto ops = std::make_shared<TorchOps>(
+      network.config(), batch, frequencies,
+      TorchOps::Options{.dtype = at::kBFloat16, .recompute_layers = true, .kept_bytes = kept_bytes},
+      nullptr);
+  const at::Tensor hidden = RunNetwork(weights, *ops).parts.front();
+  torch::autograd::backward({hidden}, {Wave(hidden.sizes(), 0.3, at::kBFloat16)});
+  std::map<std::string, at::Tensor> out;
+  for (const auto& [name, parameter] : network.parameters()) {
+    if (parameter.grad().defined()) out.emplace(name, parameter.grad().clone());
+  }
+  return out;
+}
+
+TEST_F(CudaTrainingTest, WhatIsKeptDoesNotChangeGradients) {
+  const PackedTokens batch = {.tokens = {1, 7, 3, 50, 7, 22, 9, 9, 9, 30, 0, 52},
+                              .lengths = {7, 1, 4}};
+  for (const Architecture architecture : {Architecture::kQwen3, Architecture::kQwen3Moe}) {
+    ModelConfig config = TinyModel(architecture);
+    config.head_dim = 16;
+    config.hidden_size = 64;
+    config.num_layers = 3;
+    const TrainingNetwork network =
+        Built(config, {.device = at::kCUDA, .compute_in_bf16 = true, .recompute_layers = true});
+    const auto expected = GradientsKeeping(network, batch, 0);
+    for (const int64_t kept : {3000, 8000, 20000, 1 << 30}) {
+      const auto ours = GradientsKeeping(network, batch, kept);
+      ASSERT_EQ(ours.size(), expected.size());
+      for (const auto& [name, gradient] : ours) {
+        EXPECT_LT(Difference(gradient, expected.at(name)), 1e-6) << name << " keeping " << kept;
+      }
+    }
+  }
+}
+
+TEST_F(CudaTrainingTest, AnUpdateIsThatOfTheDefinition) {
+  for (const int64_t count : {1, 7, 4096, 300001}) {
+    // Whole, and from an odd address.
+    for (const int64_t begin : {0, 1}) {
+      const auto part = [&](double phase) {
+        return Wave({count + begin}, phase).narrow(0, begin, count);
+      };
+      at::Tensor parameter = part(0.1);
+      const at::Tensor gradient = part(0.5);
+      const at::Tensor first = part(0.9) * 0.1;
+      const at::Tensor second = part(1.3).square() * 0.1;
+      const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble); };
+      const at::Tensor g = wide(gradient) * 0.25;
+      const at::Tensor m = 0.9 * wide(first) + 0.1 * g;
+      const at::Tensor v = 0.99 * wide(second) + 0.01 * g * g;
+      const at::Tensor step =
+          m / (1 - std::pow(0.9, 3)) / ((v / (1 - std::pow(0.99, 3))).sqrt() + 1e-8);
+      const at::Tensor expected = wide(parameter) * (1 - 0.01 * 0.1) - 0.01 * step;
+      CudaAdamWStep({.learning_rate = 0.01,
+                     .beta1 = 0.9,
+                     .beta2 = 0.99,
+                     .epsilon = 1e-8,
+                     .weight_decay = 0.1,
+                     .num_updates = 3,
+                     .gradient_factor = 0.25},
+                    parameter, gradient, first, second);
+      ExpectNear({parameter, first, second}, {expected, m, v}, 1e-6, Concat(count, " + ", begin));
+      const double squares = wide(gradient).square().sum().item<double>();
+      EXPECT_NEAR(CudaSumOfSquares({gradient, gradient}), 2 * squares, 1e-12 * squares);
+    }
+  }
+}
+
+// Plans are rounded up: many lengths share one.
+TEST_F(CudaTrainingTest, LongAndManySequencesAttendWithinThemselves) {
+  std::vector<int64_t> lengths = {700, 3, 1};
+  for (int64_t i = 0; i < 30; ++i) lengths.push_back(1 + 37 * i % 91);
+  const int64_t num_rows = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+  ModelConfig config = TinyModel(Architecture::kQwen3);
+  config.head_dim = 128;
+  const int64_t width = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim;
+  const at::Tensor angles = 40 * Wave({num_rows, 1, config.head_dim / 2}, 0.8);
+  const at::Tensor cos = at::cos(angles);
+  const at::Tensor sin = at::sin(angles);
+  const auto sequences = c10::make_intrusive<CudaSequences>(config, lengths, cos, sin);
+  const Inputs inputs = {2 * Wave({num_rows, width}, 0.4, at::kBFloat16)};
+  const auto ours =
+      Differentiate([&](const Inputs& in) { return CudaAttend(in[0], {}, {}, sequences); }, inputs);
+  const auto exact = Differentiate(
+      [&](const Inputs& in) {
+        return PlainAttention(config, in, lengths, cos.to(at::kDouble), sin.to(at::kDouble));
+      },
+      Exact(inputs));
+  ExpectNear(ours, exact, 2e-2, "33 sequences");
 }
 
 }  // namespace

@@ -102,6 +102,28 @@ struct LogitRowGradients {
 void LogitRowsBackward(const LogitRows& rows, const LogitRowGradients& gradients, void* d_logits,
                        Element element, cudaStream_t stream);
 
+// One AdamW update of one tensor, in place. With learning rate r: decay = r * weight decay,
+// step_size = r / (1 - beta1^n), root_correction = sqrt(1 - beta2^n) at the n-th update.
+struct AdamWUpdate {
+  float* parameter = nullptr;
+  const float* gradient = nullptr;
+  float* first = nullptr;
+  float* second = nullptr;
+  int64_t count = 0;
+  float gradient_factor = 1;
+  float beta1 = 0;
+  float beta2 = 0;
+  float epsilon = 0;
+  float decay = 0;
+  float step_size = 0;
+  float root_correction = 1;
+};
+void ApplyAdamW(const AdamWUpdate& update, cudaStream_t stream);
+
+// Sums of squares, one for each block, to add up in any fixed order.
+int64_t NumSquarePartials(int64_t count);
+void SumSquares(const float* x, int64_t count, double* partials, cudaStream_t stream);
+
 }  // namespace pace::cuda
 
 #endif  // PACE_MODEL_CUDA_TRAIN_TRAINING_KERNELS_H_

@@ -1,0 +1,45 @@
+// RecomputePlan: which results of a layer stay in memory where layers are computed again.
+//
+// A layer whose input alone is kept is computed a second time in the backward pass. Each result
+// that is kept as well spares the second run its computation. Results are chosen by the time that
+// a byte saves until a budget is used up, the last layers first: their gradients come first, and
+// then they are free.
+//
+// Thread-safety: plain data.
+#ifndef PACE_MODEL_RECOMPUTE_PLAN_H_
+#define PACE_MODEL_RECOMPUTE_PLAN_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/model_config.h"
+
+namespace pace {
+
+struct KeptParts {
+  bool qkv = false;        // queries, keys and values
+  bool attention = false;  // its output and softmax statistics
+  bool output = false;     // the sum after attention
+  bool gate_up = false;    // gates and ups of a dense layer
+  bool operator==(const KeptParts&) const = default;
+};
+
+// For each layer. `lengths` are those of the packed sequences, elements have two bytes.
+std::vector<KeptParts> PlanRecompute(const ModelConfig& config, std::span<const int64_t> lengths,
+                                     int64_t num_bytes);
+
+// What the plan keeps for all layers.
+int64_t KeptBytes(const ModelConfig& config, std::span<const int64_t> lengths,
+                  std::span<const KeptParts> plan);
+
+// Activations of one layer that its backward pass reads, per token, in elements.
+int64_t LayerElements(const ModelConfig& config);
+// What a pass over `num_rows` tokens needs beside them, parameters and kept results: the inputs
+// of all layers, one layer with its gradients or a part of the logits, and the vocabulary
+// projection with its gradient.
+int64_t PassBytes(const ModelConfig& config, int64_t num_rows);
+
+}  // namespace pace
+
+#endif  // PACE_MODEL_RECOMPUTE_PLAN_H_
