@@ -5,16 +5,21 @@ One JSON request per line, one JSON answer per line:
 
   {"config": {...}, "device": "cuda", "what": "train", "sequences": 8, "length": 2048}
   {"micro_batch": 8}
+  {"config": {...}, "device": "cuda", "what": "train", "lengths": [900, 35, 4000], "bin": 16384}
+  {"micro_batch": 1}
   {"config": {...}, "device": "cuda", "what": "decode"}
   {"batch": 128, "context": 512, "new_tokens": 16}
 
 A configuration, then as many measurements of its kind as wanted. Training: bfloat16 autocast over
 float32 weights, each layer compiled and checkpointed, the loss in compiled chunks of rows, clipped
-gradients, fused AdamW. Decoding: bfloat16 weights and a static cache; layers, and head with
-sampling, compiled, and the step as a whole replayed as a CUDA graph. What compiling takes is not part of "seconds". "compile": false leaves it out.
+gradients, fused AdamW; sequences of several lengths are packed into bins of one size, with
+PyTorch's attention for packed sequences. Decoding: bfloat16 weights and a static cache; layers, and head with
+sampling, compiled, and the step as a whole replayed as a CUDA graph. What compiling takes is not
+part of "seconds". "compile": false leaves it out.
 """
 
 import gc
+import inspect
 import json
 import sys
 import time
@@ -22,10 +27,16 @@ import time
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.attention.varlen import varlen_attn
 from torch.utils.checkpoint import checkpoint
 
 CHUNK_ROWS = 4096
 THETA = 1e6
+# Its arguments differ between versions.
+VARLEN = inspect.signature(varlen_attn).parameters
+CAUSAL = {"window_size": (-1, 0)} if "window_size" in VARLEN else {"is_causal": True}
+if "enable_gqa" in VARLEN:
+    CAUSAL["enable_gqa"] = True
 
 
 class Norm(nn.Module):
@@ -57,7 +68,8 @@ class Layer(nn.Module):
         self.gate_up = nn.Linear(width, 2 * config["intermediate_size"], bias=False)
         self.down = nn.Linear(config["intermediate_size"], width, bias=False)
 
-    def forward(self, x, cosines, sines, cache=None, position=None, mask=None):
+    def forward(self, x, cosines, sines, cache=None, position=None, mask=None, bounds=None,
+                longest=None):
         rows, length, _ = x.shape
         heads = self.qkv(self.input_norm(x)).view(rows, length, -1, self.head_dim).transpose(1, 2)
         query, key, value = heads.split((self.heads, self.kv_heads, self.kv_heads), dim=1)
@@ -68,7 +80,9 @@ class Layer(nn.Module):
             cache[0][:, :, position] = key
             cache[1][:, :, position] = value
             key, value = cache[0], cache[1]
-        if mask is None:
+        if bounds is not None:
+            attended = self.attend_packed(query, key, value, bounds, longest)
+        elif mask is None:
             attended = functional.scaled_dot_product_attention(query, key, value, is_causal=True,
                                                                enable_gqa=True)
         else:
@@ -76,6 +90,19 @@ class Layer(nn.Module):
         x = x + self.out(attended.transpose(1, 2).reshape(rows, length, -1))
         gate, up = self.gate_up(self.mlp_norm(x)).chunk(2, dim=-1)
         return x + self.down(functional.silu(gate) * up)
+
+    def attend_packed(self, query, key, value, bounds, longest):
+        """One row of sequences; `bounds` says where each begins, and the last ends."""
+        rows = [x[0].transpose(0, 1) for x in (query, key, value)]
+        if query.is_cuda:
+            attended = varlen_attn(*rows, bounds, bounds, longest, longest, **CAUSAL)
+        else:
+            ends = bounds.unique().tolist()
+            parts = [functional.scaled_dot_product_attention(
+                *(x[:, :, begin:end] for x in (query, key, value)), is_causal=True,
+                enable_gqa=True)[0].transpose(0, 1) for begin, end in zip(ends, ends[1:])]
+            attended = torch.cat(parts)
+        return attended.transpose(0, 1)[None]
 
     def attend_cached(self, query, key, value, mask):
         """One token; the heads that share keys are the rows of a product, which reads them once."""
@@ -111,6 +138,37 @@ def chunk_loss(rows, head, targets):
                                     reduction="sum")
 
 
+IGNORED = -100
+
+
+class Bin:
+    """Packed sequences in a row of fixed size; the rest of it is a sequence that does not count."""
+
+    def __init__(self, ids, size, count, device):
+        lengths = [len(one) - 1 for one in ids]
+        rest = size - sum(lengths)
+        self.inputs = torch.cat([one[:-1] for one in ids] + [ids[0].new_zeros(rest)])[None]
+        self.targets = torch.cat([one[1:] for one in ids] + [ids[0].new_full((rest,), IGNORED)])
+        ends = torch.tensor(lengths + [rest]).cumsum(0).tolist()
+        self.bounds = torch.tensor([0] + ends + [size] * (count - len(lengths)),
+                                   dtype=torch.int32, device=device)
+        self.positions = torch.cat([torch.arange(n, device=device) for n in lengths + [rest]])
+        self.longest = max(lengths + [rest])
+
+
+def packed(lengths, size):
+    """Which sequences share a bin: first fit, the longest first."""
+    bins = []
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        for own in bins:
+            if sum(lengths[i] for i in own) + lengths[index] <= size:
+                own.append(index)
+                break
+        else:
+            bins.append([index])
+    return bins
+
+
 class Training:
     """Steps over the same random sequences; the loss of each is a mean over all tokens."""
 
@@ -123,19 +181,46 @@ class Training:
         self.chunk_loss = compiled(chunk_loss)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-6,
                                            fused=self.device == "cuda")
-        shape = (request["sequences"], request["length"] + 1)
-        self.ids = torch.randint(request["config"]["vocab_size"], shape, device=self.device)
+        vocabulary = request["config"]["vocab_size"]
+        if "lengths" in request:
+            ids = [torch.randint(vocabulary, (length + 1,), device=self.device)
+                   for length in request["lengths"]]
+            self.fill(ids, request["bin"])
+        else:
+            shape = (request["sequences"], request["length"] + 1)
+            self.ids = torch.randint(vocabulary, shape, device=self.device)
+            self.bins = None
+            self.tokens = shape[0] * (shape[1] - 1)
+
+    def fill(self, ids, size):
+        """Trains on sequences of these ids."""
+        lengths = [len(one) - 1 for one in ids]
+        groups = packed(lengths, size)
+        count = max(len(own) for own in groups)
+        self.bins = [Bin([ids[i] for i in own], size, count, self.device) for own in groups]
+        # One number for all: another would be compiled again.
+        longest = max(one.longest for one in self.bins)
+        for one in self.bins:
+            one.longest = longest
+        self.tokens = sum(lengths)
 
     def loss(self, ids):
         """The summed loss of all tokens but the first of each sequence."""
-        inputs, targets = ids[:, :-1], ids[:, 1:].reshape(-1)
+        positions = torch.arange(ids.shape[1] - 1, device=self.device)
+        return self.summed_loss(ids[:, :-1], ids[:, 1:].reshape(-1), positions)
+
+    def packed_loss(self, one):
+        return self.summed_loss(one.inputs, one.targets, one.positions, bounds=one.bounds,
+                                longest=one.longest)
+
+    def summed_loss(self, inputs, targets, positions, **packing):
         with torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda"):
-            cosines, sines = self.model.angles(torch.arange(inputs.shape[1], device=self.device))
+            cosines, sines = self.model.angles(positions)
             x = self.model.embedding(inputs)
             if self.device == "cuda":
                 x = x.bfloat16()
             for layer in self.layers:
-                x = checkpoint(layer, x, cosines, sines, use_reentrant=False)
+                x = checkpoint(layer, x, cosines, sines, use_reentrant=False, **packing)
             rows = self.model.norm(x).flatten(0, 1)
             parts = zip(rows.split(CHUNK_ROWS), targets.split(CHUNK_ROWS))
             return sum(checkpoint(self.chunk_loss, part, self.model.head.weight, wanted,
@@ -145,8 +230,9 @@ class Training:
         synchronize(self.device)
         start = time.perf_counter()
         total = 0
-        for part in self.ids.split(micro_batch):
-            loss = self.loss(part) / (self.ids.shape[0] * (self.ids.shape[1] - 1))
+        for part in self.bins or self.ids.split(micro_batch):
+            summed = self.packed_loss(part) if self.bins else self.loss(part)
+            loss = summed / self.tokens
             loss.backward()
             total += loss.detach()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

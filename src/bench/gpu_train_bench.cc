@@ -2,7 +2,8 @@
 // PyTorch and the GPU's own limits.
 //
 // Random weights of a shape, float32 masters and moments, bf16 computation, layers
-// recomputed in the backward pass; whole steps of a Trainer on sequences of one length. The
+// recomputed in the backward pass; whole steps of a Trainer, on sequences of one length and on
+// lengths as rollouts have them. Training may hold as much memory as the compiled peer held. The
 // weights and cache of a rollout engine share the device, as in a run, and receive the new
 // weights after each step: the sync. Then the parts of a step one by one, each against its
 // limit.
@@ -14,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +27,7 @@
 #include "bench/machine.h"
 #include "bench/peer.h"
 #include "bench/train_loop.h"
+#include "core/random.h"
 #include "model/cuda/decode/cuda_decoder.h"
 #include "model/cuda/train/training_functions.h"
 #include "model/model_config.h"
@@ -37,10 +40,13 @@ namespace pace {
 namespace {
 
 constexpr int64_t kNumSequences = 8;
-constexpr int64_t kLength = 2048;        // of each
-constexpr int64_t kTokenBudget = 16384;  // of one forward pass
-constexpr int64_t kKvGib = 20;           // KV cache of the engine on the same device
-constexpr double kNumTokens = kNumSequences * kLength;
+constexpr int64_t kLength = 2048;                   // of each
+constexpr int64_t kTokenBudget = 16384;             // of one forward pass
+constexpr int64_t kKvGib = 20;                      // KV cache of the engine on the same device
+constexpr int64_t kMixedTokens = 4 * kTokenBudget;  // of all sequences with mixed lengths
+constexpr int64_t kMixedLength = 8192;              // of the longest
+constexpr double kMeanLength = 2048;
+constexpr uint64_t kSeed = 7;
 // Of one part of a step.
 constexpr int kRounds = 5;
 constexpr int kRuns = 4;
@@ -74,7 +80,8 @@ struct GpuLimits {
 };
 
 // The parts of a training step, each alone: one forward pass over the batch with layers
-// recomputed, and one update. How long each takes, and what the GPU's limits would allow.
+// recomputed, as if nothing was kept, and one update. How long each takes, and what the GPU's
+// limits would allow.
 class PartsOfAStep {
  public:
   PartsOfAStep(const ModelConfig& config, const GpuLimits& limits)
@@ -121,13 +128,14 @@ class PartsOfAStep {
       const at::Tensor g = Random({rows_, outputs});
       const at::Tensor master = Random({outputs, inputs}, at::kFloat);
       const double limit = Flops(rows_, inputs, outputs) / limits_.flops;
-      Add("products, forward (twice)", 2 * layers(), SecondsOf([&] { at::mm(x, w.t()); }), limit);
+      Add("products, forward (up to twice)", 2 * layers(), SecondsOf([&] { at::mm(x, w.t()); }),
+          limit);
       Add("products, to activations", layers(), SecondsOf([&] { at::mm(g, w); }), limit);
       Add("products, to weights", layers(), SecondsOf([&] { at::mm(g.t(), x, at::kFloat); }),
           limit);
       const double bytes = 6.0 * static_cast<double>(inputs * outputs);
-      Add("weights rounded (twice)", 2 * layers(), SecondsOf([&] { master.to(at::kBFloat16); }),
-          bytes / limits_.bytes);
+      Add("weights rounded (up to twice)", 2 * layers(),
+          SecondsOf([&] { master.to(at::kBFloat16); }), bytes / limits_.bytes);
     }
   }
 
@@ -150,7 +158,8 @@ class PartsOfAStep {
       const at::Tensor x = qkv.detach().set_requires_grad(true);
       torch::autograd::backward({CudaAttend(x, query_norm, key_norm, sequences)}, {g});
     });
-    Add("attention and rotary, forward (twice)", 2 * layers(), forward, flops / limits_.flops);
+    Add("attention and rotary, forward (up to twice)", 2 * layers(), forward,
+        flops / limits_.flops);
     Add("attention and rotary, backward", layers(), both - forward, 2.5 * flops / limits_.flops);
   }
 
@@ -171,7 +180,8 @@ class PartsOfAStep {
         const at::Tensor leaf = input.detach().set_requires_grad(true);
         torch::autograd::backward({forward(leaf)}, {gradient});
       });
-      Add(name + ", forward (twice)", 2 * times, one, row_bytes * (read + written) / limits_.bytes);
+      Add(name + ", forward (up to twice)", 2 * times, one,
+          row_bytes * (read + written) / limits_.bytes);
       Add(name + ", backward", times, both - one, row_bytes * (2 * read + written) / limits_.bytes);
     };
     const auto width = static_cast<double>(h);
@@ -211,11 +221,10 @@ class PartsOfAStep {
     parameter.mutable_grad() = Random({count}, at::kFloat);
     AdamW optimizer({{"parameter", parameter}}, {});
     const double seconds = SecondsOf([&] {
-      ClipGradients({{"parameter", parameter}}, 1.0);
-      optimizer.Step(1e-6);
+      optimizer.Step(1e-6, GradientFactor(GradientNorm({{"parameter", parameter}}), 1.0));
     });
-    // Clipping reads twice and writes once; then four are read, three written.
-    Add("clipping and AdamW", times, seconds, 40.0 * static_cast<double>(count) / limits_.bytes);
+    // The norm reads gradients; then four tensors are read, three written.
+    Add("clipping and AdamW", times, seconds, 32.0 * static_cast<double>(count) / limits_.bytes);
   }
 
   const ModelConfig& config_;
@@ -235,11 +244,11 @@ double MeasureGpuFlops() {
 
 constexpr double kGibibyte = 1024.0 * 1024 * 1024;
 constexpr double kDeviation = 0.02;  // of random weights
-constexpr uint64_t kSeed = 7;
 // What this project asks of itself on an H200: times what transformers reached
 // there, the memory of the 4B shape, and the time of a sync.
 constexpr double kTimesTransformers = 1.2;
 constexpr double kTimesCompiled = 1.15;
+constexpr double kTimesCompiledMixed = 1.3;
 constexpr double kMaxGib = 110;
 constexpr double kMaxSyncMs = 50;
 
@@ -249,16 +258,44 @@ std::optional<double> RequiredSpeed(const std::string& shape) {
   return std::nullopt;
 }
 
-// Groups of whole sequences; nearly every token is the policy's.
-std::vector<TrainSequence> MakeSequences(const ModelConfig& config) {
-  // The forward pass reads all but the last token.
+// What a step trains on.
+struct Workload {
+  std::string suffix;  // of the names of its measurements
+  std::vector<int64_t> lengths;
+  double num_tokens() const {
+    return static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), int64_t{0}));
+  }
+};
+
+Workload EqualLengths() {
+  return {.suffix = "", .lengths = std::vector<int64_t>(kNumSequences, kLength)};
+}
+
+// Exponential, cut at the longest: as responses have them.
+Workload MixedLengths() {
+  Workload mixed{.suffix = "_mixed", .lengths = {}};
+  const CounterRandom random(kSeed, /*stream=*/0);
+  int64_t left = kMixedTokens;
+  for (uint64_t draw = 0; left > 0; ++draw) {
+    const auto length = static_cast<int64_t>(kMeanLength * random.Exponential(draw));
+    mixed.lengths.push_back(std::clamp<int64_t>(length, 16, std::min(kMixedLength, left)));
+    left -= mixed.lengths.back();
+  }
+  return mixed;
+}
+
+// Groups of two sequences; nearly every token is the policy's.
+std::vector<TrainSequence> MakeSequences(const ModelConfig& config, const Workload& workload) {
   TrainBatchOptions batch;
-  batch.num_groups = kNumSequences / 2;
+  batch.num_groups = static_cast<int64_t>(workload.lengths.size() + 1) / 2;
   batch.group_size = 2;
   std::vector<TrainSequence> sequences = MakeTrainBatch(config, batch);
-  const auto total = static_cast<size_t>(kLength) + 1;
-  for (TrainSequence& sequence : sequences) {
-    sequence.num_prompt_tokens = 16;
+  sequences.resize(workload.lengths.size());
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    TrainSequence& sequence = sequences[s];
+    // The forward pass reads all but the last token.
+    const auto total = static_cast<size_t>(workload.lengths[s]) + 1;
+    sequence.num_prompt_tokens = std::min<int64_t>(16, workload.lengths[s]);
     const std::vector<TokenId> some = sequence.tokens;
     sequence.tokens.resize(total);
     for (size_t i = 0; i < total; ++i) sequence.tokens[i] = some[i % some.size()];
@@ -273,12 +310,11 @@ std::vector<TrainSequence> MakeSequences(const ModelConfig& config) {
 struct PeerKind {
   const char* name;
   const char* script;
-  double times;  // what this project asks of itself: speed over the peer's
 };
-constexpr PeerKind kPeers[] = {{"transformers", "gpu_train_peer.py", kTimesTransformers},
-                               {"compiled", "compiled_peer.py", kTimesCompiled}};
+constexpr PeerKind kTransformers = {"transformers", "gpu_train_peer.py"};
+constexpr PeerKind kCompiled = {"compiled", "compiled_peer.py"};
 
-Result<Peer> StartPeer(const ModelConfig& config, const PeerKind& kind) {
+Result<Peer> StartPeer(const ModelConfig& config, const PeerKind& kind, const Workload& workload) {
   PACE_ASSIGN_OR_RETURN(Peer peer, Peer::Start(kind.script));
   std::string request;
   JsonWriter json(request);
@@ -287,6 +323,10 @@ Result<Peer> StartPeer(const ModelConfig& config, const PeerKind& kind) {
   json.Put("device", "cuda");
   json.Put("sequences", kNumSequences);
   json.Put("length", kLength);
+  if (!workload.suffix.empty()) {
+    PutArray(json, "lengths", workload.lengths);
+    json.Put("bin", kTokenBudget);
+  }
   json.Key("config");
   WritePeerConfig(config, json);
   json.EndObject();
@@ -302,16 +342,17 @@ class GpuTrainBench {
 
   Status Run() {
     PACE_ASSIGN_OR_RETURN(device_, FindCudaDevice());
+    PACE_RETURN_IF_ERROR(LimitTrainingMemory(device_->memory_bytes));
     PACE_ASSIGN_OR_RETURN(const double bandwidth, MeasureCudaBandwidth());
     limits_ = {.flops = MeasureGpuFlops(), .bytes = bandwidth};
     for (const std::string& shape : options_.shapes) {
       PACE_ASSIGN_OR_RETURN(const ModelConfig config, NamedShape(shape));
-      PACE_RETURN_IF_ERROR(MeasureOurs(shape, config));
+      for (const Workload& workload : {EqualLengths(), MixedLengths()}) {
+        PACE_RETURN_IF_ERROR(MeasureWorkload(shape, config, workload));
+      }
       ReleaseTrainingMemory();
       profiles_.push_back({shape, step_seconds_, PartsOfAStep(config, limits_).Measure()});
       ReleaseTrainingMemory();
-      if (!options_.python) continue;
-      for (const PeerKind& kind : kPeers) MeasurePeer(shape, config, kind);
     }
     return Status::Ok();
   }
@@ -325,6 +366,7 @@ class GpuTrainBench {
     settings.Put("length", kLength);
     settings.Put("token_budget", kTokenBudget);
     settings.Put("kv_gib", kKvGib);
+    PutArray(settings, "mixed_lengths", MixedLengths().lengths);
     report.more().Put("command", Command());
     report.more().Put("peer", peers_.at("transformers"));
     report.more().Put("compiled_peer", peers_.at("compiled"));
@@ -383,38 +425,78 @@ class GpuTrainBench {
     return round;
   }
 
-  Status MeasureOurs(const std::string& shape, const ModelConfig& config) {
+  // The peers first: what the compiled one holds is what ours may hold.
+  Status MeasureWorkload(const std::string& shape, const ModelConfig& config,
+                         const Workload& workload) {
+    const std::string name = shape + workload.suffix;
+    const bool is_equal = workload.suffix.empty();
+    std::optional<PeerSpeed> transformers;
+    std::optional<PeerSpeed> compiled;
+    if (options_.python) {
+      if (is_equal) transformers = MeasurePeer(name, config, kTransformers, workload);
+      compiled = MeasurePeer(name, config, kCompiled, workload);
+    }
+    const double limit = compiled.has_value()
+                             ? compiled->gib
+                             : static_cast<double>(device_->memory_bytes) / kGibibyte;
+    PACE_RETURN_IF_ERROR(LimitTrainingMemory(static_cast<int64_t>(limit * kGibibyte)));
+    ReleaseTrainingMemory();
+    PACE_ASSIGN_OR_RETURN(const Measurement speed, MeasureOurs(name, config, workload));
+    measurements_.push_back(Known(name + "_training_memory", "GiB",
+                                  static_cast<double>(MostTrainingMemory()) / kGibibyte, limit));
+    ReleaseTrainingMemory();
+    const auto compare = [&](const std::optional<PeerSpeed>& peer, const PeerKind& kind,
+                             double times) {
+      if (!peer.has_value()) return;
+      measurements_.push_back(RatioOf(speed, peer->speed, Concat(name, "_train_times_", kind.name),
+                                      times, Limit::kAtLeast));
+      if (peer->gib > 0) {
+        measurements_.push_back(
+            Known(Concat(name, "_memory_", kind.name), "GiB", peer->gib, std::nullopt));
+      }
+      measurements_.push_back(peer->speed);
+    };
+    compare(transformers, kTransformers, kTimesTransformers);
+    compare(compiled, kCompiled, is_equal ? kTimesCompiled : kTimesCompiledMixed);
+    return Status::Ok();
+  }
+
+  Result<Measurement> MeasureOurs(const std::string& name, const ModelConfig& config,
+                                  const Workload& workload) {
     PACE_ASSIGN_OR_RETURN(Pair pair, MakePair(config));
-    const std::vector<TrainSequence> sequences = MakeSequences(config);
-    Measurement speed = Rate(shape + "_train", "tokens/s", RequiredSpeed(shape));
-    Measurement share = Rate(shape + "_share_of_gemm_limit", "ratio");
-    Measurement sync{.name = shape + "_sync", .unit = "ms", .limit = kMaxSyncMs};
-    Measurement pause{.name = shape + "_sync_pause", .unit = "ms", .limit = kMaxSyncMs};
+    const std::vector<TrainSequence> sequences = MakeSequences(config, workload);
+    Measurement speed = Rate(name + "_train", "tokens/s", RequiredSpeed(name));
+    Measurement share = Rate(name + "_share_of_gemm_limit", "ratio");
+    Measurement sync{.name = name + "_sync", .unit = "ms", .limit = kMaxSyncMs};
+    Measurement pause{.name = name + "_sync_pause", .unit = "ms", .limit = kMaxSyncMs};
     std::vector<double> seconds;
     for (int64_t i = 0; i <= options_.repetitions; ++i) {
       PACE_ASSIGN_OR_RETURN(const Round round, RunRound(pair, sequences));
       if (i == 0) continue;  // fills the optimizer and the allocator
       seconds.push_back(round.trained);
-      speed.Add(kNumTokens / round.trained);
-      share.Add(speed.repetitions.back() * FlopsPerToken(config) / limits_.flops);
+      speed.Add(workload.num_tokens() / round.trained);
+      share.Add(speed.repetitions.back() * FlopsPerToken(config, workload) / limits_.flops);
       sync.Add(1e3 * (round.copied + round.installed));
       pause.Add(1e3 * round.installed);
     }
-    step_seconds_ = MedianOf(seconds);
-    const bool is_large = shape == "qwen3-4b";
-    Measurement memory = Known(shape + "_memory", "GiB", UsedGib(),
+    if (workload.suffix.empty()) step_seconds_ = MedianOf(seconds);
+    const bool is_large = name == "qwen3-4b";
+    Measurement memory = Known(name + "_memory", "GiB", UsedGib(),
                                is_large ? std::optional<double>(kMaxGib) : std::nullopt);
-    for (Measurement* measured : {&speed, &share, &sync, &pause, &memory}) {
-      measurements_.push_back(std::move(*measured));
+    for (const Measurement* measured : {&speed, &share, &sync, &pause, &memory}) {
+      measurements_.push_back(*measured);
     }
-    return Status::Ok();
+    return speed;
   }
 
   // What the step must compute, recomputed layers included.
-  double FlopsPerToken(const ModelConfig& config) const {
+  static double FlopsPerToken(const ModelConfig& config, const Workload& workload) {
     const double matrices = static_cast<double>(config.num_parameters());
+    double pairs = 0;
+    for (const int64_t length : workload.lengths) pairs += static_cast<double>(length * length);
     const double attention =
-        2.0 * static_cast<double>(kLength * config.num_heads * config.head_dim * config.num_layers);
+        2.0 * pairs / workload.num_tokens() *
+        static_cast<double>(config.num_heads * config.head_dim * config.num_layers);
     return 8 * matrices + 4.5 * attention;
   }
 
@@ -424,13 +506,17 @@ class GpuTrainBench {
     return static_cast<double>(now->memory_bytes - now->free_bytes) / kGibibyte;
   }
 
-  void MeasurePeer(const std::string& shape, const ModelConfig& config, const PeerKind& kind) {
-    Result<Peer> peer = StartPeer(config, kind);
+  struct PeerSpeed {
+    Measurement speed;
+    double gib = 0;
+  };
+  std::optional<PeerSpeed> MeasurePeer(const std::string& name, const ModelConfig& config,
+                                       const PeerKind& kind, const Workload& workload) {
+    Result<Peer> peer = StartPeer(config, kind, workload);
     std::string& description = peers_[kind.name];
     description = DescriptionOf(peer);
-    if (!peer.ok()) return;
-    Measurement speed = Rate(Concat(shape, "_train_", kind.name), "tokens/s");
-    double gib = 0;
+    if (!peer.ok()) return std::nullopt;
+    PeerSpeed measured{.speed = Rate(Concat(name, "_train_", kind.name), "tokens/s")};
     double micro_batch = kNumSequences;
     for (int64_t round = 0; round <= options_.repetitions; ++round) {
       const Result<PeerAnswer> answer =
@@ -438,22 +524,15 @@ class GpuTrainBench {
                     {"seconds", "micro_batch"});
       if (!answer.ok()) {
         description += ": " + answer.status().message();
-        return;
+        return std::nullopt;
       }
       micro_batch = answer->numbers.at("micro_batch");
       if (const auto used = answer->numbers.find("gib"); used != answer->numbers.end()) {
-        gib = used->second;
+        measured.gib = used->second;
       }
-      if (round > 0) speed.Add(kNumTokens / answer->numbers.at("seconds"));
+      if (round > 0) measured.speed.Add(workload.num_tokens() / answer->numbers.at("seconds"));
     }
-    const auto ours = std::ranges::find(measurements_, shape + "_train", &Measurement::name);
-    measurements_.push_back(RatioOf(*ours, speed, Concat(shape, "_train_times_", kind.name),
-                                    kind.times, Limit::kAtLeast));
-    if (gib > 0) {
-      measurements_.push_back(
-          Known(Concat(shape, "_memory_", kind.name), "GiB", gib, std::nullopt));
-    }
-    measurements_.push_back(std::move(speed));
+    return measured;
   }
 
   std::string Command() const {

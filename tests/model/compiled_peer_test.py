@@ -78,6 +78,20 @@ class CompiledPeerTest(unittest.TestCase):
                                             torch.arange(24))
                     torch.testing.assert_close(step, logits[:, place], atol=2e-5, rtol=1e-4)
 
+    def test_packed_sequences_are_those_alone(self):
+        torch.manual_seed(2)
+        packed = request(False, "train") | {"lengths": [9, 30, 1, 17, 12], "bin": 32}
+        training = peer.Training(packed)
+        self.assertEqual([one.inputs.shape[1] for one in training.bins], [32] * 3)
+        ids = [torch.randint(97, (length + 1,)) for length in packed["lengths"]]
+        training.fill(ids, packed["bin"])
+        with torch.no_grad():
+            together = sum(training.packed_loss(one) for one in training.bins)
+            alone = sum(training.loss(one[None]) for one in ids)
+        torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-5)
+        first, second = (training.answer({"micro_batch": 1}) for _ in range(2))
+        self.assertLess(second["loss"], first["loss"])
+
     def test_answers(self):
         training = peer.Training(request(False, "train"))
         first, second = (training.answer({"micro_batch": 2}) for _ in range(2))
