@@ -41,13 +41,13 @@ MemoryPart Activations(const NetworkSize& network, const RankMemoryOptions& opti
   // A chunk of logits in float32 and its gradient; the head rounded, and its gradient.
   const int64_t logits =
       rows * network.vocab * (4 + width) + network.vocab * network.hidden * (4 + width);
-  // Without computing again and without a copy, every layer keeps its weights as it used them.
-  const bool rounds =
-      options.shard == ShardMode::kNone && options.in_bf16 && !options.recompute_layers;
-  return {
-      "activations",
-      options.tokens * elements * width + logits + (rounds ? width * network.num_parameters : 0),
-      options.recompute_layers ? "train.token_budget" : "train.recompute_layers=true"};
+  // Layers keep their weights as they used them: the one that is computed again, or all of them.
+  const int64_t rounded =
+      !options.in_bf16
+          ? 0
+          : width * (options.recompute_layers ? network.layer_parameters : network.num_parameters);
+  return {"activations", options.tokens * elements * width + logits + rounded,
+          options.recompute_layers ? "train.token_budget" : "train.recompute_layers=true"};
 }
 
 }  // namespace
@@ -79,21 +79,22 @@ int64_t TotalBytes(const std::vector<MemoryPart>& parts) {
 std::vector<MemoryPart> RankMemory(const NetworkSize& network, const RankMemoryOptions& options) {
   const int64_t count = network.num_parameters;
   const int64_t width = options.in_bf16 ? 2 : 4;
-  const bool sharded = options.shard != ShardMode::kNone;
+  const bool sharded = options.shard != ShardMode::kNone && options.num_ranks > 1;
   const int64_t own = sharded ? CeilDivide(count, options.num_ranks) : count;
-  const bool cuts_gradients =
-      options.shard == ShardMode::kGradients || options.shard == ShardMode::kFull;
-  const bool is_least = options.shard == ShardMode::kFull || options.num_ranks == 1;
-  const char* const hint = is_least ? "cluster.trainer_gpus" : "train.shard";
-  std::vector<MemoryPart> parts = {{"master weights", 4 * own, hint}, {"moments", 8 * own, hint}};
-  if (sharded) {
-    parts.push_back(
-        {"weights",
-         width * (options.shard == ShardMode::kFull ? own + 2 * network.layer_parameters : count),
-         hint});
-  }
-  parts.push_back(
-      {"gradients", 4 * (cuts_gradients ? own + network.layer_parameters : count), hint});
+  const int64_t layer = network.layer_parameters;
+  const int64_t outside = network.outside();
+  const bool is_full = sharded && options.shard == ShardMode::kFull;
+  const bool cuts_gradients = is_full || (sharded && options.shard == ShardMode::kGradients);
+  const int64_t weights = is_full ? own + outside + layer : count;
+  int64_t gradients = count;
+  // Summed with those of the other ranks from a copy, which is gone when the next is made.
+  if (sharded) gradients += std::max(layer, outside);
+  if (cuts_gradients) gradients = own + outside + std::max(2 * layer, outside);
+  const char* const hint =
+      is_full || options.num_ranks == 1 ? "cluster.trainer_gpus" : "train.shard";
+  std::vector<MemoryPart> parts = {{"weights", 4 * weights, hint},
+                                   {"moments", 8 * own, hint},
+                                   {"gradients", 4 * gradients, hint}};
   parts.push_back(Activations(network, options));
   parts.push_back({"snapshot for engines", width * count});
   if (options.has_initial_policy) {

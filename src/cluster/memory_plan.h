@@ -6,14 +6,15 @@
 //                                                                       ShardMode::kFull});
 //   PACE_RETURN_IF_ERROR(CheckMemory("a trainer rank", parts, 80e9));
 //
-// A parameter has a float32 master, two float32 moments and a float32 gradient; with more than one
-// rank also a copy in the type of the computation:
+// A parameter has a float32 weight, two float32 moments and a float32 gradient. "Outside" are the
+// embedding and the head, which all layers share; rounded copies come and go with the layer at work
+// and are counted as its activations.
 //
-//   train.shard   copy    gradients                     masters, moments
-//   none          -       whole                         whole
-//   optimizer     whole   whole                         1/N
-//   gradients     whole   1/N and one layer's           1/N
-//   full          1/N and two layers' 1/N and one layer's 1/N
+//   train.shard  weights                    gradients                              moments
+//   none         whole                      whole                                  whole
+//   optimizer    whole                      whole, the largest unit's twice        1/N
+//   gradients    whole                      1/N, outside's, a layer's twice        1/N
+//   full         1/N, outside's, a layer's  1/N, outside's, a layer's twice        1/N
 //
 // Thread-safety: pure functions.
 #ifndef PACE_CLUSTER_MEMORY_PLAN_H_
@@ -38,6 +39,8 @@ struct NetworkSize {
   int64_t num_layers = 0;
   int64_t hidden = 0;
   int64_t vocab = 0;
+  // Parameters that belong to no layer.
+  int64_t outside() const { return num_parameters - num_layers * layer_parameters; }
 };
 NetworkSize NetworkOf(const ModelOptions& model);
 

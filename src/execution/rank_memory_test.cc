@@ -1,36 +1,17 @@
 // The plan of a trainer's memory against what LibTorch's allocator counts in a real step.
 #include <ATen/Parallel.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "cluster/memory_plan.h"
 #include "execution/gpu_plan.h"
 #include "model/tiny_configs.h"
+#include "train/lonely_rank.h"
 #include "train/torch_trainer.h"
 
 namespace pace {
 namespace {
-
-// Bytes of tensors that this thread made and that are still there.
-class AllocatedBytes : public c10::MemoryReportingInfoBase {
- public:
-  void reportMemoryUsage(void* /*data*/, int64_t size, size_t /*allocated*/, size_t /*reserved*/,
-                         c10::Device /*device*/) override {
-    now_ += size;
-    peak_ = std::max(peak_, now_);
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-  int64_t now() const { return now_; }
-  int64_t peak() const { return peak_; }
-
- private:
-  int64_t now_ = 0;
-  int64_t peak_ = 0;
-};
 
 ModelConfig SmallModel(Architecture architecture) {
   ModelConfig config = TinyModel(architecture);
@@ -68,25 +49,28 @@ struct Counted {
   int64_t peak = 0;
 };
 
-Counted CountStep(const ModelConfig& config, bool recompute) {
+Counted CountStep(const ModelConfig& config, bool recompute, int64_t num_ranks, ShardMode shard) {
   at::set_num_threads(1);
-  const auto memory = std::make_shared<AllocatedBytes>();
+  const auto memory = std::make_shared<LiveMemory>();
+  LonelyRank ranks(num_ranks, *memory);
   Counted counted;
   const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, memory);
   const WeightSet weights = RandomWeights(config, 3);
-  const int64_t before = memory->now();
+  const int64_t before = memory->bytes();
   TrainingNetwork::Options network_options;
   network_options.recompute_layers = recompute;
   Result<TrainingNetwork> network = TrainingNetwork::Create(config, weights, network_options);
   EXPECT_TRUE(network.ok());
   TrainerOptions options;
   options.token_budget = kNumSequences * kLength;
+  options.shard = shard;
   const Result<std::unique_ptr<TorchTrainer>> trainer =
-      TorchTrainer::Create(std::move(*network), options);
+      TorchTrainer::Create(std::move(*network), options, std::nullopt, &ranks);
   EXPECT_TRUE(trainer.ok());
   const std::vector<TrainSequence> sequences = SmallBatch(config);
   EXPECT_TRUE((*trainer)->Step(sequences).ok());
-  counted.kept = memory->now() - before;
+  counted.kept = memory->bytes() - before;
+  memory->StartPeak();
   EXPECT_TRUE((*trainer)->Step(sequences).ok());
   counted.peak = memory->peak() - before;
   return counted;
@@ -99,25 +83,39 @@ int64_t BytesOf(const std::vector<MemoryPart>& parts, std::string_view name) {
   return 0;
 }
 
-class RankMemoryTest : public testing::TestWithParam<std::tuple<Architecture, bool>> {};
+struct Ranks {
+  int64_t count = 1;
+  ShardMode shard = ShardMode::kNone;
+};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, RankMemoryTest,
-                         testing::Combine(testing::Values(Architecture::kQwen3,
-                                                          Architecture::kQwen3Moe),
-                                          testing::Bool()));
+class RankMemoryTest : public testing::TestWithParam<std::tuple<Architecture, bool, Ranks>> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, RankMemoryTest,
+    testing::Combine(
+        testing::Values(Architecture::kQwen3, Architecture::kQwen3Moe), testing::Bool(),
+        testing::Values(Ranks{}, Ranks{2, ShardMode::kOptimizer}, Ranks{4, ShardMode::kOptimizer},
+                        Ranks{2, ShardMode::kGradients}, Ranks{4, ShardMode::kGradients},
+                        Ranks{2, ShardMode::kFull}, Ranks{4, ShardMode::kFull})));
 
 TEST_P(RankMemoryTest, ThePlanIsWhatTheAllocatorCounts) {
-  const auto [architecture, recompute] = GetParam();
+  const auto [architecture, recompute, ranks] = GetParam();
   const ModelConfig config = SmallModel(architecture);
-  const std::vector<MemoryPart> parts = RankMemory(
-      NetworkSizeOf(config),
-      {.in_bf16 = false, .recompute_layers = recompute, .tokens = kNumSequences * kLength});
-  const Counted counted = CountStep(config, recompute);
-  const int64_t state = BytesOf(parts, "master weights") + BytesOf(parts, "moments");
+  // `full` computes layers again in any case.
+  const bool computes_again = recompute || ranks.shard == ShardMode::kFull;
+  // A rank of several has a share of the sequences.
+  const std::vector<MemoryPart> parts =
+      RankMemory(NetworkSizeOf(config), {.num_ranks = ranks.count,
+                                         .shard = ranks.shard,
+                                         .in_bf16 = false,
+                                         .recompute_layers = computes_again,
+                                         .tokens = kNumSequences * kLength / ranks.count});
+  const Counted counted = CountStep(config, recompute, ranks.count, ranks.shard);
+  const int64_t state = BytesOf(parts, "weights") + BytesOf(parts, "moments");
   const int64_t gradients = BytesOf(parts, "gradients");
-  // Masters and moments stay, and gradients may.
-  EXPECT_GE(counted.kept, state);
+  // Weights and moments stay, and gradients may.
   EXPECT_LE(counted.kept, (state + gradients) * 102 / 100);
+  EXPECT_GE(counted.kept, 12 * config.num_parameters() / ranks.count);
   // Engines take no snapshot here.
   const int64_t planned = TotalBytes(parts) - BytesOf(parts, "snapshot for engines");
   EXPECT_LE(counted.peak, planned);

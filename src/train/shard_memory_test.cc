@@ -1,64 +1,16 @@
-// What one rank of several keeps, counted by LibTorch's allocator: no clock, no pages, the same in
-// every run. The rank is alone, but it holds what it would hold among others.
+// What one rank of several keeps, counted by LibTorch's allocator.
 #include <ATen/Parallel.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "model/tiny_configs.h"
+#include "train/lonely_rank.h"
 #include "train/small_trainer.h"
 #include "train/torch_trainer.h"
 
 namespace pace {
 namespace {
-
-// Bytes of tensors that this thread made and that are still there.
-class LiveMemory : public c10::MemoryReportingInfoBase {
- public:
-  void reportMemoryUsage(void* /*data*/, int64_t size, size_t /*allocated*/, size_t /*reserved*/,
-                         c10::Device /*device*/) override {
-    bytes_ += size;
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-  int64_t bytes() const { return bytes_; }
-
- private:
-  int64_t bytes_ = 0;
-};
-
-// A communicator of rank 0 whose other ranks contribute zeros. Records the live memory (weights,
-// moments and gradients) when the norm of the summed gradient is computed.
-class LonelyRank final : public Communicator {
- public:
-  LonelyRank(int64_t size, const LiveMemory& memory) : size_(size), memory_(memory) {}
-  int64_t rank() const override { return 0; }
-  int64_t size() const override { return size_; }
-  int64_t bytes() const { return bytes_; }
-
- protected:
-  Status Sum(const at::Tensor& tensor) override {
-    if (tensor.scalar_type() == at::kDouble && tensor.numel() == 1) bytes_ = memory_.bytes();
-    return Status::Ok();
-  }
-  Status SumParts(const at::Tensor& all, const at::Tensor& own) override {
-    own.copy_(all.narrow(0, 0, own.numel()));
-    return Status::Ok();
-  }
-  Status Collect(const at::Tensor& own, const at::Tensor& all) override {
-    all.view({size_, -1}).copy_(own);
-    return Status::Ok();
-  }
-  Status Send(const at::Tensor& /*tensor*/, int64_t /*root*/, Patience /*patience*/) override {
-    return Status::Ok();
-  }
-
- private:
-  const int64_t size_;
-  const LiveMemory& memory_;
-  int64_t bytes_ = 0;
-};
 
 ModelConfig MemoryConfig(Architecture architecture) {
   ModelConfig config = TinyModel(architecture);
