@@ -68,7 +68,7 @@ TEST(LaunchPlanTest, ASlurmScriptHasAStepForEveryEngineAndOneForTheRanks) {
   EXPECT_HAS(text, "http://${nodes[0]}:8000,http://${nodes[0]}:8001");
   EXPECT_HAS(text, "--gpus-per-task=1 --nodes=1 --ntasks=4 --ntasks-per-node=4");
   EXPECT_HAS(text,
-             "pace train /shared/job/run.yaml --out /shared/job/run train.shard=gradients "
+             "pace train /shared/job/run.yaml --out /shared/job/run train.shard=full "
              "\"engine.urls=$urls\"");
   EXPECT_HAS(text, "pace train --resume /shared/job/run \"engine.urls=$urls\"");
   EXPECT_HAS(text, "export MASTER_ADDR=\"${nodes[0]}\" MASTER_PORT=29500");
