@@ -78,6 +78,7 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
                                        .num_threads = settings.engine.threads,
                                        .cache_states = use.score_moment == ScoreMoment::kEnd &&
                                                        KeepsStates(settings)}));
+  if (use.wrap) decoder = use.wrap(std::move(decoder));
   return std::make_unique<EngineCore>(std::move(decoder), policy.tokenizer, options);
 }
 

@@ -4,6 +4,7 @@
 #define PACE_EXECUTION_ENGINE_MAKER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -20,6 +21,8 @@ struct EngineUse {
   // The runtime scores when a response ends. The lab charges for scores as the published
   // system does, at every sync.
   ScoreMoment score_moment = ScoreMoment::kReprefill;
+  // Stands before the decoder, for tests.
+  std::function<std::unique_ptr<Decoder>(std::unique_ptr<Decoder>)> wrap = {};
 };
 
 // Its cache holds engine.kv_mib. Too little for one prompt with its response is an error.

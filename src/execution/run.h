@@ -33,6 +33,7 @@
 namespace pace {
 
 class Communicator;
+class Decoder;
 
 // The state of a run between two steps.
 struct RunPulse {
@@ -87,6 +88,9 @@ struct RunSetup {
   std::optional<RunResources> resources = {};
   // Replaces supply.policy.
   std::function<std::unique_ptr<SupplyPolicy>()> make_supply = {};
+  // Runtime: stands before the decoder of an engine of the process, for tests.
+  std::function<std::unique_ptr<Decoder>(int64_t engine, std::unique_ptr<Decoder>)> wrap_decoder =
+      {};
   // Lab: 2 = training is computed beside generation; the results do not change.
   int64_t num_threads = 1;
   RunObserver* observer = nullptr;

@@ -230,6 +230,10 @@ Status RunDriver::LoseWorker(WorkerId worker, std::vector<GroupInFlight> unfinis
   return Handle(WorkerLost{worker});
 }
 
+void RunDriver::Note(const std::string& text) const {
+  if (setup_.observer != nullptr) setup_.observer->OnNote(text);
+}
+
 RunResult RunDriver::TakeResult() {
   result_.time = clock_.Now();
   result_.steps_done = run_->coordinator().version().step();

@@ -103,6 +103,8 @@ class RunDriver {
   // A worker is gone, and with it its unfinished groups but for what `unfinished` keeps of their
   // responses for the next groups of the same prompts.
   Status LoseWorker(WorkerId worker, std::vector<GroupInFlight> unfinished);
+  // One line for whoever watches the run.
+  void Note(const std::string& text) const;
   // The result but for the weights.
   RunResult TakeResult();
 

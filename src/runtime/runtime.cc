@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -75,6 +76,7 @@ class RuntimeDriver final : public RunDriver {
   // Servers that joined, or are gone.
   Status OnReady(size_t worker);
   Status OnGone(size_t worker, const WorkerGone& gone);
+  Status OnDeviceFailed(size_t worker, const Status& error);
   Status AskAbsent();
   void NoteLocalEvaluation(PolicyVersion version, const std::string& why);
   Status Loop();
@@ -126,8 +128,7 @@ class RuntimeDriver final : public RunDriver {
   PendingRewards judging_{[this](JudgedResponse judged) { mailbox_.Put(std::move(judged)); }};
   // The last members: their threads write into the mailbox.
   WorkerSlots slots_;
-  const RolloutEngine* first_engine_ = nullptr;  // in this process, if any
-  std::unique_ptr<ServerFleet> fleet_;           // null with engines in this process
+  std::unique_ptr<ServerFleet> fleet_;  // null with engines in this process
   const std::unique_ptr<TaskThread> training_thread_;
   TaskThread evaluation_thread_;
   RemoteEvaluations evaluations_{slots_};  // on servers; gone before the thread that waits for them
@@ -168,12 +169,12 @@ Status RuntimeDriver::MakeWorkers() {
   for (int64_t i = 0; i < settings_.engine.count; ++i) {
     const int64_t threads = settings_.engine.threads;
     const ScopedAffinity cores(settings_.runtime.pin_threads, i * threads, threads);
-    PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> core,
-                          MakeEngine(settings_, policy_, {.score_moment = ScoreMoment::kEnd}));
+    EngineUse use{.score_moment = ScoreMoment::kEnd};
+    if (setup_.wrap_decoder) use.wrap = std::bind_front(setup_.wrap_decoder, i);
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<EngineCore> core, MakeEngine(settings_, policy_, use));
     const size_t index = slots_.size();
     auto engine = std::make_unique<RolloutEngine>(
         std::move(core), [this, index] { mailbox_.Put(WorkerSpoke{index}); });
-    if (first_engine_ == nullptr) first_engine_ = engine.get();
     slots_.Add({.worker = std::move(engine), .number = static_cast<size_t>(i)});
   }
   return Status::Ok();
@@ -181,8 +182,14 @@ Status RuntimeDriver::MakeWorkers() {
 
 Status RuntimeDriver::Prepare(PublishedWeights& published) {
   if (fleet_ != nullptr) return fleet_->Publish(published);
-  PACE_ASSIGN_OR_RETURN(published.prepared, first_engine_->Prepare(published.weights));
-  return Status::Ok();
+  // Any engine lays weights out for all.
+  for (const WorkerSlot& slot : slots_) {
+    const auto* const engine = dynamic_cast<const RolloutEngine*>(slot.worker.get());
+    if (engine == nullptr) continue;
+    PACE_ASSIGN_OR_RETURN(published.prepared, engine->Prepare(published.weights));
+    return Status::Ok();
+  }
+  return Unavailable("no engine is left");
 }
 
 Status RuntimeDriver::JoinEngines() {
@@ -220,6 +227,20 @@ Status RuntimeDriver::OnGone(size_t worker, const WorkerGone& gone) {
   PACE_RETURN_IF_ERROR(fleet_->OnGone(slots_[worker].number, gone));
   if (!joined) return Status::Ok();
   return LoseWorker(WorkerId(static_cast<int64_t>(worker)), {});
+}
+
+// The engine may fail again, so it is lost; the others take over what it had begun.
+Status RuntimeDriver::OnDeviceFailed(size_t worker, const Status& error) {
+  const double num_others = slots_.count() - 1;
+  if (num_others == 0) return error;
+  Note(Concat("engine ", slots_[worker].number, " failed and is lost; ", num_others,
+              " left: ", error.message()));
+  std::vector<GroupInFlight> unfinished;
+  for (GroupRequest& request : slots_[worker].worker->Pause()) {
+    unfinished.push_back(InFlightOf(std::move(request)));
+  }
+  slots_.Lose(worker);
+  return LoseWorker(WorkerId(static_cast<int64_t>(worker)), std::move(unfinished));
 }
 
 int64_t RuntimeDriver::MaxGroups() const {
@@ -270,6 +291,8 @@ Status RuntimeDriver::On(WorkerSpoke& message) {
 Status RuntimeDriver::HearWorker(size_t worker) {
   if (slots_[worker].worker == nullptr) return Status::Ok();
   for (RolloutEvent& event : slots_[worker].worker->Wait(SteadyClock::now())) {
+    // Lost by an event before this one.
+    if (slots_[worker].worker == nullptr) break;
     PACE_RETURN_IF_ERROR(OnWorker(worker, event));
   }
   return Status::Ok();
@@ -300,7 +323,9 @@ Status RuntimeDriver::OnWorker(size_t worker, RolloutEvent& event) {
   }
   if (std::get_if<WorkerReady>(&event) != nullptr) return OnReady(worker);
   if (const auto* gone = std::get_if<WorkerGone>(&event)) return OnGone(worker, *gone);
-  if (const auto* failed = std::get_if<DeviceFailed>(&event)) return failed->error;
+  if (const auto* failed = std::get_if<DeviceFailed>(&event)) {
+    return OnDeviceFailed(worker, failed->error);
+  }
   if (const auto* cancelled = std::get_if<GroupCancelled>(&event)) {
     run_->CountCancelled(cancelled->request.resumed);
   }
@@ -441,8 +466,7 @@ Status RuntimeDriver::StartEvaluation(PolicyVersion version) {
 }
 
 void RuntimeDriver::NoteLocalEvaluation(PolicyVersion version, const std::string& why) {
-  if (setup_.observer == nullptr) return;
-  setup_.observer->OnNote(Concat("version ", version, " is evaluated in this process: ", why));
+  Note(Concat("version ", version, " is evaluated in this process: ", why));
 }
 
 void RuntimeDriver::StartCheckpoint() {
@@ -485,7 +509,7 @@ void RuntimeDriver::WatchForStall(bool something_happened) {
     if (slots_[i].awaited_sync.has_value()) note += " and owes a sync";
   }
   if (fleet_ != nullptr) note += fleet_->WhoIsAbsent();
-  setup_.observer->OnNote(note);
+  Note(note);
 }
 
 // How a run is saved and continues.

@@ -4,10 +4,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "execution/checkpoint.h"
 #include "execution/small_run.h"
+#include "model/decoder.h"
 
 namespace pace {
 namespace {
@@ -49,6 +51,75 @@ TEST(RuntimeTest, WeightsArePreparedOncePerPublishedVersionForAllEngines) {
   } observer;
   RunOk(SmallSettings({"engine.count=2", "supply.sync_interval=2"}), {.observer = &observer});
   EXPECT_EQ(observer.versions, (std::vector<int64_t>{0, 2, 4, 6}));
+}
+
+// Fails for good at a pass.
+class FailingDecoder final : public Decoder {
+ public:
+  FailingDecoder(std::unique_ptr<Decoder> inner, int64_t num_passes)
+      : inner_(std::move(inner)), num_passes_(num_passes) {}
+  const ModelConfig& config() const override { return inner_->config(); }
+  int64_t num_blocks() const override { return inner_->num_blocks(); }
+  bool deterministic() const override { return inner_->deterministic(); }
+  Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override {
+    return inner_->Prepare(weights);
+  }
+  void Install(std::shared_ptr<const DecoderWeights> weights) override {
+    inner_->Install(std::move(weights));
+  }
+  Result<PassResult> Run(const Pass& pass) override {
+    if (--num_passes_ < 0) return Unavailable("the device failed");
+    return inner_->Run(pass);
+  }
+  void CopyBlocks(std::span<const BlockCopy> copies) override { inner_->CopyBlocks(copies); }
+
+ private:
+  Result<std::vector<float>> RunCached(std::span<const ScoreRequest> scores) override {
+    return inner_->ScoreCached(scores);
+  }
+  const std::unique_ptr<Decoder> inner_;
+  int64_t num_passes_;
+};
+
+// Engines in the order of their numbers; those without a number of passes never fail.
+RunSetup WithFailures(std::map<int64_t, int64_t> num_passes, RunObserver* observer) {
+  RunSetup setup;
+  setup.observer = observer;
+  setup.wrap_decoder = [num_passes](int64_t engine, std::unique_ptr<Decoder> decoder) {
+    const auto found = num_passes.find(engine);
+    if (found == num_passes.end()) return decoder;
+    return std::unique_ptr<Decoder>(new FailingDecoder(std::move(decoder), found->second));
+  };
+  return setup;
+}
+
+TEST(RuntimeTest, AnEngineWhosePassFailsIsLostAndTheOthersGoOn) {
+  struct Notes final : RunObserver {
+    std::vector<std::string> notes;
+    void OnNote(const std::string& note) override { notes.push_back(note); }
+  };
+  for (const char* method : {"async", "effective", "sync"}) {
+    for (const int64_t passes : {0, 7, 60}) {
+      Notes observer;
+      const Settings settings = SmallSettings({"engine.count=3", "run.evaluate_every=3"}, method);
+      // The first engine lays out weights for all until then.
+      const RunResult result = RunOk(settings, WithFailures({{0, passes}, {2, passes}}, &observer));
+      EXPECT_EQ(result.rows.size(), 6U) << method << " " << passes;
+      ASSERT_FALSE(observer.notes.empty());
+      EXPECT_NE(observer.notes[0].find("failed and is lost; 2 left: the device failed"),
+                std::string::npos)
+          << observer.notes[0];
+    }
+  }
+}
+
+TEST(RuntimeTest, ARunEndsWhenTheLastEngineFails) {
+  const Settings settings = SmallSettings({"engine.count=2"});
+  RunObserver observer;
+  const Result<RunResult> result =
+      RunTraining(settings, SmallPolicy(settings), WithFailures({{0, 5}, {1, 9}}, &observer));
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().message(), "the device failed");
 }
 
 TEST(RuntimeTest, KeptPrefixesAreTrainedOn) {
