@@ -116,5 +116,17 @@ TEST(MemoryPlanTest, RecomputingLayersAndFewerTokensNeedLess) {
   EXPECT_LT(total({.in_bf16 = true}), total({.in_bf16 = false, .has_initial_policy = true}));
 }
 
+TEST(MemoryPlanTest, EachKindOfShardNeedsLess) {
+  for (const char* preset : {"math-4b", "math-8b"}) {
+    const NetworkSize network = NetworkOf(Load(preset).model);
+    int64_t before = TotalBytes(RankMemory(network, {.num_ranks = 4}));
+    for (const ShardMode shard : {ShardMode::kOptimizer, ShardMode::kGradients, ShardMode::kFull}) {
+      const int64_t now = TotalBytes(RankMemory(network, {.num_ranks = 4, .shard = shard}));
+      EXPECT_LT(now, before) << preset << " " << ShardModeName(shard);
+      before = now;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pace

@@ -79,16 +79,13 @@ NetworkSize NetworkSizeOf(const ModelConfig& config) {
           .vocab = config.vocab_size};
 }
 
-GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines,
-                const TrainerRanks& ranks) {
+GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines) {
   const bool in_bf16 = settings.policy.compute == ComputeType::kBfloat16;
   const int64_t width = in_bf16 ? 2 : 4;
   const int64_t count = config.num_parameters();
   GpuPlan plan;
   plan.training_bound = static_cast<int64_t>(settings.train.memory_gib * kGibibyte);
-  const RankMemoryOptions rank = {.num_ranks = ranks.num_ranks,
-                                  .shard = ranks.shard,
-                                  .in_bf16 = in_bf16,
+  const RankMemoryOptions rank = {.in_bf16 = in_bf16,
                                   .recompute_layers = settings.train.recompute_layers,
                                   .tokens = settings.train.token_budget,
                                   .has_initial_policy = settings.train.kl.active()};

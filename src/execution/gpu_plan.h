@@ -45,16 +45,9 @@ struct GpuPlan {
 
 NetworkSize NetworkSizeOf(const ModelConfig& config);
 
-// Of a trainer on several GPUs: this is one of them.
-struct TrainerRanks {
-  int64_t num_ranks = 1;
-  ShardMode shard = ShardMode::kNone;
-};
-
 // With `num_engines` engines in this process and one more that evaluates, where there are
 // benchmarks; 0: servers generate and evaluate.
-GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines,
-                const TrainerRanks& ranks = {});
+GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines);
 
 // For a run with policy.device = cuda: finds the GPU, checks the plan and sets the
 // limit. Does nothing for the CPU.

@@ -93,16 +93,6 @@ TEST(GpuPlanTest, ServersElsewhereLeaveTheGpuToTheTrainer) {
   for (const GpuPlan::Part& part : plan.rollouts) EXPECT_EQ(part.num_bytes, 0) << part.name;
 }
 
-TEST(GpuPlanTest, ShardsOfSeveralRanksNeedLess) {
-  int64_t before = PlanGpu(Large(), Qwen4b(), 0).TotalBytes();
-  for (const ShardMode shard : {ShardMode::kOptimizer, ShardMode::kGradients, ShardMode::kFull}) {
-    const int64_t now =
-        PlanGpu(Large(), Qwen4b(), 0, {.num_ranks = 4, .shard = shard}).TotalBytes();
-    EXPECT_LT(now, before);
-    before = now;
-  }
-}
-
 TEST(GpuPlanTest, TheCpuNeedsNoPlan) {
   EXPECT_TRUE(PrepareGpu(Settings{}, Qwen4b()).ok());
 }

@@ -57,9 +57,10 @@ std::vector<KeptParts> PlanRecompute(const ModelConfig& config, std::span<const 
                                      int64_t num_bytes) {
   std::vector<KeptParts> plan(static_cast<size_t>(config.num_layers));
   std::array<Part, 4> parts = PartsOf(config, lengths);
-  std::ranges::stable_sort(parts, [](const Part& a, const Part& b) {
-    return a.operations * static_cast<double>(b.num_bytes) >
-           b.operations * static_cast<double>(a.num_bytes);
+  std::ranges::sort(parts, [](const Part& a, const Part& b) {
+    const double left = a.operations * static_cast<double>(b.num_bytes);
+    const double right = b.operations * static_cast<double>(a.num_bytes);
+    return left != right ? left > right : a.num_bytes < b.num_bytes;
   });
   int64_t left = num_bytes;
   for (const Part& part : parts) {

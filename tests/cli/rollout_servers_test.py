@@ -2,10 +2,12 @@
 
 PACE_LONG_TESTS=1 also makes a run of 20 steps in each of which a server is killed."""
 
+import collections
 import itertools
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -280,12 +282,17 @@ class EnginesTest(unittest.TestCase):
                     "task.held_out_problems=8"]
         run = self.folder / "evaluated"
         done = self.train(*settings, f"engine.urls=[{proxy.url}]", "--out", run)
-        self.assertNotIn("is evaluated in this process", done.stderr)
+        # Training may overtake an evaluation, which then ends in the process; not the last one.
+        here = set(re.findall(r"version (\d+) is evaluated in this process: no server has it any more",
+                              done.stderr))
+        self.assertEqual(done.stderr.count("is evaluated in this process"), len(here))
+        by_servers = {"0", "2", "4"} - here
+        self.assertIn("4", by_servers)
         self.check_run(run, 4)
-        here = self.folder / "evaluated-here"
-        self.train(*settings, "--out", here)
+        alone = self.folder / "evaluated-here"
+        self.train(*settings, "--out", alone)
         rows, local = (pace_process.json_lines((folder / "eval.jsonl").read_text())
-                       for folder in (run, here))
+                       for folder in (run, alone))
         self.assertEqual([row["step"] for row in rows], [0, 2, 4])
         # Before the first step both have the same weights, and greedy responses have no seed.
         greedy = [key for key in rows[0] if key.endswith("/greedy")]
@@ -299,9 +306,11 @@ class EnginesTest(unittest.TestCase):
                 continue
             for span in answer["choices"][0]["weight_versions"]:
                 versions.setdefault((group, member), set()).add(span["version"].rpartition(":")[2])
-        self.assertEqual(len(versions), 3 * 8 * 3)
         self.assertEqual({len(seen) for seen in versions.values()}, {1})
-        self.assertEqual(set().union(*versions.values()), {"0", "2", "4"})
+        counts = collections.Counter(next(iter(seen)) for seen in versions.values())
+        self.assertLessEqual(set(counts), {"0", "2", "4"})
+        self.assertEqual({version: counts[version] for version in by_servers},
+                         {version: 8 * 3 for version in by_servers})
 
     def test_an_evaluation_outlives_its_server(self):
         servers, urls = self.servers("outlived", self.model)

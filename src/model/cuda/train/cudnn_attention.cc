@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "core/check.h"
 #include "model/cuda/capture_gate.h"
@@ -92,6 +95,8 @@ class Plan {
                      {kLengths, row(4)}});
     const at::Tensor workspace =
         at::empty({std::max<int64_t>(workspace_bytes_, 1)}, offsets.options().dtype(at::kByte));
+    std::optional<SharedCaptureGate> gate;  // the first run may load kernels
+    if (!std::exchange(has_run_, true)) gate.emplace();
     Check(graph_.execute(Handle(), pointers, workspace.data_ptr()));
   }
 
@@ -186,32 +191,50 @@ class Plan {
   fe::graph::Graph graph_;
   TensorPtr query_offsets_, key_offsets_, value_offsets_, statistics_offsets_, lengths_;
   int64_t workspace_bytes_ = 0;
+  bool has_run_ = false;
 };
 
-// Made at first use, kept for the process; a run has some dozens. Plans are not safe for several
-// threads, and queueing one is short.
+// Plans are not safe for several threads, and queueing one is short.
+std::mutex plan_mutex;
+
+// Made at first use and kept for the process, which has some dozens; null where cuDNN has none.
+// REQUIRES: plan_mutex is held
+Plan* PlanFor(const AttentionHeads& heads, const AttentionPlanSize& size, bool is_backward) {
+  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, AttentionPlanSize, bool>;
+  static auto* const plans = new std::map<Key, std::unique_ptr<Plan>>();
+  const auto [found, is_new] = plans->try_emplace(Key{
+      heads.num_heads, heads.num_kv_heads, heads.head_dim, heads.value_stride, size, is_backward});
+  if (is_new) {
+    const SharedCaptureGate gate;  // it may load kernels
+    try {
+      found->second = std::make_unique<Plan>(heads, size, is_backward);
+    } catch (const std::exception&) {
+      // FlashAttention 2 takes its place.
+    }
+  }
+  return found->second.get();
+}
+
 void RunPlan(const AttentionHeads& heads, const AttentionPlanSize& size, bool is_backward,
              const Pointers& pointers, const at::Tensor& offsets) {
-  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, AttentionPlanSize, bool>;
-  static std::mutex mutex;
-  static auto* const plans = new std::map<Key, std::unique_ptr<Plan>>();
-  const std::lock_guard lock(mutex);
-  std::unique_ptr<Plan>& plan = (*plans)[{heads.num_heads, heads.num_kv_heads, heads.head_dim,
-                                          heads.value_stride, size, is_backward}];
-  if (plan != nullptr) return plan->Run(pointers, offsets);
-  // A new plan loads kernels, now or when it first runs.
-  const SharedCaptureGate gate;
-  plan = std::make_unique<Plan>(heads, size, is_backward);
+  const std::lock_guard lock(plan_mutex);
+  Plan* const plan = PlanFor(heads, size, is_backward);
+  PACE_CHECK(plan != nullptr, "HasCudnnAttention first");
   plan->Run(pointers, offsets);
 }
 
 }  // namespace
 
 bool HasCudnnAttention(const AttentionHeads& heads, const AttentionPlanSize& size) {
-  // cuDNN's backward pass takes heads of up to 128 here; offsets are int32.
+  // Gradients of wider heads are not there; offsets are int32.
   const int64_t widest = std::max(heads.num_heads * heads.head_dim, heads.value_stride);
-  return heads.head_dim % 8 == 0 && heads.head_dim <= 128 &&
-         size.num_rows * widest < std::numeric_limits<int>::max();
+  if (heads.head_dim % 8 != 0 || heads.head_dim > 128 ||
+      size.num_rows * widest >= std::numeric_limits<int>::max()) {
+    return false;
+  }
+  const std::lock_guard lock(plan_mutex);
+  return PlanFor(heads, size, /*is_backward=*/false) != nullptr &&
+         PlanFor(heads, size, /*is_backward=*/true) != nullptr;
 }
 
 std::vector<at::Tensor> CudnnForward(const AttentionHeads& heads, const AttentionPlanSize& size,

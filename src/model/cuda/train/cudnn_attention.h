@@ -36,6 +36,7 @@ struct AttentionPlanSize {
   int64_t num_rows = 0;
   auto operator<=>(const AttentionPlanSize&) const = default;
 };
+// Whether cuDNN has plans for both directions; makes them.
 bool HasCudnnAttention(const AttentionHeads& heads, const AttentionPlanSize& size);
 // `offsets`: int32 rows of where each sequence begins in elements (of queries, keys, values,
 // statistics), padded to the plan, then the lengths. Returns the output and the statistics of its
