@@ -37,8 +37,8 @@ TEST(RecomputePlanTest, EverythingIsKeptWithoutALimit) {
   EXPECT_EQ(plan, std::vector<KeptParts>(3, all));
   // Rows of qkv, of the attention's output with one statistic per head, of the sum, of gates and
   // ups.
-  const int64_t row = 2 * (48 * 128) + 2 * (32 * 128) + 4 * 32 + 2 * 2560 + 4 * 9728;
-  EXPECT_EQ(KeptBytes(config, lengths, plan), 3 * 120 * row);
+  constexpr int64_t kRow = 2 * 6144 + 2 * 4096 + 4 * 32 + 2 * 2560 + 4 * 9728;
+  EXPECT_EQ(KeptBytes(config, lengths, plan), 3 * int64_t{120} * kRow);
 }
 
 TEST(RecomputePlanTest, ExpertsAreNotKept) {
@@ -80,7 +80,7 @@ TEST(RecomputePlanTest, ShortSequencesKeepAttentionLast) {
   const ModelConfig config = Shape(1);
   const std::vector<int64_t> lengths(1000, 16);
   const int64_t rows = 16000;
-  const int64_t budget = rows * 2 * (2560 + 48 * 128);  // the sum and qkv
+  const int64_t budget = rows * 2 * (2560 + 6144);  // the sum and qkv
   const KeptParts expected = {.qkv = true, .output = true};
   EXPECT_EQ(PlanRecompute(config, lengths, budget).front(), expected);
 }

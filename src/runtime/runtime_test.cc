@@ -82,7 +82,7 @@ class FailingDecoder final : public Decoder {
 };
 
 // Engines in the order of their numbers; those without a number of passes never fail.
-RunSetup WithFailures(std::map<int64_t, int64_t> num_passes, RunObserver* observer) {
+RunSetup WithFailures(const std::map<int64_t, int64_t>& num_passes, RunObserver* observer) {
   RunSetup setup;
   setup.observer = observer;
   setup.wrap_decoder = [num_passes](int64_t engine, std::unique_ptr<Decoder> decoder) {

@@ -21,16 +21,19 @@ inline std::shared_timed_mutex& CaptureGate() {
 class SharedCaptureGate {
  public:
   SharedCaptureGate() {
-    if (depth_++ == 0) CaptureGate().lock_shared();
+    if (Depth()++ == 0) CaptureGate().lock_shared();
   }
   ~SharedCaptureGate() {
-    if (--depth_ == 0) CaptureGate().unlock_shared();
+    if (--Depth() == 0) CaptureGate().unlock_shared();
   }
   SharedCaptureGate(const SharedCaptureGate&) = delete;
   SharedCaptureGate& operator=(const SharedCaptureGate&) = delete;
 
  private:
-  static thread_local inline int depth_ = 0;
+  static int& Depth() {
+    thread_local int depth = 0;
+    return depth;
+  }
 };
 
 }  // namespace pace
