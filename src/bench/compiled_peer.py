@@ -12,10 +12,10 @@ One JSON request per line, one JSON answer per line:
 
 A configuration, then as many measurements of its kind as wanted. Training: bfloat16 autocast over
 float32 weights, each layer compiled and checkpointed, the loss in compiled chunks of rows, clipped
-gradients, fused AdamW; sequences of several lengths are packed into bins of one size, with
-PyTorch's attention for packed sequences. Decoding: bfloat16 weights and a static cache; layers, and head with
-sampling, compiled, and the step as a whole replayed as a CUDA graph. What compiling takes is not
-part of "seconds". "compile": false leaves it out.
+gradients, fused AdamW; sequences of different lengths are packed into bins of one size and use
+PyTorch's attention for packed sequences. Decoding: bfloat16 weights and a static cache; layers, and
+head with sampling, compiled, and the step as a whole replayed as a CUDA graph. The time of
+compilation is not part of "seconds". "compile": false disables it.
 """
 
 import gc

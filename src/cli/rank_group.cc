@@ -59,9 +59,8 @@ Result<std::unique_ptr<RankGroup>> RankGroup::Join() {
 
 Status RankGroup::Begin(const Settings& settings, const Policy& policy) {
   if (ranks_ != nullptr && settings.policy.device == PolicyDevice::kCuda) {
-    return InvalidArgument("policy.device = cuda: ", ranks_->size(),
-                           " trainer ranks were started, and several run on CPUs alone (start one, "
-                           "or set policy.device=cpu)");
+    return InvalidArgument("policy.device = cuda: several trainer ranks run on CPUs only, but ",
+                           ranks_->size(), " were started (start one, or set policy.device=cpu)");
   }
   begun_ = true;
   if (ranks_ == nullptr) return Status::Ok();

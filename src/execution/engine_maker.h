@@ -21,7 +21,7 @@ struct EngineUse {
   // The runtime scores when a response ends. The lab charges for scores as the published
   // system does, at every sync.
   ScoreMoment score_moment = ScoreMoment::kReprefill;
-  // Stands before the decoder, for tests.
+  // Wraps the decoder, in tests.
   std::function<std::unique_ptr<Decoder>(std::unique_ptr<Decoder>)> wrap = {};
 };
 

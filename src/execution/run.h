@@ -88,7 +88,7 @@ struct RunSetup {
   std::optional<RunResources> resources = {};
   // Replaces supply.policy.
   std::function<std::unique_ptr<SupplyPolicy>()> make_supply = {};
-  // Runtime: stands before the decoder of an engine of the process, for tests.
+  // Runtime: wraps the decoders of engines in this process, in tests.
   std::function<std::unique_ptr<Decoder>(int64_t engine, std::unique_ptr<Decoder>)> wrap_decoder =
       {};
   // Lab: 2 = training is computed beside generation; the results do not change.

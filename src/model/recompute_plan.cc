@@ -6,13 +6,11 @@
 namespace pace {
 namespace {
 
-// Attention reaches about half the speed of products (docs/performance.md).
+// Attention computes at about half the speed of products.
 constexpr double kAttentionCost = 2;
 constexpr int64_t kElementBytes = 2;
 constexpr int64_t kStatisticBytes = 4;
 constexpr int64_t kGradientBytes = 4;
-// At a time, as train/policy_scores.cc cuts them.
-constexpr int64_t kMaxLogits = int64_t{1} << 28;
 
 struct Part {
   bool KeptParts::* kept;
@@ -95,7 +93,7 @@ int64_t PassBytes(const ModelConfig& config, int64_t num_rows) {
   const int64_t inputs = num_rows * config.num_layers * config.hidden_size * kElementBytes;
   const int64_t layer = 2 * num_rows * kElementBytes * LayerElements(config);
   const int64_t logits =
-      std::min(num_rows * config.vocab_size, kMaxLogits) * (kGradientBytes + kElementBytes);
+      std::min(num_rows * config.vocab_size, kMaxGpuLogits) * (kGradientBytes + kElementBytes);
   const int64_t head = config.vocab_size * config.hidden_size * (kGradientBytes + kElementBytes);
   return inputs + std::max(layer, logits) + head;
 }

@@ -33,6 +33,9 @@ std::vector<KeptParts> PlanRecompute(const ModelConfig& config, std::span<const 
 int64_t KeptBytes(const ModelConfig& config, std::span<const int64_t> lengths,
                   std::span<const KeptParts> plan);
 
+// Logits that are computed at a time on a GPU.
+inline constexpr int64_t kMaxGpuLogits = int64_t{1} << 28;
+
 // Activations of one layer that its backward pass reads, per token, in elements.
 int64_t LayerElements(const ModelConfig& config);
 // What a pass over `num_rows` tokens needs beside them, parameters and kept results: the inputs

@@ -1,8 +1,6 @@
 // What a training step holds at its peak, counted by LibTorch's allocator: no
 // clock, no pages, the same in every run.
 #include <ATen/Parallel.h>
-#include <c10/core/Allocator.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,26 +10,11 @@
 #include "core/random.h"
 #include "model/cpu/kernels/isa.h"
 #include "model/tiny_configs.h"
+#include "train/lonely_rank.h"
 #include "train/torch_trainer.h"
 
 namespace pace {
 namespace {
-
-// Bytes of tensors that this thread made and that are still there.
-class CountedMemory : public c10::MemoryReportingInfoBase {
- public:
-  void reportMemoryUsage(void* /*data*/, int64_t size, size_t /*allocated*/, size_t /*reserved*/,
-                         c10::Device /*device*/) override {
-    bytes_ += size;
-    peak_ = std::max(peak_, bytes_);
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-  int64_t peak() const { return peak_; }
-
- private:
-  int64_t bytes_ = 0;
-  int64_t peak_ = 0;
-};
 
 struct Case {
   int64_t vocab_size = 2048;
@@ -89,7 +72,7 @@ int64_t PeakOf(const Case& given) {
   EXPECT_TRUE(trainer.ok());
   const std::vector<TrainSequence> sequences = SequencesOf(given);
   EXPECT_TRUE((*trainer)->Step(sequences).ok());
-  const auto memory = std::make_shared<CountedMemory>();
+  const auto memory = std::make_shared<LiveMemory>();
   {
     const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, memory);
     EXPECT_TRUE((*trainer)->Step(sequences).ok());

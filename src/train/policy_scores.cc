@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/check.h"
+#include "model/recompute_plan.h"
 #include "train/logit_rows.h"
 
 namespace pace {
@@ -17,10 +18,9 @@ using torch::autograd::variable_list;
 // Logits of a chunk: few enough that memory stays small, enough for full speed
 // of the products.
 constexpr int64_t kChunkElements = int64_t{1} << 21;
-constexpr int64_t kGpuChunkElements = int64_t{1} << 28;
 
 int64_t ChunkRows(const at::Tensor& head_VH) {
-  const int64_t elements = head_VH.is_cuda() ? kGpuChunkElements : kChunkElements;
+  const int64_t elements = head_VH.is_cuda() ? kMaxGpuLogits : kChunkElements;
   // Tiles read sixteen rows at a time.
   return std::clamp<int64_t>(elements / head_VH.size(0), 16, 4096) / 16 * 16;
 }

@@ -17,7 +17,7 @@ inline std::shared_timed_mutex& CaptureGate() {
   return gate;
 }
 
-// Shares the gate, once in a thread however many there are.
+// Holds the gate shared. Instances may be nested within a thread.
 class SharedCaptureGate {
  public:
   SharedCaptureGate() {

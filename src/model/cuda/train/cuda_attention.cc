@@ -9,14 +9,14 @@
 namespace pace {
 namespace {
 
-// Up to the next step; steps are a quarter to an eighth of what is rounded.
+// Rounds up to a multiple of a quarter of the largest power of two within `value`.
 int64_t RoundedUp(int64_t value, int64_t least) {
   if (value <= least) return least;
   const auto step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(value))) / 4;
   return (value + step - 1) / step * step;
 }
 
-// Where each sequence begins, `count` numbers; behind the last, where it ends.
+// The first row of each sequence, then the end of the last one, repeated up to `count` values.
 std::vector<int> BeginsOf(const std::vector<int64_t>& lengths, size_t count) {
   std::vector<int> begins = {0};
   for (const int64_t length : lengths) begins.push_back(begins.back() + static_cast<int>(length));

@@ -1,10 +1,10 @@
 // CudaAttention: causal attention over packed sequences in bf16 on a GPU, and its gradient.
 //
 // Sequences lie one after the other, and a token attends to earlier tokens of its own sequence.
-// cuDNN computes it where the build has its frontend, else the FlashAttention 2
-// that LibTorch brings, which takes 1.5 to 1.8 times as long on an H200. cuDNN is called by its
-// own interface: LibTorch's call for packed sequences makes a new plan each time, and lets the
-// softmax statistics of one sequence overwrite another's, so that gradients are wrong.
+// cuDNN computes it where the build has its frontend and cuDNN supports the shape; otherwise
+// LibTorch's FlashAttention 2, which takes 1.3 to 1.9 times as long on an H200. cuDNN is called
+// through its own frontend, because LibTorch's call for packed sequences builds a new plan every
+// time and returned wrong gradients (docs/gpu.md).
 //
 // Work is queued on LibTorch's current stream. Thread-safety: const methods, from any thread.
 #ifndef PACE_MODEL_CUDA_TRAIN_CUDA_ATTENTION_H_

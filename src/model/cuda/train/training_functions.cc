@@ -25,12 +25,13 @@ using torch::autograd::variable_list;
 
 // Set once, before a run trains.
 std::atomic<int64_t> training_limit = std::numeric_limits<int64_t>::max();
-// For what is free but in pieces, and for workspaces.
+// Reserve for fragmentation and workspaces: a constant and a share of the limit.
 constexpr int64_t kMarginBytes = int64_t{1} << 30;
-constexpr int64_t kMarginShare = 50;  // one part in so many of the limit
+constexpr int64_t kMarginShare = 50;  // a divisor of the limit
 
-// Segments of memory that grow: results of changing sizes leave few holes. LibTorch reads the
-// variable when it first allocates; processes that are started later shall not.
+// Selects LibTorch's expandable segments, which fragment less when sizes change between passes.
+// LibTorch reads the variable at its first allocation; it is removed again, so that child processes
+// do not inherit it.
 void UseGrowingSegments() {
   constexpr const char* kVariable = "PYTORCH_CUDA_ALLOC_CONF";
   static const bool once = [] {

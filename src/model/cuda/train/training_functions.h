@@ -106,7 +106,7 @@ Status LimitTrainingMemory(int64_t num_bytes);
 int64_t FreeTrainingMemory();
 // The most that LibTorch has held of the GPU.
 int64_t MostTrainingMemory();
-// Gives back what LibTorch holds and does not use; the most starts anew.
+// Returns unused memory of LibTorch to the device and resets the maximum.
 void ReleaseTrainingMemory();
 
 // The device's own time between two points of LibTorch's current stream, whatever the host did

@@ -258,7 +258,7 @@ TEST_F(CudaTrainingTest, NetworksAndTheirGradientsAreThoseOfTheCpu) {
   }
 }
 
-// The gradients of all parameters where recomputed layers keep so many bytes.
+// The gradients of all parameters when recomputed layers may keep `kept_bytes`.
 std::map<std::string, at::Tensor> GradientsKeeping(const TrainingNetwork& network,
                                                    const PackedTokens& batch, int64_t kept_bytes) {
   for (const auto& [name, parameter] : network.parameters()) {
