@@ -35,7 +35,7 @@ def json_lines(text):
 
 
 def free_ports(count):
-    """The first of so many free ports in a row."""
+    """The first of `count` consecutive free ports."""
     for first in random.sample(range(21000, 60000, 97), 100):
         try:
             for port in range(first, first + count):
