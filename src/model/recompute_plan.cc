@@ -45,6 +45,20 @@ std::array<Part, 4> PartsOf(const ModelConfig& config, std::span<const int64_t> 
             .operations = product(config.hidden_size, 2 * config.intermediate_size)}}};
 }
 
+// Of a token in the MLP of a layer, as its backward pass reads them.
+int64_t MlpElements(const ModelConfig& config) {
+  return config.moe ? config.moe->num_experts_per_token *
+                          (3 * config.moe->intermediate_size + 2 * config.hidden_size)
+                    : 3 * config.intermediate_size;
+}
+
+int64_t LayerParameters(const ModelConfig& config) {
+  const int64_t heads = (2 * config.num_heads + 2 * config.num_kv_heads) * config.head_dim;
+  const int64_t mlp = config.moe ? config.moe->num_experts * config.moe->intermediate_size
+                                 : config.intermediate_size;
+  return config.hidden_size * (heads + 3 * mlp);
+}
+
 bool Has(const ModelConfig& config, int64_t layer, const Part& part) {
   return part.num_bytes > 0 && (part.kept != &KeptParts::gate_up || !config.IsSparse(layer));
 }
@@ -82,20 +96,21 @@ int64_t KeptBytes(const ModelConfig& config, std::span<const int64_t> lengths,
 
 int64_t LayerElements(const ModelConfig& config) {
   const int64_t qkv = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim;
-  const int64_t mlp = config.moe ? config.moe->num_experts_per_token *
-                                       (3 * config.moe->intermediate_size + 2 * config.hidden_size)
-                                 : 3 * config.intermediate_size;
+  const int64_t mlp = MlpElements(config);
   // Two norms and two sums; heads as they come, turned and attended; gates and ups.
   return 4 * config.hidden_size + 3 * qkv + mlp;
 }
 
 int64_t PassBytes(const ModelConfig& config, int64_t num_rows) {
   const int64_t inputs = num_rows * config.num_layers * config.hidden_size * kElementBytes;
-  const int64_t layer = 2 * num_rows * kElementBytes * LayerElements(config);
+  // The MLP's gradients are there while all activations still are.
+  const int64_t layer = num_rows * kElementBytes * (LayerElements(config) + MlpElements(config)) +
+                        LayerParameters(config) * (kGradientBytes + kElementBytes);
+  const int64_t head = config.vocab_size * config.hidden_size;
   const int64_t logits =
-      std::min(num_rows * config.vocab_size, kMaxGpuLogits) * (kGradientBytes + kElementBytes);
-  const int64_t head = config.vocab_size * config.hidden_size * (kGradientBytes + kElementBytes);
-  return inputs + std::max(layer, logits) + head;
+      std::min(num_rows * config.vocab_size, kMaxGpuLogits) * (kGradientBytes + kElementBytes) +
+      head * kElementBytes;
+  return inputs + std::max(layer, logits) + head * kGradientBytes;
 }
 
 }  // namespace pace

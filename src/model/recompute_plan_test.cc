@@ -76,6 +76,21 @@ TEST(RecomputePlanTest, TheBudgetHoldsAndGoesWhereAByteSavesMost) {
   }
 }
 
+// Inputs of 36 layers and the head's gradient, and with them either a layer or a part of the
+// logits.
+TEST(RecomputePlanTest, APassHoldsALayerOrLogits) {
+  ModelConfig config = Shape(36);
+  config.vocab_size = 151936;
+  const auto least = [&](int64_t rows) {
+    return rows * 36 * 2560 * 2 + config.vocab_size * 2560 * 4;
+  };
+  constexpr int64_t kParameters = 2560 * (4096 + 6144 + 3 * 9728);
+  EXPECT_EQ(PassBytes(config, 16384) - least(16384),
+            int64_t{16384} * 2 * (4 * 2560 + 3 * 6144 + 6 * 9728) + 6 * kParameters);
+  EXPECT_EQ(PassBytes(config, 1000) - least(1000),
+            int64_t{1000} * config.vocab_size * 6 + config.vocab_size * 2560 * 2);
+}
+
 TEST(RecomputePlanTest, ShortSequencesKeepAttentionLast) {
   const ModelConfig config = Shape(1);
   const std::vector<int64_t> lengths(1000, 16);

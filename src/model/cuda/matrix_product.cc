@@ -5,8 +5,6 @@
 namespace pace::cuda {
 namespace {
 
-constexpr int64_t kWorkspaceBytes = int64_t{64} << 20;
-
 Status ToStatus(cublasStatus_t status, std::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return Status::Ok();
   const cudaError_t cause = cudaPeekAtLastError();
@@ -28,10 +26,11 @@ cublasStatus_t MakeLayout(cublasLtMatrixLayout_t& layout, Element element, int64
 
 }  // namespace
 
-Result<std::unique_ptr<MatrixProduct>> MatrixProduct::Create() {
+Result<std::unique_ptr<MatrixProduct>> MatrixProduct::Create(int64_t workspace_bytes) {
   std::unique_ptr<MatrixProduct> made(new MatrixProduct());
   PACE_RETURN_IF_ERROR(ToStatus(cublasLtCreate(&made->handle_), "create"));
-  PACE_ASSIGN_OR_RETURN(made->workspace_, DeviceMemory::Allocate(kWorkspaceBytes, "workspace"));
+  PACE_ASSIGN_OR_RETURN(made->workspace_, DeviceMemory::Allocate(workspace_bytes, "workspace"));
+  made->workspace_bytes_ = static_cast<size_t>(workspace_bytes);
   return made;
 }
 
@@ -48,9 +47,9 @@ MatrixProduct::~MatrixProduct() {
 Status MatrixProduct::Choose(Plan& plan) {
   cublasLtMatmulPreference_t preference = nullptr;
   PACE_RETURN_IF_ERROR(ToStatus(cublasLtMatmulPreferenceCreate(&preference), "preference"));
-  const auto bytes = static_cast<size_t>(kWorkspaceBytes);
-  cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(
-      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes));
+  cublasStatus_t status =
+      cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                           &workspace_bytes_, sizeof(workspace_bytes_));
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   if (status == CUBLAS_STATUS_SUCCESS) {
@@ -96,12 +95,12 @@ Status MatrixProduct::Run(const Product& product, cudaStream_t stream) {
                                                    .out_element = product.out_element}));
   const Plan& plan = *found;
   const float one = 1;
-  const float kept = product.add ? 1 : 0;
-  return ToStatus(
-      cublasLtMatmul(handle_, plan.product, &one, product.weight, plan.weight, product.x, plan.x,
-                     &kept, product.out, plan.out, product.out, plan.out, &plan.algorithm,
-                     workspace_.at(), static_cast<size_t>(kWorkspaceBytes), stream),
-      "multiply");
+  const float kept = product.addend != nullptr ? 1 : 0;
+  const void* const addend = product.addend != nullptr ? product.addend : product.out;
+  return ToStatus(cublasLtMatmul(handle_, plan.product, &one, product.weight, plan.weight,
+                                 product.x, plan.x, &kept, addend, plan.out, product.out, plan.out,
+                                 &plan.algorithm, workspace_.at(), workspace_bytes_, stream),
+                  "multiply");
 }
 
 }  // namespace pace::cuda

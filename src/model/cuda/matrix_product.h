@@ -16,7 +16,7 @@
 
 namespace pace::cuda {
 
-// out = x weight^T, or out += ...: rows of x, rows of weight.
+// out = x weight^T, or addend + x weight^T: rows of x, rows of weight.
 struct Product {
   const void* weight = nullptr;
   const void* x = nullptr;
@@ -27,12 +27,14 @@ struct Product {
   int64_t out_stride = 0;
   Element element = Element::kFloat;  // of weight and x
   Element out_element = Element::kFloat;
-  bool add = false;
+  const void* addend = nullptr;  // as out, which it may be; or null
 };
 
 class MatrixProduct {
  public:
-  static Result<std::unique_ptr<MatrixProduct>> Create();
+  static constexpr int64_t kWorkspaceBytes = int64_t{64} << 20;
+  // Keeps a workspace on the device.
+  static Result<std::unique_ptr<MatrixProduct>> Create(int64_t workspace_bytes = kWorkspaceBytes);
   ~MatrixProduct();
   MatrixProduct(const MatrixProduct&) = delete;
   MatrixProduct& operator=(const MatrixProduct&) = delete;
@@ -63,6 +65,7 @@ class MatrixProduct {
 
   cublasLtHandle_t handle_ = nullptr;
   DeviceMemory workspace_;
+  size_t workspace_bytes_ = 0;
   std::map<Shape, Plan> plans_;
 };
 

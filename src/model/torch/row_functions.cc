@@ -33,7 +33,7 @@ void Norm(const at::Tensor& x, const at::Tensor& weight, double epsilon, const a
 // Fills dx; returns the gradient of the weight.
 at::Tensor NormGradient(const at::Tensor& g, const at::Tensor& x, const at::Tensor& weight,
                         double epsilon, const at::Tensor& dx) {
-  if (x.is_cuda()) return CudaNormGradient(g, x, weight, epsilon, dx);
+  if (x.is_cuda()) return CudaNormGradient(g, x, weight, epsilon, /*addend=*/{}, dx);
   at::Tensor dw = at::zeros_like(weight);
   WithElements(x, [&](auto zero) {
     using T = decltype(zero);
@@ -83,6 +83,33 @@ class RmsNormFunction : public torch::autograd::Function<RmsNormFunction> {
   }
 };
 
+// The norm and x, on a GPU.
+class NormBesideFunction : public torch::autograd::Function<NormBesideFunction> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& given,
+                               const at::Tensor& given_weight, double epsilon) {
+    const at::Tensor x = given.contiguous();
+    const at::Tensor weight = given_weight.contiguous();
+    const at::Tensor y = at::empty_like(x);
+    CudaNorm(x, weight, epsilon, y);
+    context->save_for_backward({x, weight});
+    context->saved_data["epsilon"] = epsilon;
+    // Where nothing else used x, its gradient is undefined.
+    context->set_materialize_grads(false);
+    return {y, at::alias(given)};
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    if (!gradients[0].defined()) return {gradients[1], at::Tensor(), at::Tensor()};
+    const at::Tensor of_x = gradients[1].defined() ? gradients[1].contiguous() : at::Tensor();
+    const at::Tensor dx = at::empty_like(x);
+    const at::Tensor dw = CudaNormGradient(gradients[0].contiguous(), x, saved[1],
+                                           context->saved_data["epsilon"].toDouble(), of_x, dx);
+    return {dx, dw, at::Tensor()};
+  }
+};
+
 class GateFunction : public torch::autograd::Function<GateFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& given) {
@@ -122,6 +149,12 @@ at::Tensor ComposedGate(const at::Tensor& gate_up) {
 at::Tensor RmsNormRows(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
   if (!HasKernels(x) && !HasCudaNorm(x)) return ComposedRmsNorm(x, weight, epsilon);
   return RmsNormFunction::apply(x, weight.to(at::kFloat), epsilon);
+}
+
+NormedRows RmsNormBeside(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  if (!HasCudaNorm(x)) return {.norm = RmsNormRows(x, weight, epsilon), .x = x};
+  const variable_list both = NormBesideFunction::apply(x, weight.to(at::kFloat), epsilon);
+  return {.norm = both[0], .x = both[1]};
 }
 
 at::Tensor GatedRows(const at::Tensor& gate_up) {

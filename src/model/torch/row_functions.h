@@ -42,6 +42,14 @@ bool HasKernels(const at::Tensor& x);
 // float32 at least, the result has the dtype of x.
 at::Tensor RmsNormRows(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 
+// The norm of x, and x itself for whatever else uses it: on a GPU, one pass computes the gradients
+// of both and their sum.
+struct NormedRows {
+  at::Tensor norm;
+  at::Tensor x;
+};
+NormedRows RmsNormBeside(const at::Tensor& x, const at::Tensor& weight, double epsilon);
+
 // silu(gate) * up, where a row holds all gates and then all ups.
 at::Tensor GatedRows(const at::Tensor& gate_up);
 

@@ -250,8 +250,10 @@ TorchOps::Rows TorchOps::Embed(const Matrix& embedding) const {
                .to(options_.dtype)}};
 }
 
-TorchOps::Rows TorchOps::Norm(const Rows& x, const Vector& weight) const {
-  return {{RmsNormRows(Only(x), weight, config_.norm_epsilon)}};
+TorchOps::Rows TorchOps::Norm(Rows& x, const Vector& weight) const {
+  NormedRows normed = RmsNormBeside(Only(x), weight, config_.norm_epsilon);
+  x.parts.front() = std::move(normed.x);
+  return {{std::move(normed.norm)}};
 }
 
 TorchOps::Rows TorchOps::Linear(const Rows& x, const Matrix& matrix) const {

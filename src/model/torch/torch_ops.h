@@ -80,7 +80,8 @@ class TorchOps : public std::enable_shared_from_this<TorchOps> {
 
   void Layer(const LayerWeights<TorchOps>& weights, int64_t index, Rows& x);
   Rows Embed(const Matrix& embedding) const;
-  Rows Norm(const Rows& x, const Vector& weight) const;
+  // x stays what it is, but its other uses must come after: their gradients pass through here.
+  Rows Norm(Rows& x, const Vector& weight) const;
   Rows Linear(const Rows& x, const Matrix& matrix) const;
   Rows Gated(const Rows& x, const Matrix& gate_up) const;
   void AddLinear(Rows& x, const Rows& y, const Matrix& matrix) const;

@@ -210,7 +210,7 @@ void CudaOps::Multiply(const Rows& x, const Matrix& matrix, int64_t num_rows, bo
                        .out_stride = out_stride,
                        .element = element_,
                        .out_element = Element::kFloat,
-                       .add = add},
+                       .addend = add ? out : nullptr},
                       stream_));
 }
 

@@ -34,7 +34,7 @@ bool HasCudaLogits(In) {
 void CudaNorm(In, In, double, In) {
   NeverCalled();
 }
-at::Tensor CudaNormGradient(In, In, In, double, In) {
+at::Tensor CudaNormGradient(In, In, In, double, In, In) {
   NeverCalled();
 }
 void CudaGate(In, In) {

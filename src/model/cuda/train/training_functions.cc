@@ -11,9 +11,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "core/check.h"
 #include "model/cuda/cache_layout.h"
+#include "model/cuda/matrix_product.h"
 #include "model/cuda/train/training_kernels.h"
 
 namespace pace {
@@ -26,8 +28,8 @@ using torch::autograd::variable_list;
 // Set once, before a run trains.
 std::atomic<int64_t> training_limit = std::numeric_limits<int64_t>::max();
 // Reserve for fragmentation and workspaces: a constant and a share of the limit.
-constexpr int64_t kMarginBytes = int64_t{1} << 30;
-constexpr int64_t kMarginShare = 50;  // a divisor of the limit
+constexpr int64_t kMarginBytes = int64_t{512} << 20;
+constexpr int64_t kMarginShare = 100;  // a divisor of the limit
 
 // Selects LibTorch's expandable segments, which fragment less when sizes change between passes.
 // LibTorch reads the variable at its first allocation; it is removed again, so that child processes
@@ -129,6 +131,46 @@ at::Tensor Stacked(at::TensorList parts) {
   return all;
 }
 
+// Of products that LibTorch would compute in two passes; counted by MostTrainingMemory.
+constexpr int64_t kProductWorkspaceBytes = int64_t{32} << 20;
+std::atomic<int64_t> product_workspaces = 0;
+
+cuda::MatrixProduct* ThreadProducts() {
+  thread_local const std::unique_ptr<cuda::MatrixProduct> products = [] {
+    Result<std::unique_ptr<cuda::MatrixProduct>> made =
+        cuda::MatrixProduct::Create(kProductWorkspaceBytes);
+    if (made.ok()) product_workspaces += kProductWorkspaceBytes;
+    return made.ok() ? std::move(*made) : nullptr;
+  }();
+  return products.get();
+}
+
+// addend + x weight^T without the copy of the addend that addmm makes.
+at::Tensor SumWithProduct(const at::Tensor& addend, const at::Tensor& x, const at::Tensor& weight) {
+  constexpr uintptr_t kAlignment = 256;  // that cuBLAS's choice of an algorithm relies on
+  const auto is_aligned = [](const at::Tensor& tensor) {
+    return reinterpret_cast<uintptr_t>(tensor.data_ptr()) % kAlignment == 0;
+  };
+  cuda::MatrixProduct* const products = ThreadProducts();
+  const at::Tensor sum = at::empty({x.size(0), weight.size(0)}, x.options());
+  const bool is_done = products != nullptr && addend.is_contiguous() && is_aligned(addend) &&
+                       is_aligned(x) &&
+                       products
+                           ->Run({.weight = weight.data_ptr(),
+                                  .x = x.data_ptr(),
+                                  .out = sum.data_ptr(),
+                                  .num_rows = x.size(0),
+                                  .num_outputs = weight.size(0),
+                                  .num_inputs = x.size(1),
+                                  .out_stride = weight.size(0),
+                                  .element = Element::kHalf,
+                                  .out_element = Element::kHalf,
+                                  .addend = addend.data_ptr()},
+                                 Stream())
+                           .ok();
+  return is_done ? sum : at::addmm(addend, x, weight.t());
+}
+
 // Either what `kept` has, or what `compute` returns, which is then kept. An alias: autograd makes
 // the tensor its own.
 template <typename Compute>
@@ -160,7 +202,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     return OnceComputed(kept,
                         [&]() -> KeptResult {
                           if (residual.numel() > 0) {
-                            const at::Tensor y = at::addmm(residual, x, weight.t());
+                            const at::Tensor y = SumWithProduct(residual, x, weight);
                             return {biases.empty() ? y : y.add_(Stacked(biases))};
                           }
                           return {biases.empty() ? at::mm(x, weight.t())
@@ -296,10 +338,11 @@ void CudaNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon, con
 }
 
 at::Tensor CudaNormGradient(const at::Tensor& g, const at::Tensor& x, const at::Tensor& weight,
-                            double epsilon, const at::Tensor& dx) {
+                            double epsilon, const at::Tensor& addend, const at::Tensor& dx) {
   const cuda::TrainingNorm norm = NormOf(x, weight, epsilon);
   const at::Tensor partials = Partials(x, norm.num_rows, {norm.width});
-  cuda::NormBackward(norm, g.data_ptr(), dx.data_ptr(), Floats(partials), Stream());
+  cuda::NormBackward(norm, g.data_ptr(), addend.defined() ? addend.data_ptr() : nullptr,
+                     dx.data_ptr(), Floats(partials), Stream());
   CheckLaunch();
   return SumOf(partials);
 }
@@ -451,7 +494,7 @@ int64_t FreeTrainingMemory() {
 }
 
 int64_t MostTrainingMemory() {
-  return HeldByTraining().most;
+  return HeldByTraining().most + product_workspaces;
 }
 
 void ReleaseTrainingMemory() {

@@ -24,11 +24,11 @@ namespace pace {
 // that hold gates and ups.
 bool HasCudaNorm(const at::Tensor& x);
 bool HasCudaGate(const at::Tensor& gate_up);
-// Fill y, dx, d_gate_up; the norm's gradient returns the weight's. Tensors are
-// contiguous, the weight float32.
+// Fill y, dx, d_gate_up; the norm's gradient returns the weight's and adds `addend` (or undefined)
+// to dx. Tensors are contiguous, the weight float32.
 void CudaNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon, const at::Tensor& y);
 at::Tensor CudaNormGradient(const at::Tensor& g, const at::Tensor& x, const at::Tensor& weight,
-                            double epsilon, const at::Tensor& dx);
+                            double epsilon, const at::Tensor& addend, const at::Tensor& dx);
 void CudaGate(const at::Tensor& gate_up, const at::Tensor& y);
 void CudaGateGradient(const at::Tensor& g, const at::Tensor& gate_up, const at::Tensor& d_gate_up);
 

@@ -82,6 +82,27 @@ TEST_F(CudaTrainingTest, TheNormAndItsGradientsAreThoseOfTheComposition) {
   }
 }
 
+// As in a layer: x also goes on beside its norm.
+TEST_F(CudaTrainingTest, TheGradientOfAResidualIsAddedToThatOfItsNorm) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const Inputs inputs = {Wave({37, 2560}, 0.2, dtype), Wave({2560}, 1.4) + 1.5};
+    ASSERT_TRUE(HasCudaNorm(inputs[0]));
+    const auto both = [](const Inputs& in) {
+      const NormedRows normed = RmsNormBeside(in[0], in[1], 1e-6);
+      return normed.norm + 3 * normed.x;
+    };
+    const auto exact = Differentiate(
+        [](const Inputs& in) { return ComposedRmsNorm(in[0], in[1], 1e-6) + 3 * in[0]; },
+        Exact(inputs));
+    ExpectNear(Differentiate(both, inputs), exact, dtype == at::kFloat ? 1e-5 : 2e-2, "both");
+    ExpectNear(
+        Differentiate([](const Inputs& in) { return RmsNormBeside(in[0], in[1], 1e-6).norm; },
+                      inputs),
+        Differentiate([](const Inputs& in) { return RmsNormRows(in[0], in[1], 1e-6); }, inputs),
+        1e-9, "the norm alone");
+  }
+}
+
 TEST_F(CudaTrainingTest, TheGateAndItsGradientAreThoseOfTheComposition) {
   for (const int64_t width : {8, 40, 1536, 9728}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {

@@ -38,8 +38,9 @@ struct TrainingNorm {
   Element element = Element::kFloat;
 };
 void NormForward(const TrainingNorm& norm, void* y, cudaStream_t stream);
-void NormBackward(const TrainingNorm& norm, const void* dy, void* dx, float* d_weight_partials,
-                  cudaStream_t stream);
+// dx is `addend` (or null) plus the gradient through the norm.
+void NormBackward(const TrainingNorm& norm, const void* dy, const void* addend, void* dx,
+                  float* d_weight_partials, cudaStream_t stream);
 
 // y = silu(gate) * up; a row of gate_up holds all gates, then all ups. REQUIRES:
 // width a multiple of kRowVector

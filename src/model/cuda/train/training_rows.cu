@@ -44,7 +44,8 @@ __global__ void NormForwardKernel(TrainingNorm a, T* y) {
 
 // d x = r (g w) - x r^3 mean(g w x); d weight = sum over rows of g x r.
 template <typename T>
-__global__ void NormBackwardKernel(TrainingNorm a, const T* dy, T* dx, float* partials) {
+__global__ void NormBackwardKernel(TrainingNorm a, const T* dy, const T* addend, T* dx,
+                                   float* partials) {
   __shared__ float2 scratch[kWarp];
   const int64_t at = threadIdx.x * kRowVector;
   const bool is_inside = at < a.width;
@@ -73,6 +74,11 @@ __global__ void NormBackwardKernel(TrainingNorm a, const T* dy, T* dx, float* pa
     for (int i = 0; i < kRowVector; ++i) {
       d_weight.x[i] += g.x[i] * x.x[i] * factor;
       x.x[i] = g.x[i] * weight.x[i] * factor - x.x[i] * pull;
+    }
+    if (addend != nullptr) {
+      g.Load(addend + row * a.width + at);
+#pragma unroll
+      for (int i = 0; i < kRowVector; ++i) x.x[i] += g.x[i];
     }
     x.Store(dx + row * a.width + at);
   }
@@ -160,15 +166,17 @@ void NormForward(const TrainingNorm& norm, void* y, cudaStream_t stream) {
   }
 }
 
-void NormBackward(const TrainingNorm& norm, const void* dy, void* dx, float* d_weight_partials,
-                  cudaStream_t stream) {
+void NormBackward(const TrainingNorm& norm, const void* dy, const void* addend, void* dx,
+                  float* d_weight_partials, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(NumPartials(norm.num_rows));
   const unsigned threads = NormThreads(norm.width);
   if (norm.element == Element::kHalf) {
     NormBackwardKernel<<<blocks, threads, 0, stream>>>(norm, static_cast<const Half*>(dy),
+                                                       static_cast<const Half*>(addend),
                                                        static_cast<Half*>(dx), d_weight_partials);
   } else {
     NormBackwardKernel<<<blocks, threads, 0, stream>>>(norm, static_cast<const float*>(dy),
+                                                       static_cast<const float*>(addend),
                                                        static_cast<float*>(dx), d_weight_partials);
   }
 }
