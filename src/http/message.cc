@@ -170,6 +170,13 @@ Status HttpReader::Advance() {
   return Status::Ok();
 }
 
+bool HttpReader::IsBeyond(std::string_view end, size_t limit) const {
+  const size_t found = Rest().find(end);
+  if (found != std::string_view::npos) return found > limit;
+  // What is there may close with the beginning of the end.
+  return Rest().size() > limit + end.size() - 1;
+}
+
 std::optional<std::string> HttpReader::TakeLine() {
   const size_t end = Rest().find("\r\n");
   if (end == std::string_view::npos) return std::nullopt;
@@ -181,11 +188,8 @@ std::optional<std::string> HttpReader::TakeLine() {
 Result<bool> HttpReader::ReadHead() {
   // Blank lines before a request are allowed, and nothing else.
   while (message_.headers.empty() && Rest().starts_with("\r\n")) at_ += 2;
-  const size_t end = Rest().find("\r\n\r\n");
-  if (std::min(end, Rest().size()) > limits_.max_head_bytes) {
-    return Malformed("the head is too long");
-  }
-  if (end == std::string::npos) return false;
+  if (IsBeyond("\r\n\r\n", limits_.max_head_bytes)) return Malformed("the head is too long");
+  if (Rest().find("\r\n\r\n") == std::string_view::npos) return false;
   PACE_RETURN_IF_ERROR(ReadStartLine(*TakeLine()));
   while (true) {
     const std::string line = *TakeLine();
@@ -302,11 +306,10 @@ Result<bool> HttpReader::ReadBody() {
 }
 
 Result<bool> HttpReader::ReadChunkSize() {
+  constexpr size_t kMaxLine = 256;
+  if (IsBeyond("\r\n", kMaxLine)) return Malformed("the size of a chunk");
   const std::optional<std::string> line = TakeLine();
-  if (!line.has_value()) {
-    if (Rest().size() > 256) return Malformed("the size of a chunk");
-    return false;
-  }
+  if (!line.has_value()) return false;
   // After a semicolon are extensions, which mean nothing to us.
   if (!ParseSize(Trim(std::string_view(*line).substr(0, line->find(';'))), 16, left_)) {
     return Malformed("the size of a chunk");
@@ -329,13 +332,12 @@ Result<bool> HttpReader::ReadChunk() {
 }
 
 Result<bool> HttpReader::ReadTrailer() {
-  const std::optional<std::string> line = TakeLine();
-  if (!line.has_value()) {
-    if (Rest().size() > limits_.max_head_bytes) return Malformed("the trailer is too long");
-    return false;
+  if (IsBeyond("\r\n", limits_.max_head_bytes - left_)) {
+    return Malformed("the trailer is too long");
   }
+  const std::optional<std::string> line = TakeLine();
+  if (!line.has_value()) return false;
   left_ += line->size();
-  if (left_ > limits_.max_head_bytes) return Malformed("the trailer is too long");
   if (line->empty()) state_ = State::kWhole;
   return true;
 }

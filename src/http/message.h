@@ -84,6 +84,8 @@ class HttpReader {
   // Up to left_ bytes of the body.
   void TakeBody();
   // The next line without its end, or none yet.
+  // Whether more than `limit` bytes come before `end`; the same however the bytes arrive.
+  bool IsBeyond(std::string_view end, size_t limit) const;
   std::optional<std::string> TakeLine();
 
   const Kind kind_;

@@ -147,6 +147,37 @@ TEST(HttpMessageTest, EverythingIsBounded) {
   EXPECT_FALSE(Read(kResponse, "HTTP/1.1 200 OK\r\n\r\n" + std::string(101, 'x')).ok());
 }
 
+// A limit is the same whether bytes come at once or one by one.
+TEST(HttpMessageTest, LimitsDoNotDependOnThePieces) {
+  constexpr HttpLimits kLimits{.max_head_bytes = 200, .max_body_bytes = 100};
+  const std::string chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  struct Case {
+    std::string what;
+    std::string before;
+    std::string after;
+    size_t limit = 0;  // of what is between
+  };
+  const std::string line = "GET / HTTP/1.1\r\nA: ";
+  const std::vector<Case> cases = {
+      {"head", line, "\r\n\r\n", kLimits.max_head_bytes - line.size()},
+      {"size", chunked + "1;", "\r\nx\r\n0\r\n\r\n", 256 - 2},
+      {"trailer", chunked + "0\r\n", "\r\n\r\n", kLimits.max_head_bytes},
+      {"trailers", chunked + "0\r\nA: b\r\n", "\r\n\r\n", kLimits.max_head_bytes - 4}};
+  for (const Case& c : cases) {
+    for (size_t length = c.limit - 5; length <= c.limit + 5; ++length) {
+      const std::string text = c.before + std::string(length, 'a') + c.after;
+      HttpReader at_once(kRequest, kLimits);
+      HttpReader in_pieces(kRequest, kLimits);
+      bool pieces_ok = true;
+      for (size_t at = 0; at < text.size() && pieces_ok; ++at) {
+        pieces_ok = in_pieces.Feed(text.substr(at, 1)).ok();
+      }
+      EXPECT_EQ(at_once.Feed(text).ok(), length <= c.limit) << c.what << " " << length;
+      EXPECT_EQ(pieces_ok, length <= c.limit) << c.what << " " << length;
+    }
+  }
+}
+
 TEST(HttpMessageTest, WhatIsWrittenCanBeRead) {
   const Result<HttpMessage> request =
       Read(kRequest, HttpRequestText("POST", "host:1", "/a", "body"));

@@ -20,7 +20,7 @@ void Read(HttpReader::Kind kind, std::string_view bytes) {
   for (size_t at = 0; at < bytes.size() && pieces_ok && !in_pieces.whole(); ++at) {
     pieces_ok = in_pieces.Feed(bytes.substr(at, 1)).ok();
   }
-  if (ok && at_once.whole() != in_pieces.whole()) __builtin_trap();
+  if (ok != pieces_ok || (ok && at_once.whole() != in_pieces.whole())) __builtin_trap();
   if (!ok || !at_once.whole()) return;
   const pace::HttpMessage a = at_once.Take();
   const pace::HttpMessage b = in_pieces.Take();
