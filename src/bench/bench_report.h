@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ struct BenchOptions {
   std::vector<std::string> shapes = {};     // qwen3-4b, qwen3-0.6b, tiny; empty = by device
   std::vector<int64_t> batches = {1, 128};  // sequences at a time
   int64_t context = 512;                    // tokens before the first decoded one
+  std::optional<double> memory_gib = {};    // that training may hold; none = as the compiled peer
   int64_t num_responses = 100'000;          // of a checkpoint
   int64_t num_tokens = 1'000;               // of each
   std::function<void(const std::string&)> listener = {};  // told of progress

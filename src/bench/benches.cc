@@ -29,7 +29,7 @@ constexpr Bench kBenches[] = {
     {"tokenizer", "encoding", {"--no-python", "--tokenizer", "--texts"}, RunTokenizerBench},
     {"train",
      "training steps",
-     {"--no-python", "--threads", "--model", "--device", "--shape"},
+     {"--no-python", "--threads", "--model", "--device", "--shape", "--memory"},
      RunTrainBench},
 };
 

@@ -436,9 +436,9 @@ class GpuTrainBench {
       if (is_equal) transformers = MeasurePeer(name, config, kTransformers, workload);
       compiled = MeasurePeer(name, config, kCompiled, workload);
     }
-    const double limit = compiled.has_value()
-                             ? compiled->gib
-                             : static_cast<double>(device_->memory_bytes) / kGibibyte;
+    const double limit = options_.memory_gib.value_or(
+        compiled.has_value() ? compiled->gib
+                             : static_cast<double>(device_->memory_bytes) / kGibibyte);
     PACE_RETURN_IF_ERROR(LimitTrainingMemory(static_cast<int64_t>(limit * kGibibyte)));
     ReleaseTrainingMemory();
     PACE_ASSIGN_OR_RETURN(const Measurement speed, MeasureOurs(name, config, workload));
@@ -539,6 +539,7 @@ class GpuTrainBench {
     std::string command =
         Concat("pace bench train --device cuda --repetitions ", options_.repetitions, " --shape");
     for (const std::string& shape : options_.shapes) command += " " + shape;
+    if (options_.memory_gib.has_value()) command += Concat(" --memory ", *options_.memory_gib);
     return options_.python ? command : command + " --no-python";
   }
 

@@ -93,6 +93,11 @@ void AddBenchFlags(CLI::App& app, BenchArguments& arguments) {
       ->capture_default_str();
   app.add_option("--context", options.context, HelpOf("--context", "tokens before the first"))
       ->capture_default_str();
+  app.add_option("--memory", options.memory_gib,
+                 HelpOf("--memory",
+                        "GiB of the GPU that training may hold (default: what the compiled peer "
+                        "holds)"))
+      ->check(CLI::PositiveNumber);
   app.add_option("--responses", options.num_responses, HelpOf("--responses", "responses saved"))
       ->capture_default_str();
   app.add_option("--tokens", options.num_tokens, HelpOf("--tokens", "tokens of a response"))
