@@ -1,5 +1,6 @@
 #include "model/cuda/train/training_functions.h"
 
+#include <c10/core/AllocatorConfig.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -31,19 +32,12 @@ std::atomic<int64_t> training_limit = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMarginBytes = int64_t{512} << 20;
 constexpr int64_t kMarginShare = 100;  // a divisor of the limit
 
-// Selects LibTorch's expandable segments, which fragment less when sizes change between passes.
-// LibTorch reads the variable at its first allocation; it is removed again, so that child processes
-// do not inherit it.
+// Selects LibTorch's expandable segments, which fragment less when sizes change between passes,
+// unless the user configured the allocator.
 void UseGrowingSegments() {
-  constexpr const char* kVariable = "PYTORCH_CUDA_ALLOC_CONF";
-  static const bool once = [] {
-    const bool is_set = std::getenv(kVariable) != nullptr;
-    if (!is_set) ::setenv(kVariable, "expandable_segments:True", /*overwrite=*/0);
-    (void)at::empty({1}, at::TensorOptions(at::kCUDA));
-    if (!is_set) ::unsetenv(kVariable);
-    return true;
-  }();
-  (void)once;
+  const auto is_set = [](const char* variable) { return std::getenv(variable) != nullptr; };
+  if (is_set("PYTORCH_ALLOC_CONF") || is_set("PYTORCH_CUDA_ALLOC_CONF")) return;
+  c10::CachingAllocator::setAllocatorSettings("expandable_segments:True");
 }
 
 struct Held {
