@@ -100,7 +100,9 @@ class VllmTrainTest(unittest.TestCase):
             "train", "tiny", f"engine.urls=[{urls}]", "--method", "pace",
             f"run.num_steps={NUM_STEPS}", "run.evaluate_every=0", "run.checkpoint_every=5",
             "engine.requests=64", "batch.num_groups=6", "batch.group_size=8",
-            "supply.threshold=4", "record.level=full", "--out", cls.run_folder)
+            # Slow is not lost: servers and trainer share all cores.
+            "engine.control_s=120", "supply.threshold=4", "record.level=full", "--out",
+            cls.run_folder)
         assert done.returncode == 0, done.stdout + done.stderr
         cls.said = done.stderr
         cls.responses = collections.defaultdict(Response)
