@@ -29,7 +29,7 @@ using torch::autograd::variable_list;
 // Set once, before a run trains.
 std::atomic<int64_t> training_limit = std::numeric_limits<int64_t>::max();
 // Reserve for fragmentation and workspaces: a constant and a share of the limit.
-constexpr int64_t kMarginBytes = int64_t{512} << 20;
+constexpr int64_t kMarginBytes = int64_t{768} << 20;
 constexpr int64_t kMarginShare = 100;  // a divisor of the limit
 
 // Selects LibTorch's expandable segments, which fragment less when sizes change between passes,
