@@ -75,7 +75,8 @@ launch) and the context, which grows while a step is timed.
 TRAIN = """
 ## Training on a GPU
 
-Complete trainer steps on {num_sequences} sequences of {length:,} tokens{mixed}.
+Complete trainer steps on {num_sequences} sequences of {length:,} tokens and, as *mixed*, on
+{num_mixed} sequences with exponentially distributed lengths of up to {longest:,} tokens.
 
 | | |
 |---|---|
@@ -87,17 +88,10 @@ Complete trainer steps on {num_sequences} sequences of {length:,} tokens{mixed}.
 | sync | the trainer's copy for the engine, and its conversion in the engine |
 | pause | the conversion alone; the engine does not generate during it |
 | `transformers` | pure bf16 weights, activation checkpointing, fused AdamW |
+| compiled | a plain Qwen3 in PyTorch: `torch.compile` and activation checkpointing per layer, bf16 \
+autocast over float32 weights, fused AdamW; mixed lengths are packed into bins |
+| memory | what LibTorch reserves at most; training is limited to what the compiled peer reserves |
 """
-MIXED = """ and, as *mixed*, on
-{count} sequences with exponentially distributed lengths of up to {longest:,} tokens"""
-COMPILED = """| compiled | a plain Qwen3 in PyTorch: `torch.compile` and activation checkpointing per \
-layer, bf16 autocast over float32 weights, fused AdamW; mixed lengths are packed into bins |
-| memory | what LibTorch reserves at most; training is limited to what the compiled peer reserves |"""
-BEFORE_CUDNN = """
-These values were measured with FlashAttention 2, before attention was cuDNN's and before results of
-layers were stored where memory allows it ([gpu.md](gpu.md#training)).
-"""
-
 PARTS = """
 ### Time of a training step
 
@@ -188,16 +182,14 @@ def decode_part_lines(report):
 def train_lines(report):
     found = values(report)
     settings = report["settings"]
-    mixed = settings.get("mixed_lengths")
-    text = TRAIN.format(**settings, mixed="" if mixed is None else MIXED.format(
-        count=len(mixed), longest=max(mixed))).rstrip()
-    lines = [text, *([] if mixed is None else [COMPILED]), "", *machine_lines(report)]
-    kinds = ["transformers"] if mixed is None else ["compiled", "transformers"]
+    mixed = settings["mixed_lengths"]
+    text = TRAIN.format(**settings, num_mixed=len(mixed), longest=max(mixed)).rstrip()
+    lines = [text, "", *machine_lines(report)]
+    kinds = ["compiled", "transformers"]
     columns = ["shape", "tokens/s", "share of the limit"]
     for kind in kinds:
         columns += [f"{kind}, tokens/s", "speed-up"]
-    columns += ["memory, GiB", *([] if mixed is None else ["compiled, GiB"]), "sync, ms",
-                "pause, ms"]
+    columns += ["memory, GiB", "compiled, GiB", "sync, ms", "pause, ms"]
     lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for name in found:
         if not name.endswith("_train"):
@@ -208,11 +200,9 @@ def train_lines(report):
         for kind in kinds:
             peer = found.get(f"{name}_{kind}")
             row += ["", ""] if peer is None else [f"{peer:,.0f}", f"{found[name] / peer:.2f}"]
-        memory = ["memory"] if mixed is None else ["training_memory", "memory_compiled"]
-        row += [f"{found[f'{shape}_{part}']:.1f}" for part in (*memory, "sync", "sync_pause")]
+        row += [f"{found[f'{shape}_{part}']:.1f}"
+                for part in ("training_memory", "memory_compiled", "sync", "sync_pause")]
         lines.append(f"| {' | '.join(row)} |")
-    if mixed is None:
-        lines.append(BEFORE_CUDNN.rstrip())
     gpu = report["gpu"]
     head = PARTS.format(shape=report["parts"][0]["shape"], flops=gpu["gemm_flops_per_s"] / 1e12,
                         bandwidth=gpu["bandwidth_bytes_per_s"] / 1e12).rstrip()
