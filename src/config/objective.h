@@ -33,7 +33,7 @@ inline constexpr std::array<std::string_view, 6> kReductionNames = {"auto",
 
 // How much of a minibatch one evaluation of a loss must see.
 enum class LossScope {
-  // Each sequence stands for itself: any split gives the same objective.
+  // Each sequence stands for itself: any split into sequences gives the same objective.
   kSequence,
   // Tokens of the whole minibatch are compared with one another: evaluate it
   // at once and hand each micro-batch its part of the gradient.
@@ -41,6 +41,8 @@ enum class LossScope {
   // As kMinibatch, but compared within each micro-batch, as a peer does: the
   // objective then depends on the split.
   kMicroBatch,
+  // Each token stands for itself: its derivative follows from its own log-prob.
+  kToken,
 };
 
 }  // namespace pace

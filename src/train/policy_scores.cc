@@ -39,19 +39,52 @@ void ForChunks(int64_t num_rows, int64_t chunk, const Body& body) {
   }
 }
 
+// The gradients of hidden states and head, of which each chunk of logits adds its part.
+class HeadGradients {
+ public:
+  HeadGradients(const LogitProduct& product, const at::Tensor& hidden, const at::Tensor& head)
+      : product_(product),
+        d_hidden_(at::empty(hidden.sizes(), hidden.options())),
+        d_head_(at::zeros_like(head)) {}
+
+  at::ScalarType dtype() const { return product_.head().scalar_type(); }
+  void Add(int64_t begin, int64_t count, const at::Tensor& d_logits) {
+    d_hidden_.narrow(0, begin, count).copy_(at::mm(d_logits, product_.head()));
+    const at::Tensor hidden = product_.Hidden(begin, count);
+    if (dtype() == d_head_.scalar_type()) {
+      d_head_.addmm_(d_logits.t(), hidden);
+    } else if (d_head_.is_cuda()) {
+      at::addmm_out(d_head_, d_head_, d_logits.t(), hidden, at::kFloat);
+    } else {
+      d_head_.add_(at::mm(d_logits.t(), hidden));
+    }
+  }
+  const at::Tensor& d_hidden() const { return d_hidden_; }
+  const at::Tensor& d_head() const { return d_head_; }
+
+ private:
+  const LogitProduct& product_;
+  at::Tensor d_hidden_;
+  at::Tensor d_head_;
+};
+
+LogitScores EmptyScores(const at::Tensor& hidden) {
+  const at::ScalarType wide = hidden.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const auto one_per_row = [&] {
+    return at::empty({hidden.size(0)}, hidden.options().dtype(wide));
+  };
+  return {.logprobs = one_per_row(), .log_sums = one_per_row(), .entropies = one_per_row()};
+}
+
 class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& hidden,
                                const at::Tensor& head, const at::Tensor& given_targets,
                                double temperature) {
     const at::Tensor targets = given_targets.contiguous();
-    const int64_t num_rows = hidden.size(0);
-    const at::ScalarType wide = hidden.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    const LogitScores scores = {.logprobs = at::empty({num_rows}, hidden.options().dtype(wide)),
-                                .log_sums = at::empty({num_rows}, hidden.options().dtype(wide)),
-                                .entropies = at::empty({num_rows}, hidden.options().dtype(wide))};
+    const LogitScores scores = EmptyScores(hidden);
     const LogitProduct product(hidden, head);
-    ForChunks(num_rows, ChunkRows(head), [&](int64_t begin, int64_t count) {
+    ForChunks(hidden.size(0), ChunkRows(head), [&](int64_t begin, int64_t count) {
       ScoreLogits(product.Logits(begin, count), targets.narrow(0, begin, count), temperature,
                   Narrow(scores, begin, count));
     });
@@ -74,35 +107,61 @@ class LogProbFunction : public torch::autograd::Function<LogProbFunction> {
     const at::Tensor of_entropy = gradients[1].defined() ? gradients[1].contiguous() : at::Tensor();
 
     const LogitProduct product(hidden, head);
-    const at::ScalarType dtype = product.head().scalar_type();
-    const at::Tensor d_hidden = at::empty(hidden.sizes(), hidden.options());
-    at::Tensor d_head = at::zeros_like(head);
+    HeadGradients sums(product, hidden, head);
     ForChunks(hidden.size(0), ChunkRows(head), [&](int64_t begin, int64_t count) {
       const auto own = [&](const at::Tensor& x) {
         return x.defined() ? x.narrow(0, begin, count) : x;
       };
-      const at::Tensor d_logits =
-          LogitGradients(product.Logits(begin, count), own(targets), temperature,
-                         Narrow(scores, begin, count), own(of_logprob), own(of_entropy), dtype);
-      own(d_hidden).copy_(at::mm(d_logits, product.head()));
-      if (dtype == head.scalar_type()) {
-        d_head.addmm_(d_logits.t(), product.Hidden(begin, count));
-      } else if (head.is_cuda()) {
-        at::addmm_out(d_head, d_head, d_logits.t(), product.Hidden(begin, count), at::kFloat);
-      } else {
-        d_head.add_(at::mm(d_logits.t(), product.Hidden(begin, count)));
-      }
+      sums.Add(begin, count,
+               LogitGradients(product.Logits(begin, count), own(targets), temperature,
+                              Narrow(scores, begin, count), own(of_logprob), own(of_entropy),
+                              sums.dtype()));
     });
-    return {d_hidden, d_head, at::Tensor(), at::Tensor()};
+    return {sums.d_hidden(), sums.d_head(), at::Tensor(), at::Tensor()};
+  }
+};
+
+// The same with the gradients that the log-probs themselves lead to.
+class DifferentiatedFunction : public torch::autograd::Function<DifferentiatedFunction> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& hidden,
+                               const at::Tensor& head, const at::Tensor& given_targets,
+                               double temperature, const SlopesOfRows& slopes) {
+    const at::Tensor targets = given_targets.contiguous();
+    const LogitScores scores = EmptyScores(hidden);
+    const LogitProduct product(hidden, head);
+    HeadGradients sums(product, hidden, head);
+    ForChunks(hidden.size(0), ChunkRows(head), [&](int64_t begin, int64_t count) {
+      const at::Tensor logits = product.Logits(begin, count);
+      const at::Tensor own_targets = targets.narrow(0, begin, count);
+      const LogitScores own = Narrow(scores, begin, count);
+      ScoreLogits(logits, own_targets, temperature, own);
+      const RowSlopes of = slopes(begin, own.logprobs);
+      sums.Add(begin, count,
+               LogitGradients(logits, own_targets, temperature, own, of.of_logprob_N,
+                              of.of_entropy_N, sums.dtype()));
+    });
+    context->save_for_backward({sums.d_hidden(), sums.d_head()});
+    context->set_materialize_grads(false);
+    return {scores.logprobs, scores.entropies};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& /*gradients*/) {
+    const variable_list saved = context->get_saved_variables();
+    return {saved[0], saved[1], at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
 }  // namespace
 
 TokenLogProbsResult TokenLogProbs(const at::Tensor& hidden_NH, const at::Tensor& head_VH,
-                                  const at::Tensor& targets_N, double temperature) {
+                                  const at::Tensor& targets_N, double temperature,
+                                  const SlopesOfRows& slopes) {
   PACE_CHECK(temperature > 0, "temperature = ", temperature);
-  const variable_list out = LogProbFunction::apply(hidden_NH, head_VH, targets_N, temperature);
+  const variable_list out =
+      slopes && at::GradMode::is_enabled()
+          ? DifferentiatedFunction::apply(hidden_NH, head_VH, targets_N, temperature, slopes)
+          : LogProbFunction::apply(hidden_NH, head_VH, targets_N, temperature);
   return {.logprobs_N = out[0], .entropy_N = out[1]};
 }
 
@@ -134,24 +193,39 @@ PolicyRows ForwardPolicyRows(const TrainingNetwork& network, const Minibatch& ba
 }
 
 PolicyScores ScorePolicyTokens(const TrainingNetwork& network, const Minibatch& batch,
-                               double temperature) {
+                               double temperature, const SlopesOfPolicy& slopes) {
   PolicyScores scored{ForwardPolicyRows(network, batch), {}, {}};
+  SlopesOfRows of_rows;
+  if (slopes) {
+    of_rows = [&](int64_t begin, const at::Tensor& logprobs_N) {
+      return slopes(scored, begin, logprobs_N);
+    };
+  }
   const TokenLogProbsResult result =
-      TokenLogProbs(scored.hidden_NH, network.head_VH(), scored.targets_N, temperature);
+      TokenLogProbs(scored.hidden_NH, network.head_VH(), scored.targets_N, temperature, of_rows);
   scored.logprobs_N = result.logprobs_N;
   scored.entropy_N = result.entropy_N;
   return scored;
 }
 
-void PolicyRows::Spread(const at::Tensor& values_N, std::span<double> out) const {
+void PolicyRows::Spread(const at::Tensor& values_N, std::span<double> out, size_t begin) const {
   const at::Tensor values = values_N.detach().to(at::kCPU, at::kDouble).contiguous();
   const double* data = values.data_ptr<double>();
-  for (size_t i = 0; i < tokens.size(); ++i) out[tokens[i]] = data[i];
+  const auto count = static_cast<size_t>(values.numel());
+  for (size_t i = 0; i < count; ++i) out[tokens[begin + i]] = data[i];
 }
 
 at::Tensor PolicyRows::Gather(std::span<const double> values) const {
+  if (tokens.empty()) return GatherRange({}, 0, 0);
+  return GatherRange(values.subspan(tokens.front()), 0, tokens.size());
+}
+
+at::Tensor PolicyRows::GatherRange(std::span<const double> values, size_t begin,
+                                   size_t count) const {
   std::vector<double> chosen;
-  for (const size_t token : tokens) chosen.push_back(values[token]);
+  for (size_t i = begin; i < begin + count; ++i) {
+    chosen.push_back(values[tokens[i] - tokens[begin]]);
+  }
   const bool is_double = hidden_NH.scalar_type() == at::kDouble;
   return at::tensor(chosen, at::kDouble)
       .to(hidden_NH.device(), is_double ? at::kDouble : at::kFloat);

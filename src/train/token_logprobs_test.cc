@@ -56,6 +56,48 @@ TEST(TokenLogProbsTest, GradientsOfBothOutputsAreThoseOfPlainSoftmax) {
   EXPECT_LT(difference(c.head_VH.grad(), head.grad()), 1e-10);
 }
 
+// Slopes that follow from the log-probs of a chunk: the same bits with one computation of the
+// logits as with two.
+TEST(TokenLogProbsTest, GradientsComputedWithTheLogProbsAreThoseOfTheBackwardPass) {
+  for (const at::ScalarType dtype : {at::kDouble, at::kFloat, at::kBFloat16}) {
+    for (const bool with_entropy : {false, true}) {
+      const Case twice = MakeCase(50, 8, 70'000, dtype);
+      const Case once = MakeCase(50, 8, 70'000, dtype);
+      const at::Tensor bonus =
+          at::arange(50, dtype == at::kDouble ? at::kDouble : at::kFloat).cos();
+      const auto slope_of = [](const at::Tensor& logprobs) { return logprobs.exp() + 0.5; };
+
+      const TokenLogProbsResult first =
+          TokenLogProbs(twice.hidden_NH, twice.head_VH, twice.targets_N, 1.3);
+      std::vector<at::Tensor> outputs = {first.logprobs_N};
+      std::vector<at::Tensor> slopes = {slope_of(first.logprobs_N.detach())};
+      if (with_entropy) {
+        outputs.push_back(first.entropy_N);
+        slopes.push_back(bonus);
+      }
+      torch::autograd::backward(outputs, slopes);
+
+      int64_t num_rows = 0;
+      const auto slopes_of = [&](int64_t begin, const at::Tensor& logprobs) -> RowSlopes {
+        EXPECT_EQ(begin, num_rows);
+        num_rows += logprobs.size(0);
+        return {
+            .of_logprob_N = slope_of(logprobs),
+            .of_entropy_N = with_entropy ? bonus.narrow(0, begin, logprobs.size(0)) : at::Tensor()};
+      };
+      const TokenLogProbsResult second =
+          TokenLogProbs(once.hidden_NH, once.head_VH, once.targets_N, 1.3, slopes_of);
+      EXPECT_EQ(num_rows, 50);
+      torch::autograd::backward({second.logprobs_N}, {at::ones_like(second.logprobs_N)});
+
+      EXPECT_TRUE(at::equal(first.logprobs_N, second.logprobs_N)) << dtype;
+      EXPECT_TRUE(at::equal(first.entropy_N, second.entropy_N)) << dtype;
+      EXPECT_TRUE(at::equal(twice.hidden_NH.grad(), once.hidden_NH.grad())) << dtype;
+      EXPECT_TRUE(at::equal(twice.head_VH.grad(), once.head_VH.grad())) << dtype;
+    }
+  }
+}
+
 TEST(TokenLogProbsTest, AnEntropyThatNobodyUsesCostsNoGradient) {
   const Case c = MakeCase(9, 3, 8, at::kDouble);
   const TokenLogProbsResult result = TokenLogProbs(c.hidden_NH, c.head_VH, c.targets_N, 1.0);

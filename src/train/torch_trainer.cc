@@ -203,31 +203,31 @@ Status TorchTrainer::UseOffPolicyBaseline(const OpobOptions& options, Minibatch&
   return ApplyOffPolicyBaseline(options, norms, logprobs, batch, metrics);
 }
 
-// `gradient` is d loss / d logprob where the loss has seen the whole minibatch;
-// empty: it sees this part.
-Status TorchTrainer::AddPolicyTerm(const PolicyScores& scored, const Minibatch& part,
-                                   const UpdateRules& rules, const ReductionWeights& weights,
-                                   std::vector<double> gradient, std::span<double> logprobs,
-                                   UpdateSums& sums, BackwardTerms& terms) const {
-  scored.Spread(scored.logprobs_N, logprobs);
-  const TokenBatch tokens = TokensOf(part, logprobs);
-  if (gradient.empty()) {
-    PACE_ASSIGN_OR_RETURN(LossResult result, rules.loss.Evaluate(tokens, weights));
-    gradient = std::move(result.gradient);
-    sums.loss += result.loss;
-    MergeMetrics(result.metrics, sums.metrics);
-  }
-  const double kl_coefficient = options_.kl.loss_coefficient;
-  if (kl_coefficient > 0 && !part.initial_logprobs.empty()) {
-    PACE_ASSIGN_OR_RETURN(const KlRegularizerTerm kl,
-                          KlRegularizer(tokens, weights, part.initial_logprobs,
-                                        options_.kl.loss_estimator, kl_coefficient));
-    for (size_t token = 0; token < gradient.size(); ++token) gradient[token] += kl.gradient[token];
-    MergeMetrics({{"train/kl_initial", kl.metric.value, kl.metric.weight}}, sums.metrics);
-  }
-  terms.outputs.push_back(scored.logprobs_N);
-  terms.gradients.push_back(scored.Gather(gradient));
-  return Status::Ok();
+// Where the loss lets them, gradients of the logits are computed while the logits are there.
+SlopesOfPolicy TorchTrainer::SlopesOf(const Minibatch& part, const PolicyTerm& term,
+                                      std::span<double> logprobs, Status& failed) const {
+  if (!term.IsOfSingleTokens()) return {};
+  return [this, &part, &term, logprobs, &failed](const PolicyRows& rows, int64_t first,
+                                                 const at::Tensor& logprobs_N) -> RowSlopes {
+    const auto begin = static_cast<size_t>(first);
+    const auto count = static_cast<size_t>(logprobs_N.numel());
+    const size_t begin_token = rows.tokens[begin];
+    const size_t end_token = rows.tokens[begin + count - 1] + 1;
+    rows.Spread(logprobs_N, logprobs, begin);
+    Result<std::vector<double>> slopes =
+        term.Slopes(TokensOf(part, logprobs), begin_token, end_token);
+    if (!slopes.ok()) {
+      failed = slopes.status();
+      slopes = std::vector<double>(end_token - begin_token);
+    }
+    RowSlopes out{.of_logprob_N = rows.GatherRange(*slopes, begin, count)};
+    if (options_.entropy_bonus != 0) {
+      out.of_entropy_N =
+          rows.GatherRange(std::span(term.weights.token).subspan(begin_token), begin, count)
+              .mul_(-options_.entropy_bonus);
+    }
+    return out;
+  };
 }
 
 // The value loss is a mean over tokens, whatever the reduction of the policy loss.
@@ -258,15 +258,27 @@ Status TorchTrainer::AddValueTerm(size_t thread, const PolicyScores& scored, con
 // Adds the gradient of one micro-batch and writes its log-probs.
 Status TorchTrainer::Accumulate(const NetworkReplicas::Bin& bin, const Minibatch& part,
                                 const UpdateRules& rules, const MinibatchTotals& totals,
-                                std::vector<double> gradient, std::span<double> logprobs,
+                                std::span<const double> gradient, std::span<double> logprobs,
                                 UpdateSums& sums) const {
   PACE_ASSIGN_OR_RETURN(const ReductionWeights weights,
                         WeighTokens(part.layout(), totals, Reduction(rules.reduction)));
-  const PolicyScores scored = ScorePolicyTokens(bin.network, part, options_.temperature);
+  const PolicyTerm term = {.loss = rules.loss,
+                           .weights = weights,
+                           .given = gradient,
+                           .initial_logprobs = part.initial_logprobs,
+                           .kl = options_.kl.loss_estimator,
+                           .kl_coefficient = options_.kl.loss_coefficient};
+  Status failed;
+  const PolicyScores scored = ScorePolicyTokens(bin.network, part, options_.temperature,
+                                                SlopesOf(part, term, logprobs, failed));
+  PACE_RETURN_IF_ERROR(failed);
   if (scored.tokens.empty()) return Status::Ok();
-  BackwardTerms terms;
-  PACE_RETURN_IF_ERROR(
-      AddPolicyTerm(scored, part, rules, weights, std::move(gradient), logprobs, sums, terms));
+  scored.Spread(scored.logprobs_N, logprobs);
+  PACE_ASSIGN_OR_RETURN(LossResult result, term.Evaluate(TokensOf(part, logprobs)));
+  sums.loss += result.loss;
+  MergeMetrics(result.metrics, sums.metrics);
+  BackwardTerms terms = {.outputs = {scored.logprobs_N},
+                         .gradients = {scored.Gather(result.gradient)}};
   const auto num_tokens = static_cast<double>(scored.tokens.size());
   MergeMetrics({{"train/entropy", scored.entropy_N.mean().item<double>(), num_tokens}},
                sums.metrics);
@@ -357,7 +369,7 @@ Result<MetricList> TorchTrainer::Update(Minibatch& batch, const UpdateRules& rul
     }
     UpdateSums own;
     std::vector<double> scored(part.mask.size());
-    own.status = Accumulate(bin, part, rules, totals, std::move(gradient), scored, own);
+    own.status = Accumulate(bin, part, rules, totals, gradient, scored, own);
     for (size_t i = 0; i < bin.sequences.size(); ++i) {
       std::copy(scored.begin() + part.offsets[i], scored.begin() + part.offsets[i + 1],
                 logprobs.begin() + batch.offsets[bin.sequences[i]]);

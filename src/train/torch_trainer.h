@@ -12,6 +12,7 @@
 #include "train/adamw.h"
 #include "train/advantage/advantages.h"
 #include "train/loss/losses.h"
+#include "train/loss/policy_term.h"
 #include "train/network_replicas.h"
 #include "train/parameter_shards.h"
 #include "train/policy_scores.h"
@@ -102,11 +103,11 @@ class TorchTrainer final : public Trainer {
   Status UseOffPolicyBaseline(const OpobOptions& options, Minibatch& batch, MetricList& metrics);
   Status Accumulate(const NetworkReplicas::Bin& bin, const Minibatch& part,
                     const UpdateRules& rules, const MinibatchTotals& totals,
-                    std::vector<double> gradient, std::span<double> logprobs,
+                    std::span<const double> gradient, std::span<double> logprobs,
                     UpdateSums& sums) const;
-  Status AddPolicyTerm(const PolicyScores& scored, const Minibatch& part, const UpdateRules& rules,
-                       const ReductionWeights& weights, std::vector<double> gradient,
-                       std::span<double> logprobs, UpdateSums& sums, BackwardTerms& terms) const;
+  // Writes log-probs as it gets them; empty where the term compares tokens. Borrows all of it.
+  SlopesOfPolicy SlopesOf(const Minibatch& part, const PolicyTerm& term, std::span<double> logprobs,
+                          Status& failed) const;
   Status AddValueTerm(size_t thread, const PolicyScores& scored, const Minibatch& part,
                       const MinibatchTotals& totals, UpdateSums& sums, BackwardTerms& terms) const;
   Result<double> RateScale(const EssLearningRateOptions& options, const Minibatch& batch,

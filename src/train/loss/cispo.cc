@@ -27,7 +27,7 @@ PolicyLoss CispoLoss(const CispoOptions& options) {
     out.metrics = {sums.Kl(), sums.ClipFraction()};
     return Status::Ok();
   };
-  return PolicyLoss(compute);
+  return PolicyLoss(compute, {.scope = LossScope::kToken});
 }
 
 }  // namespace pace

@@ -28,7 +28,8 @@ PolicyLoss DisLoss(const DisOptions& options) {
     out.metrics = {sums.Kl(), sums.ClipFraction()};
     return Status::Ok();
   };
-  return PolicyLoss(compute, {.inputs = {.reference = false, .rollout = true}});
+  return PolicyLoss(compute,
+                    {.inputs = {.reference = false, .rollout = true}, .scope = LossScope::kToken});
 }
 
 }  // namespace pace

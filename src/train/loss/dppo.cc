@@ -55,7 +55,7 @@ PolicyLoss DppoLoss(const DppoOptions& options) {
     out.metrics = {sums.Kl(), sums.ClipFraction(), sums.ClipFractionLower()};
     return Status::Ok();
   };
-  return PolicyLoss(compute);
+  return PolicyLoss(compute, {.scope = LossScope::kToken});
 }
 
 }  // namespace pace

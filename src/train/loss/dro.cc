@@ -24,7 +24,7 @@ PolicyLoss DroLoss(const DroOptions& options) {
     out.metrics = {sums.Kl()};
     return Status::Ok();
   };
-  return PolicyLoss(compute);
+  return PolicyLoss(compute, {.scope = LossScope::kToken});
 }
 
 }  // namespace pace

@@ -10,6 +10,7 @@
 
 #include "train/advantage/advantages.h"
 #include "train/correction/corrections.h"
+#include "train/loss/policy_term.h"
 #include "train/test_batch.h"
 
 namespace pace {
@@ -159,7 +160,7 @@ TEST_P(EveryLossTest, MaskedTokensNeverMatterEvenWhenNaN) {
 }
 
 TEST_P(EveryLossTest, SplittingIntoMicroBatchesChangesNothing) {
-  if (loss_->scope() != LossScope::kSequence) {
+  if (loss_->scope() != LossScope::kToken && loss_->scope() != LossScope::kSequence) {
     GTEST_SKIP() << "compares tokens of a whole minibatch by definition";
   }
   for (int seed = 0; seed < kNumSeeds; ++seed) {
@@ -186,6 +187,36 @@ TEST_P(EveryLossTest, SplittingIntoMicroBatchesChangesNothing) {
       const Metric* merged = FindMetric(metrics, metric.name);
       ASSERT_NE(merged, nullptr) << metric.name;
       EXPECT_NEAR(metric.value, merged->value, 1e-12) << metric.name;
+    }
+  }
+}
+
+// A loss of single tokens may be differentiated in any parts, with the rest of the log-probs
+// unknown.
+TEST_P(EveryLossTest, TokensThatStandForThemselvesCanBeDifferentiatedInParts) {
+  for (int seed = 0; seed < kNumSeeds; ++seed) {
+    const BatchData data = RandomBatch(static_cast<uint64_t>(seed));
+    const ReductionWeights weights = Weigh(data, CountTotals(data.layout()));
+    const PolicyTerm term = {.loss = *loss_, .weights = weights};
+    ASSERT_EQ(term.IsOfSingleTokens(), loss_->scope() == LossScope::kToken);
+    const LossResult whole = Evaluate(data);
+    const PolicyTerm given = {.loss = *loss_, .weights = weights, .given = whole.gradient};
+    ASSERT_TRUE(given.IsOfSingleTokens());
+    const size_t num_tokens = data.mask.size();
+    const size_t step = 1 + static_cast<size_t>(seed) % 7;
+    for (size_t begin = 0; begin < num_tokens; begin += step) {
+      const size_t end = std::min(begin + step, num_tokens);
+      const std::vector<double> expected(whole.gradient.begin() + static_cast<ptrdiff_t>(begin),
+                                         whole.gradient.begin() + static_cast<ptrdiff_t>(end));
+      EXPECT_EQ(*given.Slopes(data.tokens(), begin, end), expected);
+      if (!term.IsOfSingleTokens()) continue;
+      std::vector<double> known(num_tokens, kNaN);
+      std::copy(data.logprobs.begin() + static_cast<ptrdiff_t>(begin),
+                data.logprobs.begin() + static_cast<ptrdiff_t>(end),
+                known.begin() + static_cast<ptrdiff_t>(begin));
+      TokenBatch batch = data.tokens();
+      batch.logprobs = known;
+      EXPECT_EQ(*term.Slopes(batch, begin, end), expected) << begin;
     }
   }
 }

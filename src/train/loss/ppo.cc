@@ -26,7 +26,7 @@ PolicyLoss PpoLoss(const PpoOptions& options) {
     if (options.dual_clip.has_value()) out.metrics.push_back(sums.ClipFractionLower());
     return Status::Ok();
   };
-  return PolicyLoss(compute);
+  return PolicyLoss(compute, {.scope = LossScope::kToken});
 }
 
 }  // namespace pace

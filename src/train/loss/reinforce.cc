@@ -24,7 +24,9 @@ PolicyLoss ReinforceLoss(ReductionMode paper_reduction) {
     if (!reference.empty()) out.metrics = {sums.Kl()};
     return Status::Ok();
   };
-  return PolicyLoss(compute, {.inputs = {.reference = false}, .paper_reduction = paper_reduction});
+  return PolicyLoss(compute, {.inputs = {.reference = false},
+                              .scope = LossScope::kToken,
+                              .paper_reduction = paper_reduction});
 }
 
 }  // namespace pace

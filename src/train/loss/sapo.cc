@@ -28,7 +28,8 @@ PolicyLoss SapoLoss(const SapoOptions& options) {
     out.metrics = {sums.Kl()};
     return Status::Ok();
   };
-  return PolicyLoss(compute, {.paper_reduction = ReductionMode::kSequenceMeanTokenMean});
+  return PolicyLoss(compute, {.scope = LossScope::kToken,
+                              .paper_reduction = ReductionMode::kSequenceMeanTokenMean});
 }
 
 }  // namespace pace
