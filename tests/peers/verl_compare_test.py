@@ -1,8 +1,9 @@
 """verl's own buffer, PACE and just-in-time supply on the same workload: waiting staleness, step time,
 and what `python -m pace.verl sim` says of the same set-up.
 
-Engines are stopped for most of the time and responses are short, so that generation costs training
-little on a machine where both share the cores. Step times are printed and decide nothing here.
+Training and generation have cores of their own, and training is the slower of the two, as in the
+clusters where responses wait: then what is generated beyond need costs training nothing. Step times
+are printed and decide nothing here.
 """
 
 import json
@@ -20,6 +21,8 @@ NUM_STEPS = int(os.environ.get("PACE_VERL_STEPS", "50"))
 # The pool has filled and the windows are warm.
 FIRST = 20
 WARMUP, MAX_TOKENS = 8, 64
+# Passes over each batch: what makes training the slower one.
+EPOCHS = int(os.environ.get("PACE_VERL_EPOCHS", "8"))
 SHARE = 0.3
 # Of the stock buffer's waiting staleness; of what the simulator says.
 MOST_WAITING, TOLERANCE = 0.5, 0.15
@@ -36,7 +39,8 @@ def run(test, name, *overrides):
     begun = verl_process.VerlRun(
         FOLDER / name, FOLDER / "package", FOLDER / "assets",
         f"trainer.total_training_steps={NUM_STEPS}", f"data.max_response_length={MAX_TOKENS}",
-        f"trainer.v1.separate_async.num_warmup_batches={WARMUP}", *overrides, slow=SHARE)
+        f"trainer.v1.separate_async.num_warmup_batches={WARMUP}",
+        f"actor_rollout_ref.actor.ppo_epochs={EPOCHS}", *overrides, slow=SHARE, apart=True)
     test.addCleanup(begun.end)
     test.assertEqual(begun.wait(), 0, begun.tail())
     rows = begun.rows()[FIRST:]

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import zipfile
 
@@ -22,6 +23,9 @@ import pace_process  # pylint: disable=wrong-import-position
 SOURCE = pace_process.SOURCE
 PYTHON = os.environ.get("PACE_VERL_PYTHON", str(SOURCE / ".venv-verl/bin/python"))
 BATCH, GROUP = 4, 4
+# Processes that train, by a part of their command; all others of a run generate.
+TRAINERS = (b"WorkerDict", b"TaskRunner", b"SimpleStorageUnit", b"TransferQueueController",
+            b"main_ppo")
 # Seconds for one run: a guard against a hang.
 PATIENCE = 1500
 
@@ -43,7 +47,8 @@ def make_assets(folder):
 class VerlRun:
     """One run in a folder: `wait` for its end, `rows` of its metrics, its `record`."""
 
-    def __init__(self, folder, package, assets, *overrides, slow=None, env=None):
+    def __init__(self, folder, package, assets, *overrides, slow=None, env=None, apart=False):
+        """`apart`: training and generation have cores of their own, as on a cluster."""
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.record = self.folder / "run" / "pace"
@@ -66,6 +71,22 @@ class VerlRun:
                  f"data.train_batch_size={BATCH}", f"actor_rollout_ref.rollout.n={GROUP}",
                  *overrides], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**environment, "PACE_VERL_ASSETS": str(assets)}, start_new_session=True)
+        if apart:
+            threading.Thread(target=self._keep_apart, daemon=True).start()
+
+    def _keep_apart(self):
+        cores = sorted(os.sched_getaffinity(0))
+        half = max(1, len(cores) // 2)
+        while self.process.poll() is None:
+            for process in processes_below(self.temporary, self.process.pid):
+                try:
+                    command = pathlib.Path(f"/proc/{process}/cmdline").read_bytes()
+                    trains = any(name in command for name in TRAINERS)
+                    for task in os.listdir(f"/proc/{process}/task"):
+                        os.sched_setaffinity(int(task), cores[:half] if trains else cores[half:])
+                except (OSError, ValueError):
+                    continue
+            time.sleep(0.5)
 
     def rows(self):
         """The metrics of each step so far."""
