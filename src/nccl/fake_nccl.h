@@ -29,6 +29,7 @@ class FakeNccl {
     size_t count = 0;
     int type = 0;
     int root = 0;
+    std::string bytes = {};  // of broadcasts, as they were when it was queued
   };
   struct State {
     int join = kNcclSuccess;     // what making a group returns, first and then
@@ -122,17 +123,21 @@ class FakeNccl {
     calls.get_last_error = [](NcclComm /*comm*/) { return "socketProgress: closed\nmore"; };
     calls.all_reduce = [](const void* from, void* /*to*/, size_t count, int type, int /*op*/,
                           NcclComm /*comm*/, void* /*stream*/) {
-      return Queue({"all-reduce", from, count, type, 0});
+      return Queue({"all-reduce", from, count, type, 0, ""});
     };
     calls.reduce_scatter = [](const void* from, void* /*to*/, size_t count, int type, int /*op*/,
                               NcclComm /*comm*/, void* /*stream*/) {
-      return Queue({"reduce-scatter", from, count, type, 0});
+      return Queue({"reduce-scatter", from, count, type, 0, ""});
     };
     calls.all_gather = [](const void* from, void* /*to*/, size_t count, int type, NcclComm /*comm*/,
-                          void* /*stream*/) { return Queue({"all-gather", from, count, type, 0}); };
+                          void* /*stream*/) {
+      return Queue({"all-gather", from, count, type, 0, ""});
+    };
     calls.broadcast = [](const void* from, void* /*to*/, size_t count, int type, int root,
                          NcclComm /*comm*/, void* /*stream*/) {
-      return Queue({"broadcast", from, count, type, root});
+      const size_t width = type == 1 ? 1 : type == 7 ? 4 : 2;
+      return Queue({"broadcast", from, count, type, root,
+                    std::string(static_cast<const char*>(from), count * width)});
     };
     return calls;
   }

@@ -116,11 +116,20 @@ void NcclGroup::Abort() {
   static_cast<void>(done.wait_for(kAbort));
 }
 
+void NcclGroup::BeginDeadline(milliseconds limit) {
+  limit_ = limit;
+  until_ = Clock::now() + limit;
+}
+
+NcclGroup::Time NcclGroup::Deadline() const {
+  return until_.value_or(Clock::now() + limit_);
+}
+
 template <typename Call>
 Status NcclGroup::Queue(const char* what, const Call& call) {
   PACE_RETURN_IF_ERROR(failure_);
-  const Time deadline = Clock::now() + options_.collective;
-  return Settle(what, call(), deadline, options_.collective);
+  const Time deadline = Deadline();
+  return Settle(what, call(), deadline, limit_);
 }
 
 Status NcclGroup::AllReduce(const void* from, void* to, size_t count, NcclType type,
@@ -156,7 +165,7 @@ Status NcclGroup::Broadcast(const void* from, void* to, size_t count, NcclType t
 
 Status NcclGroup::Wait(GpuStream& stream) {
   PACE_RETURN_IF_ERROR(failure_);
-  const Time deadline = Clock::now() + options_.collective;
+  const Time deadline = Deadline();
   Pause pause;
   for (;;) {
     const Result<bool> idle = stream.IsIdle();
@@ -167,7 +176,7 @@ Status NcclGroup::Wait(GpuStream& stream) {
     if (asked != kNcclSuccess) return Fail(ErrorOf("wait", asked));
     if (state != kNcclSuccess && state != kNcclInProgress) return Fail(ErrorOf("wait", state));
     if (*idle) return Status::Ok();
-    const Status status = MayWait("wait", deadline, options_.collective);
+    const Status status = MayWait("wait", deadline, limit_);
     if (!status.ok()) return Fail(status);
     pause.Next();
   }

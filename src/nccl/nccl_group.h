@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "core/status.h"
 #include "nccl/nccl_library.h"
@@ -64,6 +65,8 @@ class NcclGroup {
   Status Broadcast(const void* from, void* to, size_t count, NcclType type, int64_t root,
                    GpuStream& stream);
   Status Wait(GpuStream& stream);
+  // All calls from now on end within `limit` together, instead of each within its own.
+  void BeginDeadline(std::chrono::milliseconds limit);
 
   int64_t size() const { return options_.size; }
   const Status& failure() const { return failure_; }
@@ -85,8 +88,12 @@ class NcclGroup {
   Status Fail(const Status& status);
   void Abort();
 
+  Time Deadline() const;
+
   const NcclCalls& calls_;
   const Options options_;
+  std::chrono::milliseconds limit_ = options_.collective;
+  std::optional<Time> until_ = {};  // of BeginDeadline
   NcclComm comm_ = nullptr;
   Status failure_ = {};
 };
