@@ -69,7 +69,8 @@ class PackedChunksTest(unittest.TestCase):
         for turn in range(150):
             shapes = [[choose.randint(1, 12) for _ in range(choose.randint(1, 3))]
                       for _ in range(choose.randint(0, 30))]
-            types = [choose.choice(TYPES) for _ in shapes]
+            # One type: vLLM cannot view a float32 that begins at an odd bfloat16.
+            types = [choose.choice(TYPES)] * len(shapes)
             sizes = [torch.zeros(shape, dtype=dtype).nbytes for shape, dtype in zip(shapes, types)]
             # Also sizes that a sum of tensors meets exactly.
             some = sum(sizes[:choose.randint(0, len(sizes))])
