@@ -60,21 +60,19 @@ Result<std::unique_ptr<NcclSender>> NcclSender::Join(const NcclCalls& calls,
                                                      std::unique_ptr<TransferGpu> gpu,
                                                      const NcclInvitation& invitation) {
   const NcclSenderOptions& options = invitation.options;
-  PACE_ASSIGN_OR_RETURN(
-      std::unique_ptr<NcclGroup> group,
-      NcclGroup::Join(calls, invitation.id,
-                      {.rank = 0,
-                       .size = options.num_workers + 1,
-                       .join = options.join,
-                       .collective = options.join}));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<NcclGroup> group,
+                        NcclGroup::Join(calls, invitation.id,
+                                        {.rank = 0,
+                                         .size = options.num_workers + 1,
+                                         .join = options.join,
+                                         .collective = options.join}));
   // What each worker does first.
   const float zero = 0;
   PACE_ASSIGN_OR_RETURN(void* const one, gpu->Buffer(sizeof(zero)));
   PACE_RETURN_IF_ERROR(gpu->Copy(one, &zero, sizeof(zero)));
   PACE_RETURN_IF_ERROR(group->AllReduce(one, one, 1, NcclType::kFloat32, *gpu));
   PACE_RETURN_IF_ERROR(group->Wait(*gpu));
-  return std::unique_ptr<NcclSender>(
-      new NcclSender(options, std::move(gpu), std::move(group)));
+  return std::unique_ptr<NcclSender>(new NcclSender(options, std::move(gpu), std::move(group)));
 }
 
 std::string NcclSender::UpdateInfo(const WeightSet& weights) {

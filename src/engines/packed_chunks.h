@@ -2,11 +2,11 @@
 //
 //   const std::vector<WeightChunk> chunks = CutChunks(sizes, int64_t{1} << 30);
 //
-// Sender and receiver each compute the cuts from the sizes, in the order of names; other cuts on one
-// side than on the other are broadcasts of different sizes, which never end. A chunk takes tensors
-// until their sum exceeds the buffer's size, the one that exceeds it included; so a chunk is larger
-// than the buffer, but for the last (vLLM 0.32, distributed/weight_transfer/packed_tensor.py).
-// Thread-safety: a function of its arguments.
+// Sender and receiver each compute the cuts from the sizes, in the order of names; other cuts on
+// one side than on the other are broadcasts of different sizes, which never end. A chunk takes
+// tensors until their sum exceeds the buffer's size, the one that exceeds it included; so a chunk
+// is larger than the buffer, but for the last (vLLM 0.32,
+// distributed/weight_transfer/packed_tensor.py). Thread-safety: a function of its arguments.
 #ifndef PACE_ENGINES_PACKED_CHUNKS_H_
 #define PACE_ENGINES_PACKED_CHUNKS_H_
 

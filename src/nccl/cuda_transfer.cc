@@ -19,9 +19,8 @@ class CudaTransfer final : public TransferGpu {
     int highest = 0;
     PACE_RETURN_IF_ERROR(ToStatus(cudaGetDevice(&made->device_), "device"));
     PACE_RETURN_IF_ERROR(ToStatus(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream"));
-    PACE_RETURN_IF_ERROR(
-        ToStatus(cudaStreamCreateWithPriority(&made->stream_, cudaStreamNonBlocking, lowest),
-                 "stream"));
+    PACE_RETURN_IF_ERROR(ToStatus(
+        cudaStreamCreateWithPriority(&made->stream_, cudaStreamNonBlocking, lowest), "stream"));
     return std::unique_ptr<TransferGpu>(std::move(made));
   }
   // A stream whose work was aborted ends soon; CUDA waits for it here.

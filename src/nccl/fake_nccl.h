@@ -37,9 +37,10 @@ class FakeNccl {
     int settles = kNcclSuccess;  // what a call in progress ends with
     int async = kNcclSuccess;    // of an idle communicator
     int polls_until_settled = 3;
-    bool finishes = true;        // the others leave too
+    bool finishes = true;  // the others leave too
     std::atomic<bool> abort_blocks = false;
     std::atomic<int> num_aborts = 0;
+    std::atomic<int> num_aborted = 0;  // that returned
     int num_destroyed = 0;
     NcclConfig config = {};
     std::vector<Sent> sent = {};
@@ -52,6 +53,8 @@ class FakeNccl {
   }
   ~FakeNccl() {
     state_.abort_blocks = false;
+    // Aborts have threads of their own.
+    while (state_.num_aborted < state_.num_aborts) std::this_thread::yield();
     Current() = nullptr;
   }
   State& state() { return state_; }
@@ -98,7 +101,7 @@ class FakeNccl {
         *error = state.settles;
       } else {
         *error = state.join == kNcclInProgress || state.queue == kNcclInProgress ? kNcclInProgress
-                                                                               : state.async;
+                                                                                 : state.async;
       }
       return kNcclSuccess;
     };
@@ -115,6 +118,7 @@ class FakeNccl {
       auto* const state = static_cast<State*>(comm);
       ++state->num_aborts;
       while (state->abort_blocks) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ++state->num_aborted;
       return kNcclSuccess;
     };
     calls.get_error_string = [](int result) {

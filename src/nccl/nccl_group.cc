@@ -50,9 +50,8 @@ Result<std::unique_ptr<NcclGroup>> NcclGroup::Join(const NcclCalls& calls, const
   std::unique_ptr<NcclGroup> group(new NcclGroup(calls, options));
   NcclConfig config;
   const Time deadline = Clock::now() + options.join;
-  const int result =
-      calls.comm_init_rank_config(&group->comm_, static_cast<int>(options.size), id,
-                                  static_cast<int>(options.rank), &config);
+  const int result = calls.comm_init_rank_config(&group->comm_, static_cast<int>(options.size), id,
+                                                 static_cast<int>(options.rank), &config);
   PACE_RETURN_IF_ERROR(group->Settle("join", result, deadline, options.join));
   return group;
 }

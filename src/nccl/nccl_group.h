@@ -2,8 +2,8 @@
 //
 //   PACE_ASSIGN_OR_RETURN(const std::unique_ptr<NcclGroup> group,
 //                         NcclGroup::Join(calls, id, {.rank = 0, .size = 2}));
-//   PACE_RETURN_IF_ERROR(group->Broadcast(weights, weights, count, NcclType::kBfloat16, 0, stream));
-//   PACE_RETURN_IF_ERROR(group->Wait(stream));
+//   PACE_RETURN_IF_ERROR(group->Broadcast(weights, weights, count, NcclType::kBfloat16, 0,
+//   stream)); PACE_RETURN_IF_ERROR(group->Wait(stream));
 //
 // Every member makes the same calls in the same order. A collective returns when NCCL has queued it
 // on the stream; Wait returns when the stream is idle. NCCL reports no error when a member is

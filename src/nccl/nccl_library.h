@@ -5,7 +5,7 @@
 //   const bool answers = nccl->get_version(&version) == kNcclSuccess;
 //
 // The library is loaded when it is first asked for, under its soname: a process that has one loaded
-// already, such as LibTorch's, or a newer one of LD_PRELOAD or LD_LIBRARY_PATH, uses that one.
+// already, LibTorch's or another of LD_PRELOAD, uses that one; LD_LIBRARY_PATH counts otherwise.
 // Linking would fix the choice when the program is built, and would add a library to every build
 // with CUDA. The declarations below are the part of NCCL's binary interface that has been the same
 // since 2.14; so nccl.h is not needed.

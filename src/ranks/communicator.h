@@ -98,8 +98,8 @@ struct RankOptions {
   std::function<void(const Status&)> on_lost = {};
 };
 
-// Joins the other ranks, for tensors on CPUs (gloo). The destructor waits, for at most `collective`, until
-// every rank destroys its own, unless a call has failed.
+// Joins the other ranks, for tensors on CPUs (gloo). The destructor waits, for at most
+// `collective`, until every rank destroys its own, unless a call has failed.
 Result<std::unique_ptr<Communicator>> ConnectRanks(const RankEnvironment& environment,
                                                    const RankOptions& options);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <vector>
 
@@ -14,6 +15,47 @@ namespace pace {
 namespace {
 
 constexpr const char* kVariable = "CUDA_VISIBLE_DEVICES";
+
+// The driver's management library, which does not initialise CUDA. Without it: no GPUs.
+class Nvml {
+ public:
+  Nvml() : handle_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    const auto init = Find<int (*)()>("nvmlInit_v2");
+    works_ = init != nullptr && init() == 0;
+  }
+  ~Nvml() {
+    const auto end = Find<int (*)()>("nvmlShutdown");
+    if (works_ && end != nullptr) static_cast<void>(end());
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  int64_t Count() const {
+    const auto count = Find<int (*)(unsigned*)>("nvmlDeviceGetCount_v2");
+    unsigned found = 0;
+    const bool counted = works_ && count != nullptr && count(&found) == 0;
+    return counted ? static_cast<int64_t>(found) : 0;
+  }
+  // "GPU-..."; empty where there is no such GPU.
+  std::string IdOf(unsigned index) const {
+    const auto device = Find<int (*)(unsigned, void**)>("nvmlDeviceGetHandleByIndex_v2");
+    const auto id = Find<int (*)(void*, char*, unsigned)>("nvmlDeviceGetUUID");
+    void* found = nullptr;
+    std::array<char, 96> text = {};
+    const bool named = works_ && device != nullptr && id != nullptr && device(index, &found) == 0 &&
+                       id(found, text.data(), text.size()) == 0;
+    return named ? text.data() : "";
+  }
+
+ private:
+  template <typename Function>
+  Function Find(const char* name) const {
+    return handle_ == nullptr ? nullptr : reinterpret_cast<Function>(::dlsym(handle_, name));
+  }
+
+  void* const handle_;
+  bool works_ = false;
+};
 
 std::vector<std::string> EntriesOf(const std::string& list) {
   std::vector<std::string> entries;
@@ -46,17 +88,8 @@ std::optional<std::string> GpuOfRank(int64_t local_rank, const std::optional<std
 }
 
 int64_t CountGpus() {
-  void* const handle = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return 0;
-  const auto init = reinterpret_cast<int (*)()>(::dlsym(handle, "nvmlInit_v2"));
-  const auto count =
-      reinterpret_cast<int (*)(unsigned*)>(::dlsym(handle, "nvmlDeviceGetCount_v2"));
-  const auto end = reinterpret_cast<int (*)()>(::dlsym(handle, "nvmlShutdown"));
-  if (init == nullptr || count == nullptr || end == nullptr || init() != 0) return 0;
-  unsigned found = 0;
-  const bool counted = count(&found) == 0;
-  static_cast<void>(end());
-  return counted ? static_cast<int64_t>(found) : 0;
+  const Nvml nvml;
+  return nvml.Count();
 }
 
 void SelectGpu(const RankEnvironment& environment) {
@@ -67,9 +100,18 @@ void SelectGpu(const RankEnvironment& environment) {
 }
 
 std::string GpuPlace() {
+  const std::string entry = ProcessVariable(kVariable).value_or("0");
   std::array<char, 256> host = {};
   static_cast<void>(::gethostname(host.data(), host.size() - 1));
-  return Concat(host.data(), " ", ProcessVariable(kVariable).value_or(""));
+  unsigned index = 0;
+  const char* const end = entry.data() + entry.size();
+  const auto parsed = std::from_chars(entry.data(), end, index);
+  if (parsed.ec == std::errc() && parsed.ptr == end) {
+    const Nvml nvml;
+    const std::string id = nvml.IdOf(index);
+    if (!id.empty()) return Concat(host.data(), " ", id);
+  }
+  return Concat(host.data(), " ", entry);
 }
 
 }  // namespace pace

@@ -29,7 +29,8 @@ int64_t CountGpus();
 // Does nothing where there is no GPU.
 void SelectGpu(const RankEnvironment& environment);
 
-// Equal on two ranks if they use the same GPU: host name and CUDA_VISIBLE_DEVICES.
+// Equal on two ranks if they use the same GPU: host name and the GPU's id. Containers and Slurm may
+// give two ranks different GPUs under the same number. Call it after SelectGpu.
 std::string GpuPlace();
 
 }  // namespace pace

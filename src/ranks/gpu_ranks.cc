@@ -98,8 +98,8 @@ Result<const NcclCalls*> FindGpuAndNccl() {
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess || count == 0) {
     static_cast<void>(cudaGetLastError());
-    return Unavailable("no GPU: ", error == cudaSuccess ? "none is visible"
-                                                        : cudaGetErrorString(error));
+    return Unavailable("no GPU: ",
+                       error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
   }
   // NCCL takes the current device, and makes no context itself.
   const cudaError_t made = cudaFree(nullptr);
@@ -126,13 +126,13 @@ Status ConnectGpus(Communicator& ranks, const RankOptions& options) {
   NcclId id;
   if (bytes.size() != id.bytes.size()) return Unavailable(bytes);
   std::memcpy(id.bytes.data(), bytes.data(), bytes.size());
-  PACE_ASSIGN_OR_RETURN(
-      std::unique_ptr<NcclGroup> group,
-      NcclGroup::Join(calls, id, {.rank = ranks.rank(),
-                                  .size = ranks.size(),
-                                  .join = options.join,
-                                  .collective = options.collective,
-                                  .lost = [&ranks] { return ranks.lost(); }}));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<NcclGroup> group,
+                        NcclGroup::Join(calls, id,
+                                        {.rank = ranks.rank(),
+                                         .size = ranks.size(),
+                                         .join = options.join,
+                                         .collective = options.collective,
+                                         .lost = [&ranks] { return ranks.lost(); }}));
   ranks.UseForGpus(std::make_unique<NcclRanks>(std::move(group)));
   return Status::Ok();
 }

@@ -44,9 +44,8 @@ TEST(GpuRanksTest, AnotherLibraryIsRefusedOnEveryRank) {
 }
 
 TEST(GpuRanksTest, EqualRanksAgree) {
-  for (const std::string& error : ErrorsOn(4, [](Communicator& ranks) {
-         return AgreeOnGpus(ranks, Status(), "NCCL 2.30.7");
-       })) {
+  for (const std::string& error : ErrorsOn(
+           4, [](Communicator& ranks) { return AgreeOnGpus(ranks, Status(), "NCCL 2.30.7"); })) {
     EXPECT_EQ(error, "");
   }
 }

@@ -163,12 +163,10 @@ Status Train(const Run& run, Communicator* ranks, std::FILE* out) {
   options.token_budget = run.token_budget;
   options.shard = run.shard;
   options.compute_in_bf16 = run.network.compute_in_bf16;
-  PACE_ASSIGN_OR_RETURN(
-      TrainingNetwork network,
-      TrainingNetwork::CreateRandom(run.config, 3, run.deviation, run.network));
-  PACE_ASSIGN_OR_RETURN(
-      std::unique_ptr<TorchTrainer> own,
-      TorchTrainer::Create(std::move(network), options, std::nullopt, ranks));
+  PACE_ASSIGN_OR_RETURN(TrainingNetwork network,
+                        TrainingNetwork::CreateRandom(run.config, 3, run.deviation, run.network));
+  PACE_ASSIGN_OR_RETURN(std::unique_ptr<TorchTrainer> own,
+                        TorchTrainer::Create(std::move(network), options, std::nullopt, ranks));
   if (ranks != nullptr && ranks->rank() > 0) return Follow(*own, *ranks);
   std::unique_ptr<Trainer> trainer;
   if (ranks == nullptr) {
@@ -207,7 +205,8 @@ void Compare(Run run, const std::vector<int64_t>& sizes) {
         double loss = 0, norm = 0, other_loss = 0, other_norm = 0;
         ASSERT_EQ(std::sscanf(one[step].c_str(), "%lf %lf", &loss, &norm), 2);
         ASSERT_EQ(std::sscanf(several[step].c_str(), "%lf %lf", &other_loss, &other_norm), 2);
-        worst_loss = std::max(worst_loss, std::abs(other_loss - loss) / std::max(1.0, std::abs(loss)));
+        worst_loss =
+            std::max(worst_loss, std::abs(other_loss - loss) / std::max(1.0, std::abs(loss)));
         worst_norm = std::max(worst_norm, std::abs(other_norm - norm) / std::max(1e-6, norm));
       }
       std::printf("ranks %lld shard %d: loss %.2e, gradient norm %.2e from one rank; last step %s",

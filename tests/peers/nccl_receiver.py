@@ -4,8 +4,8 @@
     python nccl_receiver.py --sender build-cuda/weight_sender --files FOLDER faults
     python nccl_receiver.py --sender build-cuda/weight_sender --files FOLDER leak
 
-FOLDER has vLLM's files (vllm_transfer_files.py). Two processes on one GPU need NCCL 2.30 in both:
-LD_LIBRARY_PATH for weight_sender, VLLM_NCCL_SO_PATH for vLLM's files, NCCL_MULTI_RANK_GPU_ENABLE=1.
+FOLDER has vLLM's files (vllm_transfer_files.py). Two processes on one GPU need NCCL 2.30 in both, and
+NCCL_MULTI_RANK_GPU_ENABLE=1; LD_PRELOAD=libnccl.so.2 of a folder makes both use that one.
 
 `check`: for every shape, form and buffer all checksums must agree; then the times of some updates,
 and of as many from vLLM's Python sender in a process of its own. `faults`: the receiver is killed in
@@ -98,6 +98,7 @@ def receiver_of(folder, init_info):
 def receive(folder, init_info, update_info, commands, answers):
     """A process: "check" and "time" receive once, "die" ends it when the first bytes are there."""
     import torch
+
     engines, engine = receiver_of(folder, init_info)
     update = engines.NCCLWeightTransferUpdateInfo(**update_info)
     answers.put("joined")
@@ -166,7 +167,7 @@ class Child:
 
 def new_unique_id():
     import ctypes
-    library = ctypes.CDLL(os.environ.get("VLLM_NCCL_SO_PATH", "libnccl.so.2"))
+    library = ctypes.CDLL("libnccl.so.2")
     unique_id = (ctypes.c_byte * 128)()
     if library.ncclGetUniqueId(ctypes.byref(unique_id)) != 0:
         sys.exit("ncclGetUniqueId failed")

@@ -5,8 +5,8 @@
 //   weight_sender send SHAPE FORM BYTES DEADLINE   random bfloat16 weights of a shape (tiny, 0.6b,
 //                                                  4b), packed or unpacked, DEADLINE in ms
 //
-// `send` prints the body of /update_weights, an object with two checksums per tensor and the body of
-// /init_weight_transfer_engine, a line each. It joins and prints "joined". For each line "go" on
+// `send` prints the body of /update_weights, an object with two checksums per tensor and the body
+// of /init_weight_transfer_engine, a line each. It joins and prints "joined". For each line "go" on
 // stdin it sends the weights once and prints "sent SECONDS" or "failed SECONDS REASON". "engine"
 // makes it leave the group and print a new invitation. It ends with stdin.
 //
