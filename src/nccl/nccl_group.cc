@@ -50,8 +50,9 @@ Result<std::unique_ptr<NcclGroup>> NcclGroup::Join(const NcclCalls& calls, const
   std::unique_ptr<NcclGroup> group(new NcclGroup(calls, options));
   NcclConfig config;
   const Time deadline = Clock::now() + options.join;
-  const int result = calls.comm_init_rank_config(&group->comm_, static_cast<int>(options.size), id,
-                                                 static_cast<int>(options.rank), &config);
+  const int result = calls.comm_init_rank_config(group->born_.get(), static_cast<int>(options.size),
+                                                 id, static_cast<int>(options.rank), &config);
+  group->comm_ = __atomic_load_n(group->born_.get(), __ATOMIC_ACQUIRE);
   PACE_RETURN_IF_ERROR(group->Settle("join", result, deadline, options.join));
   return group;
 }
@@ -85,11 +86,8 @@ Status NcclGroup::Settle(const char* what, int result, Time deadline, millisecon
   Pause pause;
   while (result == kNcclInProgress) {
     int state = kNcclInProgress;
-    // A group that is still being made has no communicator yet.
-    if (comm_ != nullptr) {
-      const int asked = calls_.comm_get_async_error(comm_, &state);
-      if (asked != kNcclSuccess) return Fail(ErrorOf(what, asked));
-    }
+    const int asked = calls_.comm_get_async_error(comm_, &state);
+    if (asked != kNcclSuccess) return Fail(ErrorOf(what, asked));
     result = state;
     if (result != kNcclInProgress) break;
     const Status status = MayWait(what, deadline, limit);
@@ -108,7 +106,8 @@ Status NcclGroup::Fail(const Status& status) {
 // Aborting can itself wait for work on the GPU, so it has a thread of its own.
 void NcclGroup::Abort() {
   if (comm_ == nullptr) return;
-  std::packaged_task<int()> abort([call = calls_.comm_abort, comm = comm_] { return call(comm); });
+  std::packaged_task<int()> abort(
+      [call = calls_.comm_abort, comm = comm_, born = born_] { return call(comm); });
   std::future<int> done = abort.get_future();
   comm_ = nullptr;
   std::thread(std::move(abort)).detach();

@@ -94,6 +94,8 @@ class NcclGroup {
   const Options options_;
   std::chrono::milliseconds limit_ = options_.collective;
   std::optional<Time> until_ = {};  // of BeginDeadline
+  // Where NCCL writes the communicator, also from a thread of its own after the join has failed.
+  const std::shared_ptr<NcclComm> born_ = std::make_shared<NcclComm>(nullptr);
   NcclComm comm_ = nullptr;
   Status failure_ = {};
 };
