@@ -1,11 +1,13 @@
 #include "cli/rank_group.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/open_policy.h"
@@ -13,6 +15,8 @@
 #include "execution/trainer_state.h"
 #include "ranks/byte_message.h"
 #include "ranks/communicator.h"
+#include "ranks/gpu_choice.h"
+#include "ranks/gpu_ranks.h"
 #include "record/build_info.h"
 #include "terminal/interrupt.h"
 #include "train/trainer.h"
@@ -51,17 +55,29 @@ Result<std::unique_ptr<RankGroup>> RankGroup::Join() {
   std::unique_ptr<RankGroup> group(new RankGroup());
   PACE_ASSIGN_OR_RETURN(group->place_, ReadRankEnvironment(ProcessVariable));
   if (!group->place_.has_value()) return group;
+  SelectGpu(*group->place_);
   RankOptions options;
   options.on_lost = [ended = group->ended_](const Status& status) { Exit(*ended, status); };
   PACE_ASSIGN_OR_RETURN(group->ranks_, ConnectRanks(*group->place_, options));
+  PACE_RETURN_IF_ERROR(group->FindGpuShare());
   return group;
 }
 
+Status RankGroup::FindGpuShare() {
+  PACE_ASSIGN_OR_RETURN(const std::vector<std::string> places, ranks_->GatherBytes(GpuPlace()));
+  const std::string& own = places[static_cast<size_t>(ranks_->rank())];
+  gpu_share_ = {.num_ranks = ranks_->size(),
+                .ranks_on_gpu = std::count(places.begin(), places.end(), own),
+                .has_rank_0 = places.front() == own};
+  return Status::Ok();
+}
+
+Status RankGroup::ConnectGpusFor(const Settings& settings) {
+  if (settings.policy.device != PolicyDevice::kCuda) return Status::Ok();
+  return ConnectGpus(*ranks_, RankOptions());
+}
+
 Status RankGroup::Begin(const Settings& settings, const Policy& policy) {
-  if (ranks_ != nullptr && settings.policy.device == PolicyDevice::kCuda) {
-    return InvalidArgument("policy.device = cuda: several trainer ranks run on CPUs only, but ",
-                           ranks_->size(), " were started (start one, or set policy.device=cpu)");
-  }
   begun_ = true;
   if (ranks_ == nullptr) return Status::Ok();
   MessageWriter out;
@@ -69,7 +85,8 @@ Status RankGroup::Begin(const Settings& settings, const Policy& policy) {
   out.Text(ToYaml(settings));
   out.Number(ChecksumOf(policy.weights));
   std::string message = out.Take();
-  return ranks_->AwaitBytes(message, 0);
+  PACE_RETURN_IF_ERROR(ranks_->AwaitBytes(message, 0));
+  return ConnectGpusFor(settings);
 }
 
 Status RankGroup::Follow() {
@@ -96,6 +113,8 @@ Status RankGroup::Follow() {
                            ": has other weights than on rank 0 (put the same files on every node)");
   }
   PACE_ASSIGN_OR_RETURN(const TrainerOptions options, TrainerOptionsOf(settings));
+  PACE_RETURN_IF_ERROR(PrepareGpu(settings, policy->config, gpu_share_).At(self));
+  PACE_RETURN_IF_ERROR(ConnectGpusFor(settings));
   return FollowTrainer(policy->config, policy->weights, options, *ranks_);
 }
 

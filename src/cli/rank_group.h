@@ -5,6 +5,8 @@
 //   return group->End(Lead(*group)).status();  // Begin, then the run with group->ranks()
 //
 // Rank 0 leads: it alone plans, writes and prints. The others take the settings from it and train.
+// Each rank uses one GPU of its machine (ranks/gpu_choice.h) where policy.device = cuda; Begin and
+// Follow then connect the GPUs. Join comes before anything that initialises CUDA.
 // When a rank is lost, every other one prints one line and ends with exit code 2, whatever it does
 // at that time.
 // Thread-safety: none.
@@ -17,6 +19,7 @@
 
 #include "config/settings.h"
 #include "core/status.h"
+#include "execution/gpu_plan.h"
 #include "execution/policy.h"
 #include "ranks/rank_environment.h"
 
@@ -33,6 +36,7 @@ class RankGroup {
   bool leads() const;
   Communicator* ranks() const { return ranks_.get(); }
   int64_t size() const;
+  const GpuShare& gpu_share() const { return gpu_share_; }
   // Whether the launcher has started the group before, or would do so after a failure.
   bool restarted() const { return place_.has_value() && place_->num_restarts > 0; }
   bool may_be_restarted() const { return place_.has_value() && place_->may_be_restarted; }
@@ -48,10 +52,13 @@ class RankGroup {
 
  private:
   RankGroup();
+  Status FindGpuShare();
+  Status ConnectGpusFor(const Settings& settings);
   // Prints one line and ends the process, unless that has begun already.
   [[noreturn]] static void Exit(std::atomic<bool>& ended, const Status& status);
 
   std::optional<RankEnvironment> place_ = {};
+  GpuShare gpu_share_ = {};
   bool begun_ = false;
   const std::shared_ptr<std::atomic<bool>> ended_ = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<Communicator> ranks_;

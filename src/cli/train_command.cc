@@ -447,7 +447,8 @@ void PrintSummary(const Plan& plan, const std::string& title, const RunResult& o
 
 // Finds what is wrong before anything is made, so that a mistake leaves no run directory,
 // and acquires what the run needs of this machine.
-Result<RunResources> CheckBeforehand(const Plan& plan, const Policy& policy) {
+Result<RunResources> CheckBeforehand(const Plan& plan, const Policy& policy,
+                                     const GpuShare& share) {
   PACE_RETURN_IF_ERROR(CheckRun(plan.settings, policy));
   PACE_RETURN_IF_ERROR(CheckPrefixScores(plan.settings, /*lab=*/plan.driver == "lab"));
   if (plan.driver == "lab") {
@@ -455,7 +456,7 @@ Result<RunResources> CheckBeforehand(const Plan& plan, const Policy& policy) {
   } else {
     PACE_RETURN_IF_ERROR(CheckServers(plan.settings));
   }
-  return RunResources::Acquire(plan.settings, policy);
+  return RunResources::Acquire(plan.settings, policy, share);
 }
 
 // Settings that were given and that this driver does not read.
@@ -473,7 +474,7 @@ Result<int> LeadTrain(const TrainArguments& arguments, RankGroup& group) {
   PACE_ASSIGN_OR_RETURN(Plan plan, PlanRun(arguments, group));
   const Settings& settings = plan.settings;
   PACE_ASSIGN_OR_RETURN(const Policy policy, OpenPolicy(settings.policy));
-  PACE_ASSIGN_OR_RETURN(RunResources resources, CheckBeforehand(plan, policy));
+  PACE_ASSIGN_OR_RETURN(RunResources resources, CheckBeforehand(plan, policy, group.gpu_share()));
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<RunWriter> writer, OpenWriter(arguments, plan));
   if (plan.resume.has_value()) {
     for (const std::string& note : plan.resume->notes) std::fprintf(stderr, "%s\n", note.c_str());

@@ -58,12 +58,13 @@ Status GpuPlan::Check(int64_t memory_bytes) const {
                            Gibibytes(SumOf(training)), " GiB (", text, "; see ", advice, ")");
   }
   return InvalidArgument("policy.device = cuda: the run needs ", Gibibytes(TotalBytes()),
-                         " GiB, the GPU has ", Gibibytes(memory_bytes), " (", text, "; see ",
-                         advice, ")");
+                         " GiB, the GPU has ", Gibibytes(memory_bytes), " (",
+                         num_ranks > 1 ? Concat(num_ranks, " trainer ranks share it; ") : "", text,
+                         "; see ", advice, ")");
 }
 
 int64_t GpuPlan::TrainingLimit(int64_t memory_bytes) const {
-  return training_bound > 0 ? training_bound : memory_bytes - OtherBytes();
+  return training_bound > 0 ? training_bound : (memory_bytes - OtherBytes()) / num_ranks;
 }
 
 NetworkSize NetworkSizeOf(const ModelConfig& config) {
@@ -79,13 +80,17 @@ NetworkSize NetworkSizeOf(const ModelConfig& config) {
           .vocab = config.vocab_size};
 }
 
-GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines) {
+GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines,
+                const GpuShare& share) {
   const bool in_bf16 = settings.policy.compute == ComputeType::kBfloat16;
   const int64_t width = in_bf16 ? 2 : 4;
   const int64_t count = config.num_parameters();
   GpuPlan plan;
   plan.training_bound = static_cast<int64_t>(settings.train.memory_gib * kGibibyte);
-  const RankMemoryOptions rank = {.in_bf16 = in_bf16,
+  plan.num_ranks = share.ranks_on_gpu;
+  const RankMemoryOptions rank = {.num_ranks = share.num_ranks,
+                                  .shard = settings.train.shard,
+                                  .in_bf16 = in_bf16,
                                   .recompute_layers = settings.train.recompute_layers,
                                   .tokens = settings.train.token_budget,
                                   .has_initial_policy = settings.train.kl.active()};
@@ -109,15 +114,15 @@ GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num
          num_engines * settings.engine.kv_mib * kMebibyte / kv_elements * config.hidden_size,
          "engine.kv_mib"});
   }
-  plan.others = {{CudaContext().name, CudaContext().num_bytes}};
+  plan.others = {{CudaContext().name, share.ranks_on_gpu * CudaContext().num_bytes}};
   return plan;
 }
 
-Status PrepareGpu(const Settings& settings, const ModelConfig& config) {
+Status PrepareGpu(const Settings& settings, const ModelConfig& config, const GpuShare& share) {
   if (settings.policy.device != PolicyDevice::kCuda) return Status::Ok();
   PACE_ASSIGN_OR_RETURN(const CudaDevice device, FindCudaDevice());
-  const GpuPlan plan =
-      PlanGpu(settings, config, settings.engine.IsElsewhere() ? 0 : settings.engine.count);
+  const bool has_engines = share.has_rank_0 && !settings.engine.IsElsewhere();
+  const GpuPlan plan = PlanGpu(settings, config, has_engines ? settings.engine.count : 0, share);
   PACE_RETURN_IF_ERROR(plan.Check(device.memory_bytes));
   return LimitTrainingMemory(plan.TrainingLimit(device.memory_bytes));
 }

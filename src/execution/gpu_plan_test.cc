@@ -66,6 +66,24 @@ TEST(GpuPlanTest, TheBoundOfTrainingIsItsShare) {
       << status.message();
 }
 
+TEST(GpuPlanTest, RanksThatShareAGpuDivideIt) {
+  Settings settings = Large();
+  settings.train.shard = ShardMode::kFull;
+  const GpuPlan alone = PlanGpu(settings, Qwen4b(), 1);
+  const GpuPlan apart = PlanGpu(settings, Qwen4b(), 1, {.num_ranks = 2, .ranks_on_gpu = 1});
+  EXPECT_LT(apart.TrainingBytes(), alone.TrainingBytes());
+  EXPECT_EQ(apart.OtherBytes(), alone.OtherBytes());
+  const GpuPlan shared = PlanGpu(settings, Qwen4b(), 1, {.num_ranks = 2, .ranks_on_gpu = 2});
+  EXPECT_EQ(shared.TrainingBytes(), apart.TrainingBytes());
+  EXPECT_EQ(shared.TotalBytes(), 2 * shared.TrainingBytes() + shared.OtherBytes());
+  EXPECT_GT(shared.OtherBytes(), apart.OtherBytes());  // two contexts
+  const int64_t limit = shared.TrainingLimit(200 * kGibibyte);
+  EXPECT_EQ(limit, (200 * kGibibyte - shared.OtherBytes()) / 2);
+  const Status status = shared.Check(80 * kGibibyte);
+  EXPECT_NE(status.message().find("2 trainer ranks share it"), std::string::npos)
+      << status.message();
+}
+
 TEST(GpuPlanTest, EveryPartGrowsWithItsSetting) {
   const int64_t base = PlanGpu(Large(), Qwen4b(), 1).TotalBytes();
   const auto with = [](auto change) {

@@ -1,7 +1,6 @@
 #include "execution/run.h"
 
 #include "execution/engine_maker.h"
-#include "execution/gpu_plan.h"
 #include "execution/learner_options.h"
 #include "execution/prompt_source.h"
 #include "judge/python_policy.h"
@@ -9,11 +8,12 @@
 
 namespace pace {
 
-Result<RunResources> RunResources::Acquire(const Settings& settings, const Policy& policy) {
+Result<RunResources> RunResources::Acquire(const Settings& settings, const Policy& policy,
+                                           const GpuShare& share) {
   RunResources resources;
   PACE_ASSIGN_OR_RETURN(resources.executor, ToolExecutor::Open(settings.tools));
   PACE_ASSIGN_OR_RETURN(resources.rewards, OpenRewards(settings));
-  PACE_RETURN_IF_ERROR(PrepareGpu(settings, policy.config));
+  PACE_RETURN_IF_ERROR(PrepareGpu(settings, policy.config, share));
   return resources;
 }
 

@@ -23,6 +23,7 @@
 #include "core/version.h"
 #include "execution/checkpoint.h"
 #include "execution/evaluator.h"
+#include "execution/gpu_plan.h"
 #include "execution/policy.h"
 #include "execution/tool_executor.h"
 #include "judge/reward_pool.h"
@@ -67,8 +68,9 @@ struct RunResources {
   std::shared_ptr<RewardPool> rewards = {};     // null where pace itself verifies
 
   // Starts the sandbox and the processes of rewards and plans the GPU, where the settings ask
-  // for them.
-  static Result<RunResources> Acquire(const Settings& settings, const Policy& policy);
+  // for them. `share`: who else uses that GPU.
+  static Result<RunResources> Acquire(const Settings& settings, const Policy& policy,
+                                      const GpuShare& share = {});
 };
 
 // The processes that compute task.verifier = python:FILE:FUNCTION; null where it names a mode.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/check.h"
 
@@ -15,22 +16,44 @@ Status Communicator::Checked(const char* what, const Call& call) {
   return failure_;
 }
 
+void Communicator::UseForGpus(std::unique_ptr<GpuCollectives> gpus) {
+  gpus_ = std::move(gpus);
+}
+
+GpuCollectives* Communicator::CarrierOf(const at::Tensor& tensor) const {
+  return tensor.is_cuda() ? gpus_.get() : nullptr;
+}
+
 Status Communicator::AllReduce(const at::Tensor& tensor) {
-  return Checked("all-reduce", [&] { return Sum(tensor); });
+  GpuCollectives* const gpus = CarrierOf(tensor);
+  return Checked("all-reduce",
+                 [&] { return gpus == nullptr ? Sum(tensor) : gpus->Sum(tensor.view(-1)); });
 }
 
 Status Communicator::ReduceScatter(const at::Tensor& all, const at::Tensor& own) {
   PACE_CHECK(all.numel() == size() * own.numel(), all.numel(), " of ", own.numel());
-  return Checked("reduce-scatter", [&] { return SumParts(all.view(-1), own.view(-1)); });
+  GpuCollectives* const gpus = CarrierOf(all);
+  return Checked("reduce-scatter", [&] {
+    return gpus == nullptr ? SumParts(all.view(-1), own.view(-1))
+                           : gpus->SumParts(all.view(-1), own.view(-1));
+  });
 }
 
 Status Communicator::AllGather(const at::Tensor& own, const at::Tensor& all) {
   PACE_CHECK(all.numel() == size() * own.numel(), all.numel(), " of ", own.numel());
-  return Checked("all-gather", [&] { return Collect(own.view(-1), all.view(-1)); });
+  GpuCollectives* const gpus = CarrierOf(own);
+  return Checked("all-gather", [&] {
+    return gpus == nullptr ? Collect(own.view(-1), all.view(-1))
+                           : gpus->Collect(own.view(-1), all.view(-1));
+  });
 }
 
 Status Communicator::Broadcast(const at::Tensor& tensor, int64_t root) {
-  return Checked("broadcast", [&] { return Send(tensor, root, Patience::kCollective); });
+  GpuCollectives* const gpus = CarrierOf(tensor);
+  return Checked("broadcast", [&] {
+    return gpus == nullptr ? Send(tensor, root, Patience::kCollective)
+                           : gpus->Send(tensor.view(-1), root);
+  });
 }
 
 Status Communicator::BroadcastBytes(std::string& bytes, int64_t root) {

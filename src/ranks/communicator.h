@@ -1,10 +1,13 @@
 // Communicator: collectives over the tensors of several processes, the ranks.
 //
 // Every rank makes the same calls in the same order, with tensors of the same shape, dtype and
-// kind of device. A call returns when this rank's result is there. Sums add the ranks' tensors in
-// an order that depends on their number and the shape alone, and every rank gets the same bits.
+// kind of device. A call returns when this rank's result is there. Every rank gets the same bits
+// of a sum. On CPUs the order of addition depends on the number of ranks and the shape alone; on
+// GPUs it also depends on the algorithm that NCCL selects from the machine and its own variables,
+// which is the same in every run on the same machines with the same NCCL.
 //
 //   Result<std::unique_ptr<Communicator>> ranks = ConnectRanks(environment, {.on_lost = lost});
+//   PACE_RETURN_IF_ERROR(ConnectGpus(**ranks, {}));  // for tensors on GPUs: gpu_ranks.h
 //   PACE_RETURN_IF_ERROR((*ranks)->AllReduce(gradient));
 //
 // A call fails when a rank is gone or when its deadline passes. The group is of no more use then:
@@ -29,11 +32,25 @@
 
 namespace pace {
 
+// The same for tensors on GPUs; requirements are checked by the caller.
+class GpuCollectives {
+ public:
+  virtual ~GpuCollectives() = default;
+  virtual Status Sum(const at::Tensor& tensor) = 0;
+  virtual Status SumParts(const at::Tensor& all, const at::Tensor& own) = 0;
+  virtual Status Collect(const at::Tensor& own, const at::Tensor& all) = 0;
+  virtual Status Send(const at::Tensor& tensor, int64_t root) = 0;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int64_t rank() const = 0;
   virtual int64_t size() const = 0;
+  // Ok until another rank is known to have ended or to be silent. Safe from any thread.
+  virtual Status lost() const { return Status::Ok(); }
+  // From now on for tensors on GPUs. Every rank calls it.
+  void UseForGpus(std::unique_ptr<GpuCollectives> gpus);
 
   // The sum over all ranks, in place.
   Status AllReduce(const at::Tensor& tensor);
@@ -63,7 +80,10 @@ class Communicator {
   template <typename Call>
   Status Checked(const char* what, const Call& call);
   Status SendBytes(std::string& bytes, int64_t root, Patience patience);
+  // Who carries such a tensor; null: this class.
+  GpuCollectives* CarrierOf(const at::Tensor& tensor) const;
 
+  std::unique_ptr<GpuCollectives> gpus_;
   Status failure_ = {};
 };
 
@@ -78,8 +98,8 @@ struct RankOptions {
   std::function<void(const Status&)> on_lost = {};
 };
 
-// Joins the other ranks, on CPUs (gloo). The destructor waits, for at most `collective`, until
-// every rank destroys its own, unless a call has failed.
+// Joins the other ranks, for tensors on CPUs (gloo). The destructor waits, for at most
+// `collective`, until every rank destroys its own, unless a call has failed.
 Result<std::unique_ptr<Communicator>> ConnectRanks(const RankEnvironment& environment,
                                                    const RankOptions& options);
 

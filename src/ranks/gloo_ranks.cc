@@ -70,6 +70,10 @@ class RankWatch {
     }
     if (thread_.joinable()) thread_.join();
   }
+  Status lost() const {
+    const MutexLock lock(mutex_);
+    return lost_;
+  }
 
  private:
   struct Wish {
@@ -82,6 +86,14 @@ class RankWatch {
     while (!leaves_ && !stops_ && wake_.WaitUntil(mutex_, deadline)) {
     }
     return {leaves_, stops_};
+  }
+
+  void Tell(const Status& status) {
+    {
+      const MutexLock lock(mutex_);
+      lost_ = status;
+    }
+    if (options_.on_lost) options_.on_lost(status);
   }
 
   void Run() {
@@ -99,9 +111,9 @@ class RankWatch {
       });
       if (!status.ok()) {
         // One that left without the others' consent meets the same error.
-        if (!wish.leaves && options_.on_lost) {
-          options_.on_lost(Unavailable("rank ", place_.rank, " of ", place_.size,
-                                       ": another rank ended or is silent: ", status.message()));
+        if (!wish.leaves) {
+          Tell(Unavailable("rank ", place_.rank, " of ", place_.size,
+                           ": another rank ended or is silent: ", status.message()));
         }
         return;
       }
@@ -113,8 +125,9 @@ class RankWatch {
   const Group group_;
   const RankEnvironment place_;
   const RankOptions options_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar wake_;
+  Status lost_ PACE_GUARDED_BY(mutex_) = {};
   bool leaves_ PACE_GUARDED_BY(mutex_) = false;
   bool stops_ PACE_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // the last member: it uses the others
@@ -133,6 +146,7 @@ class GlooRanks final : public Communicator {
 
   int64_t rank() const override { return place_.rank; }
   int64_t size() const override { return place_.size; }
+  Status lost() const override { return watch_.lost(); }
 
  protected:
   Status Sum(const at::Tensor& tensor) override {

@@ -48,6 +48,13 @@ Status ReadPlace(const VariableReader& read, const char* rank_name, const char* 
   return Status::Ok();
 }
 
+Status ReadLocalRank(const VariableReader& read, const char* name, RankEnvironment& out) {
+  PACE_ASSIGN_OR_RETURN(const std::optional<int64_t> local,
+                        ReadNumber(read, name, 0, kMaxRanks - 1));
+  out.local_rank = local.value_or(0);
+  return Status::Ok();
+}
+
 Status ReadMeetingPoint(const VariableReader& read, RankEnvironment& out) {
   out.address = read("MASTER_ADDR").value_or(out.address);
   PACE_ASSIGN_OR_RETURN(const std::optional<int64_t> port,
@@ -73,11 +80,13 @@ Status ReadTorchrun(const VariableReader& read, RankEnvironment& out) {
                         ReadNumber(read, "TORCHELASTIC_MAX_RESTARTS", 0, INT64_MAX));
   out.num_restarts = restarts.value_or(0);
   out.may_be_restarted = most.value_or(0) > 0;
+  PACE_RETURN_IF_ERROR(ReadLocalRank(read, "LOCAL_RANK", out));
   return ReadMeetingPoint(read, out);
 }
 
 Status ReadSlurm(const VariableReader& read, RankEnvironment& out) {
   out.launcher = "srun";
+  PACE_RETURN_IF_ERROR(ReadLocalRank(read, "SLURM_LOCALID", out));
   out.address = FirstHost(read("SLURM_STEP_NODELIST").value_or(""));
   PACE_ASSIGN_OR_RETURN(const std::optional<int64_t> job,
                         ReadNumber(read, "SLURM_JOB_ID", 0, INT64_MAX / 2));
@@ -90,9 +99,17 @@ Status ReadSlurm(const VariableReader& read, RankEnvironment& out) {
   return ReadMeetingPoint(read, out);
 }
 
-Status ReadMpi(const VariableReader& read, const char* local_size, RankEnvironment& out) {
+struct MpiNames {
+  const char* rank;
+  const char* size;
+  const char* local_rank;
+  const char* local_size;
+};
+
+Status ReadMpi(const VariableReader& read, const MpiNames& names, RankEnvironment& out) {
   out.launcher = "mpirun";
-  const std::optional<std::string> local = read(local_size);
+  PACE_RETURN_IF_ERROR(ReadLocalRank(read, names.local_rank, out));
+  const std::optional<std::string> local = read(names.local_size);
   if (local == std::to_string(out.size)) out.address = "127.0.0.1";
   return ReadMeetingPoint(read, out);
 }
@@ -138,18 +155,14 @@ Result<std::optional<RankEnvironment>> ReadRankEnvironment(const VariableReader&
       return std::optional(found);
     }
   }
-  struct MpiNames {
-    const char* rank;
-    const char* size;
-    const char* local_size;
-  };
   for (const MpiNames& names :
-       {MpiNames{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-        MpiNames{"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"}}) {
+       {MpiNames{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                 "OMPI_COMM_WORLD_LOCAL_SIZE"},
+        MpiNames{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}}) {
     if (!read(names.rank).has_value()) continue;
     PACE_RETURN_IF_ERROR(ReadPlace(read, names.rank, names.size, found));
     if (found.size < 2) continue;
-    PACE_RETURN_IF_ERROR(ReadMpi(read, names.local_size, found));
+    PACE_RETURN_IF_ERROR(ReadMpi(read, names, found));
     return std::optional(found);
   }
   return std::optional<RankEnvironment>();

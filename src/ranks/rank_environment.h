@@ -11,6 +11,8 @@
 //                         port that follows from the job, unless MASTER_ADDR and MASTER_PORT say
 //   mpirun                OMPI_COMM_WORLD_RANK and _SIZE, or PMI_RANK and PMI_SIZE
 //
+// The rank's number on its machine, from 0, is in LOCAL_RANK, SLURM_LOCALID,
+// OMPI_COMM_WORLD_LOCAL_RANK or MPI_LOCALRANKID; where the variable is not set, it is 0.
 // Thread-safety: functions of their arguments.
 #ifndef PACE_RANKS_RANK_ENVIRONMENT_H_
 #define PACE_RANKS_RANK_ENVIRONMENT_H_
@@ -28,6 +30,7 @@ struct RankEnvironment {
   std::string launcher = {};  // torchrun, srun or mpirun
   int64_t rank = 0;
   int64_t size = 1;  // at least 2
+  int64_t local_rank = 0;
   // Where the ranks meet.
   std::string address = {};
   int64_t port = 0;

@@ -56,6 +56,27 @@ TEST(RankEnvironmentTest, TheAgentsStoreAndItsRestartsAreRecognised) {
   EXPECT_TRUE(found.may_be_restarted);
 }
 
+TEST(RankEnvironmentTest, TheNumberOnTheMachineIsTheLaunchers) {
+  EXPECT_EQ(Found(kTorchrun).local_rank, 0);
+  EXPECT_EQ(Found(With(kTorchrun, {{"LOCAL_RANK", "1"}})).local_rank, 1);
+  const Variables meeting = {{"MASTER_ADDR", "n"}, {"MASTER_PORT", "1234"}};
+  EXPECT_EQ(
+      Found(With(meeting,
+                 {{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_LOCALID", "1"}}))
+          .local_rank,
+      1);
+  EXPECT_EQ(Found(With(meeting, {{"OMPI_COMM_WORLD_RANK", "5"},
+                                 {"OMPI_COMM_WORLD_SIZE", "8"},
+                                 {"OMPI_COMM_WORLD_LOCAL_RANK", "3"}}))
+                .local_rank,
+            3);
+  EXPECT_EQ(Found(With(meeting, {{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"MPI_LOCALRANKID", "2"}}))
+                .local_rank,
+            2);
+  EXPECT_NE(ErrorOf(With(kTorchrun, {{"LOCAL_RANK", "x"}})).find("LOCAL_RANK = x"),
+            std::string::npos);
+}
+
 TEST(RankEnvironmentTest, ABatchScriptOfSlurmIsNotARank) {
   EXPECT_FALSE(
       Read({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "17"}})->has_value());

@@ -1,0 +1,80 @@
+// NcclSender: sends weights to the workers of one vLLM engine, over NCCL.
+//
+//   PACE_ASSIGN_OR_RETURN(const NcclInvitation invitation, NcclInvitation::Make(calls, options));
+//   Post("/init_weight_transfer_engine", invitation.InitInfo());   // answers when both have joined
+//   PACE_ASSIGN_OR_RETURN(const std::unique_ptr<NcclSender> sender,
+//                         NcclSender::Join(calls, std::move(gpu), invitation));
+//   Post("/update_weights", NcclSender::UpdateInfo(weights));      // answers when all is received
+//   PACE_RETURN_IF_ERROR(sender->Send(weights));
+//
+// The calls to the server are the caller's, on another thread: the server answers them only after
+// NCCL's part. One group for each engine, so that an engine that dies costs its own sync alone:
+// Send returns within its deadline and one second, and the sender is of no more use. Weights on the
+// GPU are sent from there; those on the host are copied to the GPU chunk by chunk.
+//
+// Protocol (vLLM 0.30 and later, backend nccl): the sender is member 0 and the engine's workers are
+// 1 to num_workers. Every worker makes an all-reduce of one float32 as soon as it has joined. Then,
+// per update, one broadcast for each tensor, or packed: one of uint8 for each chunk
+// (packed_chunks.h).
+// Thread-safety: none; one thread at a time, which may change.
+#ifndef PACE_ENGINES_NCCL_SENDER_H_
+#define PACE_ENGINES_NCCL_SENDER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/status.h"
+#include "model/weight_set.h"
+#include "nccl/nccl_group.h"
+#include "nccl/transfer_gpu.h"
+
+namespace pace {
+
+struct NcclSenderOptions {
+  int64_t num_workers = 1;  // of the engine: tensor x pipeline x data parallel
+  // Several tensors in one broadcast; thousands of experts need it.
+  bool packed = true;
+  // Both sides hold a buffer of this size and one tensor more.
+  int64_t buffer_bytes = int64_t{1} << 30;
+  std::chrono::milliseconds join{120'000};
+  std::chrono::milliseconds deadline{120'000};  // of Send
+};
+
+// What the engine is told so that its workers join.
+struct NcclInvitation {
+  NcclId id = {};
+  NcclSenderOptions options = {};
+
+  static Result<NcclInvitation> Make(const NcclCalls& calls, const NcclSenderOptions& options);
+  // The body of /init_weight_transfer_engine.
+  std::string InitInfo() const;
+};
+
+class NcclSender {
+ public:
+  // Waits for the workers. `calls` outlive it.
+  static Result<std::unique_ptr<NcclSender>> Join(const NcclCalls& calls,
+                                                  std::unique_ptr<TransferGpu> gpu,
+                                                  const NcclInvitation& invitation);
+  // The body of /update_weights: names, types and shapes, in the order of Send.
+  static std::string UpdateInfo(const WeightSet& weights);
+  // Returns when the workers can have all of it. `weights` stay until then.
+  Status Send(const WeightSet& weights);
+
+ private:
+  NcclSender(const NcclSenderOptions& options, std::unique_ptr<TransferGpu> gpu,
+             std::unique_ptr<NcclGroup> group)
+      : options_(options), gpu_(std::move(gpu)), group_(std::move(group)) {}
+  Status SendTensors(const WeightSet& weights);
+  Status SendChunks(const WeightSet& weights);
+
+  const NcclSenderOptions options_;
+  const std::unique_ptr<TransferGpu> gpu_;  // outlives the group's work
+  const std::unique_ptr<NcclGroup> group_;
+};
+
+}  // namespace pace
+
+#endif  // PACE_ENGINES_NCCL_SENDER_H_

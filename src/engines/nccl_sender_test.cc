@@ -1,0 +1,160 @@
+#include "engines/nccl_sender.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "http/message.h"
+#include "model/tiny_configs.h"
+#include "nccl/fake_nccl.h"
+
+namespace pace {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Host memory; copies are done at once.
+class FakeGpu final : public TransferGpu {
+ public:
+  explicit FakeGpu(int num_busy) : stream_(num_busy) {}
+  void* handle() const override { return nullptr; }
+  Result<bool> IsIdle() override { return stream_.IsIdle(); }
+  Result<void*> Buffer(size_t num_bytes) override {
+    if (buffer_.size() < num_bytes) buffer_.resize(num_bytes);
+    return buffer_.data();
+  }
+  Status Copy(void* to, const void* from, size_t num_bytes) override {
+    std::memcpy(to, from, num_bytes);
+    return Status::Ok();
+  }
+
+ private:
+  FakeStream stream_;
+  std::string buffer_;
+};
+
+std::unique_ptr<NcclSender> SenderOf(const FakeNccl& fake, const NcclSenderOptions& options,
+                                     int num_busy = 0) {
+  const Result<NcclInvitation> invitation = NcclInvitation::Make(fake.calls(), options);
+  EXPECT_TRUE(invitation.ok());
+  Result<std::unique_ptr<NcclSender>> sender =
+      NcclSender::Join(fake.calls(), std::make_unique<FakeGpu>(num_busy), *invitation);
+  EXPECT_TRUE(sender.ok()) << sender.status().message();
+  return std::move(*sender);
+}
+
+std::string BytesOf(const WeightSet& weights) {
+  std::string all;
+  for (const auto& [name, view] : weights.views()) {
+    all.append(reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size());
+  }
+  return all;
+}
+
+WeightSet Weights() {
+  return RandomWeights(TinyModel(Architecture::kQwen3), 5);
+}
+
+TEST(NcclSenderTest, WorkersAreInvitedInVllmsWords) {
+  FakeNccl fake;
+  const Result<NcclInvitation> invitation = NcclInvitation::Make(
+      fake.calls(), {.num_workers = 4, .packed = true, .buffer_bytes = 1 << 20});
+  ASSERT_TRUE(invitation.ok());
+  const auto body = nlohmann::json::parse(invitation->InitInfo()).at("init_info");
+  EXPECT_EQ(DecodeBase64(body.at("nccl_unique_id_b64").get<std::string>()), std::string(128, 'i'));
+  EXPECT_EQ(body.at("rank_offset"), 1);
+  EXPECT_EQ(body.at("world_size"), 5);
+  EXPECT_EQ(body.at("packed"), true);
+  EXPECT_EQ(body.at("packed_buffer_size_bytes"), 1 << 20);
+  EXPECT_EQ(body.at("packed_num_buffers"), 2);
+}
+
+TEST(NcclSenderTest, AnUpdateNamesEveryTensorWithItsTypeAndShape) {
+  const WeightSet weights = Weights();
+  const auto body = nlohmann::json::parse(NcclSender::UpdateInfo(weights)).at("update_info");
+  size_t i = 0;
+  for (const auto& [name, view] : weights.views()) {
+    EXPECT_EQ(body.at("names")[i], name);
+    EXPECT_EQ(body.at("dtype_names")[i], "float32");
+    EXPECT_EQ(body.at("shapes")[i].get<std::vector<int64_t>>(), view.shape);
+    ++i;
+  }
+  EXPECT_EQ(body.at("names").size(), i);
+}
+
+TEST(NcclSenderTest, TheFirstCallIsTheWorkersAllReduce) {
+  FakeNccl fake;
+  const std::unique_ptr<NcclSender> sender = SenderOf(fake, {});
+  ASSERT_EQ(fake.state().sent.size(), 1U);
+  EXPECT_EQ(fake.state().sent[0].what, "all-reduce");
+  EXPECT_EQ(fake.state().sent[0].count, 1U);
+  EXPECT_EQ(fake.state().sent[0].type, 7);
+}
+
+TEST(NcclSenderTest, UnpackedIsOneBroadcastForEachTensor) {
+  FakeNccl fake;
+  const WeightSet weights = Weights();
+  const std::unique_ptr<NcclSender> sender = SenderOf(fake, {.packed = false});
+  ASSERT_TRUE(sender->Send(weights).ok());
+  ASSERT_EQ(fake.state().sent.size(), 1 + weights.views().size());
+  std::string sent;
+  for (size_t i = 1; i < fake.state().sent.size(); ++i) {
+    EXPECT_EQ(fake.state().sent[i].what, "broadcast");
+    EXPECT_EQ(fake.state().sent[i].type, 7);
+    EXPECT_EQ(fake.state().sent[i].root, 0);
+    sent += fake.state().sent[i].bytes;
+  }
+  EXPECT_EQ(sent, BytesOf(weights));
+}
+
+TEST(NcclSenderTest, PackedIsOneBroadcastForEachChunk) {
+  const WeightSet weights = Weights();
+  for (const int64_t buffer : {int64_t{1}, int64_t{5000}, int64_t{1} << 30}) {
+    FakeNccl fake;
+    const std::unique_ptr<NcclSender> sender =
+        SenderOf(fake, {.packed = true, .buffer_bytes = buffer});
+    ASSERT_TRUE(sender->Send(weights).ok());
+    std::string sent;
+    for (size_t i = 1; i < fake.state().sent.size(); ++i) {
+      EXPECT_EQ(fake.state().sent[i].type, 1);
+      sent += fake.state().sent[i].bytes;
+    }
+    EXPECT_EQ(sent, BytesOf(weights));
+    const size_t num_chunks = fake.state().sent.size() - 1;
+    EXPECT_EQ(num_chunks == weights.views().size(), buffer == 1);
+    EXPECT_EQ(num_chunks == 1, buffer == int64_t{1} << 30);
+  }
+}
+
+TEST(NcclSenderTest, WorkersThatNeverJoinEndTheJoinAtItsDeadline) {
+  FakeNccl fake;
+  fake.state().join = kNcclInProgress;
+  fake.state().settles = kNcclInProgress;
+  const NcclInvitation invitation{.options = {.join = milliseconds(50)}};
+  const Status status =
+      NcclSender::Join(fake.calls(), std::make_unique<FakeGpu>(0), invitation).status();
+  EXPECT_NE(status.message().find("not done after 50 ms"), std::string::npos);
+  EXPECT_EQ(fake.state().num_aborts, 1);
+}
+
+TEST(NcclSenderTest, AWorkerThatDiesInABroadcastFreesTheSenderAndTheNextEngineIsServed) {
+  const WeightSet weights = Weights();
+  FakeNccl fake;
+  {
+    const std::unique_ptr<NcclSender> sender =
+        SenderOf(fake, {.packed = false, .deadline = milliseconds(100)});
+    fake.state().queue = kNcclInProgress;
+    fake.state().settles = kNcclInProgress;
+    const auto start = std::chrono::steady_clock::now();
+    const Status status = sender->Send(weights);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(1100));
+    EXPECT_NE(status.message().find("not done after 100 ms"), std::string::npos);
+    EXPECT_EQ(fake.state().num_aborts, 1);
+    EXPECT_EQ(sender->Send(weights).message(), status.message());
+  }
+  fake.state().queue = fake.state().settles = kNcclSuccess;
+  EXPECT_TRUE(SenderOf(fake, {})->Send(weights).ok());
+}
+
+}  // namespace
+}  // namespace pace
