@@ -1,9 +1,9 @@
 """verl's own buffer, PACE and just-in-time supply on the same workload: waiting staleness, step time,
 and what `python -m pace.verl sim` says of the same set-up.
 
-Training and generation have cores of their own, and training is the slower of the two, as in the
-clusters where responses wait: then what is generated beyond need costs training nothing. Step times
-are printed and decide nothing here.
+An update takes a fixed time (timed_training.py), as on an accelerator of its own, and training is the
+slower part, as in the clusters where responses wait; the processes of training and generation have
+cores of their own. Step times are printed and decide nothing here.
 """
 
 import json
@@ -17,12 +17,11 @@ import unittest
 import verl_process
 from verl_process import BATCH, GROUP
 
-NUM_STEPS = int(os.environ.get("PACE_VERL_STEPS", "50"))
+NUM_STEPS = int(os.environ.get("PACE_VERL_STEPS", "40"))
 # The pool has filled and the windows are warm.
-FIRST = 20
+FIRST = 18
 WARMUP, MAX_TOKENS = 8, 64
-# Passes over each batch: what makes training the slower one.
-EPOCHS = int(os.environ.get("PACE_VERL_EPOCHS", "8"))
+UPDATE_SECONDS = float(os.environ.get("PACE_UPDATE_SECONDS", "6"))
 SHARE = 0.3
 # Of the stock buffer's waiting staleness; of what the simulator says.
 MOST_WAITING, TOLERANCE = 0.5, 0.15
@@ -40,7 +39,9 @@ def run(test, name, *overrides):
         FOLDER / name, FOLDER / "package", FOLDER / "assets",
         f"trainer.total_training_steps={NUM_STEPS}", f"data.max_response_length={MAX_TOKENS}",
         f"trainer.v1.separate_async.num_warmup_batches={WARMUP}",
-        f"actor_rollout_ref.actor.ppo_epochs={EPOCHS}", *overrides, slow=SHARE, apart=True)
+        "actor_rollout_ref.model.external_lib=timed_training", *overrides, slow=SHARE, apart=True,
+        env={"PACE_UPDATE_SECONDS": str(UPDATE_SECONDS),
+             "PYTHONPATH": f"{FOLDER / 'package'}:{pathlib.Path(__file__).parent}"})
     test.addCleanup(begun.end)
     test.assertEqual(begun.wait(), 0, begun.tail())
     rows = begun.rows()[FIRST:]
