@@ -141,11 +141,14 @@ class EnginesTest(unittest.TestCase):
         self.train("run.num_steps=6", "--fleet", 2, "--method", "pace", "--out", run)
         rows = self.check_run(run, 6)
         self.assertGreater(max(row["staleness/lag/max"] for row in rows), 0)
-        for row in rows:
-            for worker in range(2):
-                self.assertIn(f"worker/{worker}/tokens_per_s", row)
-                self.assertEqual(row[f"worker/{worker}/failures"], 0)
-        self.assertGreater(sum(row["worker/0/pauses"] for row in rows), 1)
+        for worker in range(2):
+            # One may join after the first steps; then it stays.
+            present = [f"worker/{worker}/tokens_per_s" in row for row in rows]
+            self.assertEqual(present, sorted(present))
+            self.assertTrue(present[-1])
+            for row in rows:
+                self.assertEqual(row.get(f"worker/{worker}/failures", 0), 0)
+        self.assertGreater(sum(row.get("worker/0/pauses", 0) for row in rows), 1)
         for row in rows:
             self.assertAlmostEqual(row["staleness/waiting/mean"] + row["staleness/generation/mean"],
                                    row["staleness/lag/mean"], places=9)
