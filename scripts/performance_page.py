@@ -271,6 +271,46 @@ def cpu_lines():
             *cpu_rows(""), *cpu_rows("_aarch64")]
 
 
+SERVE = """
+## Serving on a CPU
+
+`pace serve` beside {vllm} on the same model (`{model}`) and {threads} threads, in one run on
+{cpu}; commit {commit}; `pace bench serve --repetitions {repetitions}`. Every response has
+{tokens_per_response} tokens. Ready after {ready:.1f} s, vLLM after {vllm_ready:.0f} s.
+
+| requests at a time | `pace serve`, tokens/s | vLLM, tokens/s | times |
+|---|---|---|---|
+"""
+CLIENT = """
+The client of [engines.md](engines.md) on the same servers: responses per second beside a bare asyncio
+client, and the time from the resume after a weight sync to the first new token beside the client of
+verl's asynchronous mode ({verl}).
+
+| server | responses/s | bare client | ratio | resume, ms | verl's client, ms | ratio |
+|---|---|---|---|---|---|---|
+"""
+
+
+def serve_lines():
+    report = load("serve.json")
+    found = values(report)
+    lines = [SERVE.format(**report["settings"], vllm=report["vllm"], commit=report["commit"],
+                          cpu=report["machine"]["cpu"], ready=found["ready"],
+                          vllm_ready=found["vllm_ready"]).rstrip()]
+    for count in (1, 8, 64):
+        lines.append(f"| {count} | {found[f'pace_tokens_{count}']:,.0f} | "
+                     f"{found[f'vllm_tokens_{count}']:,.0f} | {found[f'times_vllm_{count}']:.1f} |")
+    lines.append(CLIENT.format(verl=report["verl"]).rstrip())
+    for name, server in (("`pace serve`", "pace"), ("vLLM", "vllm")):
+        lines.append(f"| {name} | {found[f'{server}_our_client_responses']:.1f} | "
+                     f"{found[f'{server}_bare_client_responses']:.1f} | "
+                     f"{found[f'{server}_our_client_of_bare']:.2f} | "
+                     f"{1e3 * found[f'{server}_our_resume_to_token']:.0f} | "
+                     f"{1e3 * found[f'{server}_verl_resume_to_token']:.0f} | "
+                     f"{found[f'{server}_our_resume_of_verl']:.2f} |")
+    return lines
+
+
 def page():
     report = load("decode_h200.json")
     settings = report["settings"]
@@ -294,6 +334,7 @@ def page():
         *train_lines(load("train_h200.json")),
         *method_lines(),
         *cpu_lines(),
+        *serve_lines(),
     ]
     return "\n".join(lines) + "\n"
 
