@@ -82,9 +82,9 @@ class VllmFaultsTest(unittest.TestCase):
             if step > 0:
                 run.wait_for(f"step {step} of ")
             # A server starts slowly: where one is still absent, the run loses the other one, too.
-            victim = self.one_that_serves(run, servers)
+            victim = self.kill_one_that_serves(run, servers)
             kills.append((time.monotonic(), victim.url))
-            victim.kill()
+            run.process.send_signal(signal.SIGCONT)
             ended = run.said(f"step {step + 1} of ")
             self.assertTrue(ended is None or ended > kills[-1][0], "the step ended before its kill")
             victim.begin()
@@ -98,16 +98,20 @@ class VllmFaultsTest(unittest.TestCase):
         self.assertEqual(self.check(out), NUM_STEPS)
 
     @staticmethod
-    def one_that_serves(run, servers):
-        """A server that the run has given weights."""
+    def kill_one_that_serves(run, servers):
+        """Of the servers that the run has given weights. The run is stopped then, so that its step
+        does not end meanwhile."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and run.running():
+            run.process.send_signal(signal.SIGSTOP)
             for server in servers:
                 with contextlib.suppress(OSError, http.client.HTTPException):
                     status, info = vllm_process.call(server.url, "GET", "/weight_info", timeout=5)
                     if status == 200 and str(info.get("weight_version")).startswith("run-"):
+                        server.kill()
                         return server
-            time.sleep(0.05)
+            run.process.send_signal(signal.SIGCONT)
+            time.sleep(0.2)
         raise AssertionError(f"no server serves the run:\n{run.text()}")
 
     def check(self, out):
