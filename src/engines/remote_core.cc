@@ -154,7 +154,8 @@ InFlightRule RemoteCore::Rule() const {
                                                        : InFlightRule::kRecompute;
 }
 
-Status RemoteCore::Sync(PolicyVersion version, std::string folder) {
+Status RemoteCore::Sync(PolicyVersion version, std::string folder,
+                        std::shared_ptr<const void> hold) {
   if (gone()) return Unavailable("sync to version ", version, ": the worker is gone");
   const std::optional<PolicyVersion> newest = next_sync_ ? next_sync_->version
                                               : sync_    ? sync_->version
@@ -163,7 +164,7 @@ Status RemoteCore::Sync(PolicyVersion version, std::string folder) {
     return InvalidArgument("sync to version ", version, ": ", *newest,
                            " was asked for before (versions must grow)");
   }
-  next_sync_ = NextSync{version, std::move(folder)};
+  next_sync_ = NextSync{version, std::move(folder), std::move(hold)};
   BeginSync();
   return Status::Ok();
 }

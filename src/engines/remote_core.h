@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -56,7 +57,7 @@ class RemoteCore {
   void Cancel(GroupId group);
   void Continue(MemberId id, std::span<const TokenId> tool_tokens);
   void FinishPaused(MemberId id);
-  Status Sync(PolicyVersion version, std::string folder);
+  Status Sync(PolicyVersion version, std::string folder, std::shared_ptr<const void> hold = {});
   void Hold();
   void Release();
   // Time has passed: asks whether the server is well, unless a call asks already.
@@ -92,6 +93,7 @@ class RemoteCore {
   struct NextSync {
     PolicyVersion version{};
     std::string folder = {};
+    std::shared_ptr<const void> hold = {};
   };
   enum class Control { kJoin, kFetch, kLabel, kPause, kLoad, kResume, kAbort, kHealth };
   using Purpose = std::variant<MemberId, Control>;

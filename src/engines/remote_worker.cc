@@ -282,9 +282,10 @@ Status RemoteWorker::Sync(const PublishedWeights& weights) {
     }
     state_->newest = weights.version;
   }
-  state_->Post([state = state_.get(), version = weights.version, folder = weights.folder] {
+  state_->Post([state = state_.get(), version = weights.version, folder = weights.folder,
+                hold = weights.folder_hold] {
     // It may have gone meanwhile; WorkerGone says so.
-    const Status status = state->core.Sync(version, folder);
+    const Status status = state->core.Sync(version, folder, hold);
     PACE_CHECK(status.ok() || state->core.gone(), status.message());
   });
   return Status::Ok();

@@ -1,5 +1,6 @@
 #include "engines/weight_folder.h"
 
+#include <atomic>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -17,10 +18,39 @@ std::string NameOf(PolicyVersion version) {
   return "v" + digits;
 }
 
+void RemoveFolder(const std::string& path) {
+  // What cannot be removed takes room and does no other harm.
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
 }  // namespace
 
-Result<std::string> WeightFolder::Write(PolicyVersion version, const ModelConfig& config,
-                                        const WeightSet& weights) {
+class WeightFolder::Version {
+ public:
+  explicit Version(std::string path) : path_(std::move(path)) {}
+  ~Version() {
+    if (is_old_) RemoveFolder(path_);
+  }
+  Version(const Version&) = delete;
+  Version& operator=(const Version&) = delete;
+
+  const std::string& path() const { return path_; }
+  // From now on it is removed with its last holder.
+  void Retire() { is_old_ = true; }
+
+ private:
+  const std::string path_;
+  std::atomic<bool> is_old_ = false;
+};
+
+WeightFolder::WeightFolder(std::string folder, int64_t keep, Dtype dtype)
+    : folder_(std::move(folder)), keep_(keep), dtype_(dtype) {}
+WeightFolder::WeightFolder(WeightFolder&&) noexcept = default;
+WeightFolder::~WeightFolder() = default;
+
+Result<HeldFolder> WeightFolder::Write(PolicyVersion version, const ModelConfig& config,
+                                       const WeightSet& weights) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::absolute(folder_, error);
   if (error) return Unavailable(folder_, ": ", error.message());
@@ -31,23 +61,18 @@ Result<std::string> WeightFolder::Write(PolicyVersion version, const ModelConfig
   PACE_RETURN_IF_ERROR(
       SaveModel(made.path().string(), config, weights, dtype_, kShardBytes, TiedHead::kWrite));
   PACE_RETURN_IF_ERROR(made.Commit());
-  std::erase(written_, target);
-  written_.push_back(target);
-  while (std::ssize(written_) > keep_) {
-    Remove(written_.front());
-    written_.erase(written_.begin());
+  std::erase_if(newest_, [&](const auto& own) { return own->path() == target; });
+  newest_.push_back(std::make_shared<Version>(target));
+  HeldFolder held{.path = target, .hold = newest_.back()};
+  while (std::ssize(newest_) > keep_) {
+    newest_.front()->Retire();
+    newest_.erase(newest_.begin());
   }
-  return target;
+  return held;
 }
 
 void WeightFolder::Clear() {
-  for (const std::string& path : std::exchange(written_, {})) Remove(path);
-}
-
-void WeightFolder::Remove(const std::string& path) {
-  // What cannot be removed takes room and does no other harm.
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
+  for (const auto& own : std::exchange(newest_, {})) RemoveFolder(own->path());
 }
 
 }  // namespace pace

@@ -30,8 +30,9 @@ struct PublishedWeights {
   WeightSet weights = {};
   // Engines of this process: laid out once, shared by all of them.
   std::shared_ptr<const DecoderWeights> prepared = {};
-  // Servers: a folder of safetensors that they can read.
+  // Servers: a folder of safetensors that they can read, and what keeps it there.
   std::string folder = {};
+  std::shared_ptr<const void> folder_hold = {};
 };
 
 // The worker can be given weights and requests. Engines of this process are ready from the start

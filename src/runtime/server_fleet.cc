@@ -168,7 +168,10 @@ void ServerFleet::Note(const std::string& text) const {
 
 Status ServerFleet::Publish(PublishedWeights& published) {
   PACE_ASSIGN_OR_RETURN(const WeightSet host, ToHost(policy_.config, published.weights));
-  PACE_ASSIGN_OR_RETURN(published.folder, weights_.Write(published.version, policy_.config, host));
+  PACE_ASSIGN_OR_RETURN(HeldFolder written,
+                        weights_.Write(published.version, policy_.config, host));
+  published.folder = std::move(written.path);
+  published.folder_hold = std::move(written.hold);
   return Status::Ok();
 }
 
