@@ -20,6 +20,7 @@
 #include "core/token_id.h"
 #include "http/client.h"
 #include "model/sampling.h"
+#include "model/weight_set.h"
 
 namespace pace {
 
@@ -76,6 +77,7 @@ struct ServerFacts {
   bool tells_versions = false;                     // which weights sampled which token
   bool takes_seeds = false;                        // of single requests
   bool fetches = false;                            // reads weights ahead of the pause
+  int64_t num_workers = 1;                         // processes that hold a part of the weights
   NetworkShape shape = {};
 };
 
@@ -94,6 +96,12 @@ enum class InFlightRule {
   kEnd,        // they end, and answer with the tokens they have
   kRecompute,  // they go on with a cache that is computed again
   kKeep,       // they go on with the cache of the old weights
+};
+
+// A call of an update over a channel.
+struct UpdateCall {
+  HttpCall http = {};
+  bool receives = false;  // answered when the weights that are sent meanwhile have been received
 };
 
 class Dialect {
@@ -121,6 +129,11 @@ class Dialect {
   virtual HttpCall Pause(InFlightRule mode) const = 0;
   virtual std::vector<HttpCall> Load(const std::string& folder, const std::string& label,
                                      InFlightRule mode, bool fetched) const = 0;
+  // The same over a channel (weight_channel.h): once, a call with the invitation, answered when the
+  // server's workers have joined; then for each version these calls, in order.
+  virtual HttpCall OpenChannel(const std::string& invitation) const = 0;
+  virtual std::vector<UpdateCall> Update(const WeightSet& weights, const std::string& label,
+                                         InFlightRule mode) const = 0;
   virtual HttpCall Resume() const = 0;
 
   // The label of the weights that the server has.

@@ -109,7 +109,8 @@ TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
       R"x(      (0-2): 3 x Qwen3DecoderLayer()(\n        (mlp): Qwen2MLP()(\n        )\n      )\n)x"
       R"x(      (3): OtherLayer()(\n        (9): Linear()\n      )\n    )\n)x"
       R"x(    (norm): RMSNorm(hidden_size=128)\n  )\n  (7): Head()\n)"]})x",
-      R"({"results":["none"]})"};
+      R"({"results":["none"]})",
+      R"({"world_size":8})"};
   ASSERT_EQ(vllm.Join().size(), bodies.size());
   for (size_t i = 0; i < bodies.size(); ++i) {
     const Status status = vllm.ReadJoin(i, {200, bodies[i]}, facts);
@@ -121,6 +122,7 @@ TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
   EXPECT_EQ(facts.probe, (std::vector<TokenId>{5, 6}));
   EXPECT_TRUE(facts.tells_versions);
   EXPECT_TRUE(facts.fetches);
+  EXPECT_EQ(facts.num_workers, 8);
   EXPECT_EQ(facts.shape.vocabulary, 18);
   EXPECT_EQ(facts.shape.hidden_size, 128);
   EXPECT_EQ(facts.shape.num_layers, 4);
@@ -136,12 +138,29 @@ TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
   EXPECT_EQ(own.shape.num_layers, 0);
   EXPECT_TRUE(vllm.ReadJoin(6, {500, "no such method"}, own).ok());
   EXPECT_FALSE(own.fetches);
+  EXPECT_TRUE(vllm.ReadJoin(7, {404, ""}, own).ok());
+  EXPECT_EQ(own.num_workers, 1);
+  EXPECT_FALSE(vllm.ReadJoin(7, {200, R"({"world_size":0})"}, own).ok());
   EXPECT_TRUE(vllm.ReadJoin(2, {404, ""}, facts).ok());
   EXPECT_NE(vllm.ReadJoin(3, {404, ""}, facts).message().find("VLLM_SERVER_DEV_MODE=1"),
             std::string::npos);
   EXPECT_EQ(
       vllm.ReadJoin(0, {503, R"({"error":{"message":"starting","code":503}})"}, facts).message(),
       "/version answered 503: starting");
+}
+
+TEST(VllmDialectTest, AnUpdateOverAChannelHasThreeCalls) {
+  const Dialect& vllm = VllmDialect();
+  const HttpCall open = vllm.OpenChannel(R"({"init_info":{}})");
+  EXPECT_EQ(open.target, "/init_weight_transfer_engine");
+  EXPECT_EQ(open.body, R"({"init_info":{}})");
+  const std::vector<UpdateCall> update = vllm.Update({}, "run:7", InFlightRule::kEnd);
+  ASSERT_EQ(update.size(), 3U);
+  EXPECT_EQ(update[0].http.target, "/start_weight_update");
+  EXPECT_EQ(update[1].http.target, "/update_weights");
+  EXPECT_TRUE(update[1].receives && !update[0].receives && !update[2].receives);
+  EXPECT_EQ(update[2].http.target, "/finish_weight_update");
+  EXPECT_EQ(update[2].http.body, R"({"weight_version":"run:7"})");
 }
 
 TEST(SglangDialectTest, WritesAndReads) {

@@ -92,11 +92,47 @@ void FakeServer::Receive(int64_t call, const HttpCall& http) {
     label = Field(http.body, "new_version");
     return Reply(call, R"({"success":true})");
   }
+  if (TakesChannelCall(call, http)) return;
   if (target == "/resume") {
+    PACE_CHECK(!updating_, "resumed within an update");
     paused_ = false;
     return Reply(call, R"({"status":"resumed"})");
   }
   PACE_CHECK(false, "a call to ", target);
+}
+
+bool FakeServer::TakesChannelCall(int64_t call, const HttpCall& http) {
+  const std::string& target = http.target;
+  if (target == "/get_world_size") {
+    Reply(call, Concat(R"({"world_size":)", num_workers, "}"));
+  } else if (target == "/init_weight_transfer_engine") {
+    PACE_CHECK(paused_ && !channel_open_, "a channel is opened once, in a pause");
+    channel_call_ = call;
+  } else if (target == "/start_weight_update") {
+    PACE_CHECK(paused_ && channel_open_ && !updating_, "an update outside its place");
+    updating_ = true;
+    received_ = false;
+    Reply(call, R"({"message":"Weight update started"})");
+  } else if (target == "/update_weights") {
+    PACE_CHECK(updating_ && http.body.find("update_info") != std::string::npos, http.body);
+    channel_call_ = call;
+  } else if (target == "/finish_weight_update") {
+    PACE_CHECK(updating_ && received_, "an update ends before its weights have come");
+    updating_ = false;
+    ++num_loads;
+    label = Field(http.body, "weight_version");
+    Reply(call, R"({"message":"Weight update finished"})");
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void FakeServer::MeetOnChannel() {
+  const int64_t call = *std::exchange(channel_call_, std::nullopt);
+  received_ = updating_;
+  channel_open_ = true;
+  Reply(call, R"({"message":"done"})");
 }
 
 void FakeServer::Fetch(int64_t call, const HttpCall& http) {

@@ -37,6 +37,10 @@ class FakeServer {
   };
   std::vector<Answer> TakeAnswers();
 
+  // Whether its workers wait for the other end of the channel; the other end came.
+  bool waits_for_channel() const { return channel_call_.has_value(); }
+  void MeetOnChannel();
+
   // Changes an answer to a generate request before it leaves.
   std::function<void(ServerAnswer&)> lie = {};
   // Answers to control calls fail with this status.
@@ -48,6 +52,7 @@ class FakeServer {
   int64_t num_fetched = 0;  // weights that were installed after it was ready
   int64_t num_aborted = 0;
   int64_t num_loads = 0;
+  int64_t num_workers = 1;
   size_t num_running() const { return requests_.size(); }
 
  private:
@@ -72,7 +77,13 @@ class FakeServer {
 
   void Fetch(int64_t call, const HttpCall& http);
 
+  bool TakesChannelCall(int64_t call, const HttpCall& http);
+
   bool paused_ = false;
+  bool channel_open_ = false;
+  bool updating_ = false;
+  bool received_ = false;                // in the update under way
+  std::optional<int64_t> channel_call_;  // answered by MeetOnChannel
   int64_t num_asked_ = 0;
   std::map<int64_t, Request> requests_;  // by call
   std::vector<Answer> answers_;

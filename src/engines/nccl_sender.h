@@ -3,14 +3,15 @@
 //   PACE_ASSIGN_OR_RETURN(const NcclInvitation invitation, NcclInvitation::Make(calls, options));
 //   Post("/init_weight_transfer_engine", invitation.InitInfo());   // answers when both have joined
 //   PACE_ASSIGN_OR_RETURN(const std::unique_ptr<NcclSender> sender,
-//                         NcclSender::Join(calls, std::move(gpu), invitation));
+//                         NcclSender::Join(calls, std::move(gpus), invitation));
 //   Post("/update_weights", NcclSender::UpdateInfo(weights));      // answers when all is received
 //   PACE_RETURN_IF_ERROR(sender->Send(weights));
 //
 // The calls to the server are the caller's, on another thread: the server answers them only after
 // NCCL's part. One group for each engine, so that an engine that dies costs its own sync alone:
 // Send returns within its deadline and one second, and the sender is of no more use. Weights on the
-// GPU are sent from there; those on the host are copied to the GPU chunk by chunk.
+// GPU are sent from there, gathered in a buffer where a chunk has several tensors; those on the
+// host are copied to the GPU chunk by chunk. Two chunks are in flight at a time, in two streams.
 //
 // Protocol (vLLM 0.30 and later, backend nccl): the sender is member 0 and the engine's workers are
 // 1 to num_workers. Every worker makes an all-reduce of one float32 as soon as it has joined. Then,
@@ -20,8 +21,10 @@
 #ifndef PACE_ENGINES_NCCL_SENDER_H_
 #define PACE_ENGINES_NCCL_SENDER_H_
 
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -36,10 +39,12 @@ struct NcclSenderOptions {
   int64_t num_workers = 1;  // of the engine: tensor x pipeline x data parallel
   // Several tensors in one broadcast; thousands of experts need it.
   bool packed = true;
-  // Both sides hold a buffer of this size and one tensor more.
+  // Both sides hold two buffers of this size and one tensor more.
   int64_t buffer_bytes = int64_t{1} << 30;
   std::chrono::milliseconds join{120'000};
   std::chrono::milliseconds deadline{120'000};  // of Send
+  // Asked while Join or Send waits; an error ends the wait. May be empty.
+  std::function<Status()> lost = {};
 };
 
 // What the engine is told so that its workers join.
@@ -54,9 +59,11 @@ struct NcclInvitation {
 
 class NcclSender {
  public:
+  static constexpr size_t kNumStreams = 2;
+  using Gpus = std::array<std::unique_ptr<TransferGpu>, kNumStreams>;  // of one GPU
+
   // Waits for the workers. `calls` outlive it.
-  static Result<std::unique_ptr<NcclSender>> Join(const NcclCalls& calls,
-                                                  std::unique_ptr<TransferGpu> gpu,
+  static Result<std::unique_ptr<NcclSender>> Join(const NcclCalls& calls, Gpus gpus,
                                                   const NcclInvitation& invitation);
   // The body of /update_weights: names, types and shapes, in the order of Send.
   static std::string UpdateInfo(const WeightSet& weights);
@@ -64,14 +71,14 @@ class NcclSender {
   Status Send(const WeightSet& weights);
 
  private:
-  NcclSender(const NcclSenderOptions& options, std::unique_ptr<TransferGpu> gpu,
-             std::unique_ptr<NcclGroup> group)
-      : options_(options), gpu_(std::move(gpu)), group_(std::move(group)) {}
+  NcclSender(const NcclSenderOptions& options, Gpus gpus, std::unique_ptr<NcclGroup> group)
+      : options_(options), gpus_(std::move(gpus)), group_(std::move(group)) {}
+  Status Send(const void* from, size_t count, NcclType type, TransferGpu& gpu);
   Status SendTensors(const WeightSet& weights);
   Status SendChunks(const WeightSet& weights);
 
   const NcclSenderOptions options_;
-  const std::unique_ptr<TransferGpu> gpu_;  // outlives the group's work
+  const Gpus gpus_;  // outlive the group's work
   const std::unique_ptr<NcclGroup> group_;
 };
 

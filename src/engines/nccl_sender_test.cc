@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engines/nccl_channel.h"
 #include "http/message.h"
 #include "model/tiny_configs.h"
 #include "nccl/fake_nccl.h"
@@ -33,12 +35,16 @@ class FakeGpu final : public TransferGpu {
   std::string buffer_;
 };
 
+NcclSender::Gpus FakeGpus(int num_busy = 0) {
+  return {std::make_unique<FakeGpu>(num_busy), std::make_unique<FakeGpu>(num_busy)};
+}
+
 std::unique_ptr<NcclSender> SenderOf(const FakeNccl& fake, const NcclSenderOptions& options,
                                      int num_busy = 0) {
   const Result<NcclInvitation> invitation = NcclInvitation::Make(fake.calls(), options);
   EXPECT_TRUE(invitation.ok());
   Result<std::unique_ptr<NcclSender>> sender =
-      NcclSender::Join(fake.calls(), std::make_unique<FakeGpu>(num_busy), *invitation);
+      NcclSender::Join(fake.calls(), FakeGpus(num_busy), *invitation);
   EXPECT_TRUE(sender.ok()) << sender.status().message();
   return std::move(*sender);
 }
@@ -53,6 +59,23 @@ std::string BytesOf(const WeightSet& weights) {
 
 WeightSet Weights() {
   return RandomWeights(TinyModel(Architecture::kQwen3), 5);
+}
+
+TEST(NcclSenderTest, AChannelInvitesJoinsSendsAndCanBeCancelled) {
+  FakeNccl fake;
+  Result<std::unique_ptr<WeightChannel>> channel =
+      OpenNcclChannel(fake.calls(), FakeGpus(), {.num_workers = 2});
+  ASSERT_TRUE(channel.ok());
+  const auto body = nlohmann::json::parse((*channel)->Invitation()).at("init_info");
+  EXPECT_EQ(body.at("world_size"), 3);
+  ASSERT_TRUE((*channel)->Join().ok());
+  ASSERT_TRUE((*channel)->Send(Weights()).ok());
+  fake.state().queue = fake.state().settles = kNcclInProgress;
+  (*channel)->Cancel();
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_NE((*channel)->Send(Weights()).message().find("given up"), std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_EQ(fake.state().num_aborts, 1);
 }
 
 TEST(NcclSenderTest, WorkersAreInvitedInVllmsWords) {
@@ -126,13 +149,39 @@ TEST(NcclSenderTest, PackedIsOneBroadcastForEachChunk) {
   }
 }
 
+// To NcclSender, device memory is memory that broadcasts can read.
+WeightSet OnDevice(const WeightSet& weights) {
+  return *WeightSet::Create(TinyModel(Architecture::kQwen3), weights.views(),
+                            std::make_shared<WeightSet>(weights), Residence::kDevice);
+}
+
+TEST(NcclSenderTest, ATensorOnTheGpuThatIsAChunkByItselfIsNotCopied) {
+  const WeightSet weights = OnDevice(Weights());
+  for (const int64_t buffer : {int64_t{1}, int64_t{5000}}) {
+    FakeNccl fake;
+    const std::unique_ptr<NcclSender> sender =
+        SenderOf(fake, {.packed = true, .buffer_bytes = buffer});
+    ASSERT_TRUE(sender->Send(weights).ok());
+    std::string sent;
+    size_t num_in_place = 0;
+    for (size_t i = 1; i < fake.state().sent.size(); ++i) {
+      sent += fake.state().sent[i].bytes;
+      num_in_place += std::ranges::any_of(weights.views(), [&](const auto& entry) {
+        return entry.second.bytes.data() == fake.state().sent[i].from;
+      });
+    }
+    EXPECT_EQ(sent, BytesOf(weights));
+    EXPECT_GT(num_in_place, 0U);
+    EXPECT_EQ(num_in_place == fake.state().sent.size() - 1, buffer == 1);
+  }
+}
+
 TEST(NcclSenderTest, WorkersThatNeverJoinEndTheJoinAtItsDeadline) {
   FakeNccl fake;
   fake.state().join = kNcclInProgress;
   fake.state().settles = kNcclInProgress;
   const NcclInvitation invitation{.options = {.join = milliseconds(50)}};
-  const Status status =
-      NcclSender::Join(fake.calls(), std::make_unique<FakeGpu>(0), invitation).status();
+  const Status status = NcclSender::Join(fake.calls(), FakeGpus(), invitation).status();
   EXPECT_NE(status.message().find("not done after 50 ms"), std::string::npos);
   EXPECT_EQ(fake.state().num_aborts, 1);
 }

@@ -45,7 +45,9 @@ void RemoteCore::Go(const Status& error, Loss loss) {
   deferred_.clear();
   sync_.reset();
   next_sync_.reset();
+  update_.clear();
   fetching_ = false;
+  EndTurn();
   phase_ = Phase::kGone;
   Emit(WorkerGone{error, loss});
 }
@@ -64,8 +66,10 @@ void RemoteCore::Answered(int64_t call, const ServerAnswer& answer) {
   const auto found = calls_.find(call);
   if (found == calls_.end()) return;
   const Purpose purpose = found->second;
+  const auto* control = std::get_if<Control>(&purpose);
+  if (control != nullptr && *control == Control::kTransfer) return;  // no server answers it
   calls_.erase(found);
-  if (const auto* control = std::get_if<Control>(&purpose)) return OnControl(*control, answer);
+  if (control != nullptr) return OnControl(*control, answer);
   const MemberId id = std::get<MemberId>(purpose);
   // The server may have resumed before it says so; the run hears of the sync first.
   if (phase_ == Phase::kResuming) {
@@ -154,8 +158,8 @@ InFlightRule RemoteCore::Rule() const {
                                                        : InFlightRule::kRecompute;
 }
 
-Status RemoteCore::Sync(PolicyVersion version, std::string folder,
-                        std::shared_ptr<const void> hold) {
+Status RemoteCore::Sync(ServerWeights weights) {
+  const PolicyVersion version = weights.version;
   if (gone()) return Unavailable("sync to version ", version, ": the worker is gone");
   const std::optional<PolicyVersion> newest = next_sync_ ? next_sync_->version
                                               : sync_    ? sync_->version
@@ -164,7 +168,7 @@ Status RemoteCore::Sync(PolicyVersion version, std::string folder,
     return InvalidArgument("sync to version ", version, ": ", *newest,
                            " was asked for before (versions must grow)");
   }
-  next_sync_ = NextSync{version, std::move(folder), std::move(hold)};
+  next_sync_ = std::move(weights);
   BeginSync();
   return Status::Ok();
 }
@@ -177,14 +181,39 @@ bool RemoteCore::SyncWaits() const {
          });
 }
 
+bool RemoteCore::WaitsForTurn() {
+  // A drained server pauses with nothing in flight.
+  const bool interrupts =
+      version_.has_value() && num_in_server() > 0 && options_.rollout.sync_mode != SyncMode::kDrain;
+  if (!options_.pauses_in_turn || !interrupts || turn_ == Turn::kAllowed) return false;
+  if (turn_ == Turn::kNone) {
+    turn_ = Turn::kAsked;
+    actions_.emplace_back(AskPause{});
+  }
+  return true;
+}
+
+void RemoteCore::AllowPause() {
+  if (turn_ != Turn::kAsked) return;
+  turn_ = Turn::kAllowed;
+  BeginSync();
+  // Something else keeps the sync from beginning: others first.
+  if (phase_ == Phase::kServing) EndTurn();
+}
+
+void RemoteCore::EndTurn() {
+  if (std::exchange(turn_, Turn::kNone) != Turn::kNone) actions_.emplace_back(EndPause{});
+}
+
 void RemoteCore::BeginSync() {
   if (phase_ != Phase::kServing || !next_sync_.has_value() || SyncWaits()) return;
+  if (WaitsForTurn()) return;
   sync_ = std::exchange(next_sync_, std::nullopt);
   paused_ = false;
   num_loaded_ = 0;
   num_load_failures_ = 0;
   phase_ = Phase::kChecking;
-  if (!facts_.fetches) return AskLabel();
+  if (!facts_.fetches || options_.weights == WeightPath::kChannel) return AskLabel();
   Send(Control::kFetch, dialect_.Fetch(sync_->folder), options_.load_deadline);
 }
 
@@ -234,12 +263,63 @@ void RemoteCore::LoadIfQuiet() {
     return;
   }
   phase_ = Phase::kLoading;
+  if (options_.weights == WeightPath::kChannel) return OpenOrUpdate();
   const std::vector<HttpCall> calls =
       dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule(), facts_.fetches);
   Send(Control::kLoad, calls[num_loaded_], options_.load_deadline);
 }
 
+void RemoteCore::OpenOrUpdate() {
+  if (!channel_open_) {
+    actions_.emplace_back(OpenChannel{next_call_, facts_.num_workers});
+    calls_.emplace(next_call_++, Control::kTransfer);
+    return;
+  }
+  update_ = dialect_.Update(sync_->weights, LabelOf(options_.run, sync_->version), Rule());
+  LoadNextPart();
+}
+
+void RemoteCore::Invited(int64_t call, const std::string& invitation) {
+  if (!calls_.contains(call)) return;
+  Send(Control::kLoad, dialect_.OpenChannel(invitation), options_.load_deadline);
+}
+
+void RemoteCore::LoadNextPart() {
+  const UpdateCall& part = update_[num_loaded_];
+  if (part.receives) {
+    actions_.emplace_back(SendWeights{next_call_, sync_->weights});
+    calls_.emplace(next_call_++, Control::kTransfer);
+  }
+  Send(Control::kLoad, part.http, options_.load_deadline);
+}
+
+void RemoteCore::Transferred(int64_t call, const Status& status) {
+  if (calls_.erase(call) == 0) return;
+  // The channel is of no more use, and nothing is known of the weights that the server has.
+  if (!status.ok()) return Go(status);
+  EndPartIfDone();
+}
+
+// Both sides have to say so: the server and the channel.
+void RemoteCore::EndPartIfDone() {
+  const bool loads = std::any_of(calls_.begin(), calls_.end(), [](const auto& call) {
+    const auto* control = std::get_if<Control>(&call.second);
+    return control != nullptr && (*control == Control::kLoad || *control == Control::kTransfer);
+  });
+  if (loads) return;
+  if (!std::exchange(channel_open_, true)) return OpenOrUpdate();
+  if (++num_loaded_ < update_.size()) return LoadNextPart();
+  update_.clear();
+  ResumeServer();
+}
+
 void RemoteCore::OnLoad(const ServerAnswer& answer) {
+  if (options_.weights == WeightPath::kChannel) {
+    if (answer.status == 200) return EndPartIfDone();
+    return Go(Unavailable(channel_open_ ? "an update of its weights" : "the weight channel",
+                          " was answered ", answer.status, ": ", dialect_.ReadError(answer.body)),
+              answer.status == 404 ? Loss::kUnfit : Loss::kLost);
+  }
   const std::vector<HttpCall> calls =
       dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule(), facts_.fetches);
   if (answer.status != 200) {
@@ -255,6 +335,10 @@ void RemoteCore::OnLoad(const ServerAnswer& answer) {
   if (num_loaded_ < calls.size()) {
     return Send(Control::kLoad, calls[num_loaded_], options_.load_deadline);
   }
+  ResumeServer();
+}
+
+void RemoteCore::ResumeServer() {
   phase_ = Phase::kResuming;
   Send(Control::kResume, dialect_.Resume(), options_.control_deadline);
 }
@@ -263,6 +347,7 @@ void RemoteCore::OnResume() {
   const bool interrupts = version_.has_value();
   version_ = sync_->version;
   sync_.reset();
+  EndTurn();
   phase_ = Phase::kServing;
   for (auto& [id, group] : groups_) {
     for (auto& [index, member] : group.members) {
@@ -392,7 +477,8 @@ void RemoteCore::SendWaiting() {
   int64_t room = options_.max_requests - num_in_server();
   // Those that a sync waits for come first, and the others after that sync.
   for (const bool bound : {true, false}) {
-    if (!bound && next_sync_.has_value()) return;
+    // Requests go on while a sync waits for its turn.
+    if (!bound && next_sync_.has_value() && turn_ != Turn::kAsked) return;
     for (auto& [id, group] : groups_) {
       const std::optional<PolicyVersion>& only = group.request.only_version;
       if (group.cancelled || (bound ? only != version_ : only.has_value())) continue;
@@ -642,6 +728,7 @@ void RemoteCore::CheckInvariants() const {
   const bool syncing = phase_ == Phase::kChecking || phase_ == Phase::kPausing ||
                        phase_ == Phase::kLoading || phase_ == Phase::kResuming;
   PACE_CHECK(syncing == sync_.has_value(), "a sync without a phase");
+  PACE_CHECK(turn_ != Turn::kAllowed || syncing, "a turn without a sync");
 }
 
 }  // namespace pace

@@ -57,7 +57,7 @@ class RemoteCore {
   void Cancel(GroupId group);
   void Continue(MemberId id, std::span<const TokenId> tool_tokens);
   void FinishPaused(MemberId id);
-  Status Sync(PolicyVersion version, std::string folder, std::shared_ptr<const void> hold = {});
+  Status Sync(ServerWeights weights);
   void Hold();
   void Release();
   // Time has passed: asks whether the server is well, unless a call asks already.
@@ -68,6 +68,10 @@ class RemoteCore {
   // What became of a call. Calls that are not known, or not any more, are ignored.
   void Answered(int64_t call, const ServerAnswer& answer);
   void Failed(int64_t call, const Status& error);
+  // OpenChannel's invitation; what became of OpenChannel or SendWeights.
+  void Invited(int64_t call, const std::string& invitation);
+  void Transferred(int64_t call, const Status& status);
+  void AllowPause();
 
   std::vector<RemoteAction> TakeActions();
 
@@ -90,12 +94,8 @@ class RemoteCore {
   using Member = RemoteMember;
   using MemberState = RemoteMember::State;
   using Group = RemoteGroup;
-  struct NextSync {
-    PolicyVersion version{};
-    std::string folder = {};
-    std::shared_ptr<const void> hold = {};
-  };
-  enum class Control { kJoin, kFetch, kLabel, kPause, kLoad, kResume, kAbort, kHealth };
+  enum class Control { kJoin, kFetch, kLabel, kPause, kLoad, kTransfer, kResume, kAbort, kHealth };
+  enum class Turn { kNone, kAsked, kAllowed };
   using Purpose = std::variant<MemberId, Control>;
 
   void Send(Purpose purpose, HttpCall http, Seconds deadline);
@@ -112,6 +112,9 @@ class RemoteCore {
   InFlightRule Rule() const;
   // A group is bound to the server's version.
   bool SyncWaits() const;
+  // Whether the next sync interrupts responses and may not do so yet; asks.
+  bool WaitsForTurn();
+  void EndTurn();
   void BeginSync();
   void OnFetch(const ServerAnswer& answer);
   void AskLabel();
@@ -119,6 +122,11 @@ class RemoteCore {
   void PauseServer();
   void LoadIfQuiet();
   void OnLoad(const ServerAnswer& answer);
+  // Weights over the channel.
+  void OpenOrUpdate();
+  void LoadNextPart();
+  void EndPartIfDone();
+  void ResumeServer();
   void OnResume();
 
   // Responses.
@@ -148,13 +156,16 @@ class RemoteCore {
   Phase phase_ = Phase::kNew;
   bool hold_ = false;
   ServerFacts facts_;
-  size_t num_joined_ = 0;                 // calls of Join that were answered
-  std::optional<PolicyVersion> version_;  // that the server has
-  std::optional<NextSync> sync_;          // under way
-  std::optional<NextSync> next_sync_;     // to begin after it
-  size_t num_loaded_ = 0;                 // calls of Load that were answered
+  size_t num_joined_ = 0;                   // calls of Join that were answered
+  std::optional<PolicyVersion> version_;    // that the server has
+  std::optional<ServerWeights> sync_;       // under way
+  std::optional<ServerWeights> next_sync_;  // to begin after it
+  size_t num_loaded_ = 0;                   // calls of Load or Update that were answered
   int64_t num_load_failures_ = 0;
   bool paused_ = false;  // the server has, for the sync under way
+  Turn turn_ = Turn::kNone;
+  bool channel_open_ = false;
+  std::vector<UpdateCall> update_;  // calls of the update under way
   bool asks_health_ = false;
   bool fetching_ = false;  // to be asked again whether the server has read the weights
   bool overloaded_ = false;

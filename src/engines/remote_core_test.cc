@@ -15,7 +15,7 @@ void Start(RemoteWorld& world) {
   world.core.Join();
   world.Settle();
   ASSERT_EQ(world.Take<WorkerReady>().size(), 1U);
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(0), "/weights/v0").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(0), "/weights/v0"}).ok());
   world.Settle();
   ASSERT_EQ(world.Take<WeightsSynced>().size(), 1U);
   EXPECT_EQ(world.server.label, "run:0");
@@ -64,7 +64,7 @@ TEST(RemoteCoreTest, NothingIsSentBeforeTheFirstWeights) {
   world.core.Submit(WorldRequest(1, 2, 5));
   world.Settle();
   EXPECT_EQ(world.server.num_running(), 0U);
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(3), "/weights/v3").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(3), "/weights/v3"}).ok());
   world.Settle();
   EXPECT_EQ(world.server.num_running(), 2U);
 }
@@ -77,7 +77,7 @@ TEST(RemoteCoreTest, ASyncWithScoresEndsRequestsAndSendsThemAgain) {
   world.core.Submit(request);
   world.Settle();
   for (int i = 0; i < 6; ++i) world.StepServer();
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
   world.RunDry();
   const std::vector<FinishedResponse> finished = world.Take<FinishedResponse>();
   ASSERT_EQ(finished.size(), 1U);
@@ -106,7 +106,7 @@ TEST(RemoteCoreTest, AShortPrefixIsNotScored) {
   world.core.Submit(request);
   world.Settle();
   for (int i = 0; i < 3; ++i) world.StepServer();
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
   world.RunDry();
   const std::vector<FinishedResponse> finished = world.Take<FinishedResponse>();
   ASSERT_EQ(finished.size(), 1U);
@@ -123,7 +123,7 @@ TEST(RemoteCoreTest, WithoutScoresRequestsStayInTheServer) {
     world.core.Submit(request);
     world.Settle();
     for (int i = 0; i < 6; ++i) world.StepServer();
-    ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+    ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
     world.RunDry();
     const std::vector<FinishedResponse> finished = world.Take<FinishedResponse>();
     ASSERT_EQ(finished.size(), 1U);
@@ -140,7 +140,7 @@ TEST(RemoteCoreTest, ADrainedSyncWaitsForWhatRuns) {
   world.core.Submit(WorldRequest(1, 2, 30));
   world.Settle();
   for (int i = 0; i < 3; ++i) world.StepServer();
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
   world.core.Submit(WorldRequest(2, 1, 5));
   world.Settle();
   EXPECT_TRUE(world.Take<WeightsSynced>().empty());
@@ -217,7 +217,7 @@ TEST(RemoteCoreTest, AResponseRestsAndContinuesAfterAToolsTokens) {
   EXPECT_TRUE(paused[0].response.tokens[length].is_tool);
   EXPECT_TRUE(IsTrue(request, paused[0].response));
   // A sync finds it at rest; then it ends, and its tokens are scored before it does.
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
   world.Settle();
   world.core.FinishPaused({GroupId(1), 0});
   world.RunDry();
@@ -233,7 +233,7 @@ TEST(RemoteCoreTest, ARequestThatComesAfterThePauseIsEnded) {
   Start(world);
   world.core.Submit(WorldRequest(1, 1, 30));
   world.Collect();
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
   world.Collect();
   ASSERT_EQ(world.calls.size(), 2U);  // generate, label
   world.DeliverCall(1);
@@ -254,7 +254,7 @@ TEST(RemoteCoreTest, AnotherRunOnTheServerStopsThisOne) {
   RemoteWorld world(WorldOptions());
   Start(world);
   world.server.label = "other:5";
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
   world.Settle();
   WorkerGone gone = GoneOf(world);
   EXPECT_EQ(gone.loss, Loss::kForeign);
@@ -279,7 +279,7 @@ TEST(RemoteCoreTest, ARestartedServerIsLostAndNotForeign) {
     RemoteWorld world(WorldOptions());
     Start(world);
     world.server.label = label;
-    ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+    ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
     world.Settle();
     const WorkerGone gone = GoneOf(world);
     EXPECT_EQ(gone.loss, Loss::kLost) << label;
@@ -405,7 +405,7 @@ TEST(RemoteCoreTest, NoMoreIsSentThanTheServerTakes) {
 TEST(RemoteCoreTest, AFailedLoadIsTriedOnceMoreAndNeverResumed) {
   RemoteWorld world(WorldOptions());
   Start(world);
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
   world.Collect();
   world.DeliverCall(0);  // label
   world.DeliverAnswer(0);
@@ -427,7 +427,7 @@ TEST(RemoteCoreTest, ABrokenConnectionLosesTheWorker) {
   world.core.Failed(call, Unavailable("connection reset"));
   world.Collect();
   EXPECT_EQ(GoneOf(world).error.message(), "connection reset");
-  EXPECT_FALSE(world.core.Sync(PolicyVersion(1), "/w").ok());
+  EXPECT_FALSE(world.core.Sync({PolicyVersion(1), "/w"}).ok());
   world.core.Submit(WorldRequest(2, 1, 10));
   world.core.Answered(call, {200, "late"});
   world.Collect();
@@ -437,14 +437,14 @@ TEST(RemoteCoreTest, ABrokenConnectionLosesTheWorker) {
 TEST(RemoteCoreTest, ASyncWaitsForAGroupThatIsBoundToAVersion) {
   RemoteWorld world(WorldOptions());
   world.core.Join();
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(0), "/weights/v0").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(0), "/weights/v0"}).ok());
   world.Settle();
   GroupRequest bound = WorldRequest(1, 2, 20);
   bound.only_version = PolicyVersion(0);
   bound.stop.stop_tokens = {};
   world.core.Submit(bound);
   world.Settle();
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
   GroupRequest later = WorldRequest(2, 1, 5);
   later.stop.stop_tokens = {};
   world.core.Submit(later);
@@ -471,7 +471,7 @@ TEST(RemoteCoreTest, WeightsAreFetchedBeforeThePauseWhereTheServerCan) {
   RemoteWorld world(WorldOptions());
   world.server.fetches = 2;
   world.core.Join();
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(0), "/weights/v0").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(0), "/weights/v0"}).ok());
   world.Settle();
   EXPECT_TRUE(world.core.facts().fetches);
   EXPECT_EQ(world.server.num_loads, 0) << "it is still loading";
@@ -481,10 +481,142 @@ TEST(RemoteCoreTest, WeightsAreFetchedBeforeThePauseWhereTheServerCan) {
   }
   EXPECT_EQ(world.server.num_fetched, 1);
   world.server.fetches = 0;
-  ASSERT_TRUE(world.core.Sync(PolicyVersion(1), "/weights/v1").ok());
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
   world.Settle();
   EXPECT_EQ(world.server.num_fetched, 2);
   EXPECT_EQ(world.Take<WeightsSynced>().size(), 2U);
+}
+
+RemoteOptions ChannelOptions() {
+  RemoteOptions options = WorldOptions();
+  options.weights = WeightPath::kChannel;
+  return options;
+}
+
+TEST(RemoteCoreTest, WeightsComeOverAChannelThatIsOpenedOnce) {
+  RemoteWorld world(ChannelOptions());
+  world.server.num_workers = 4;
+  world.server.fetches = 2;
+  Start(world);
+  EXPECT_EQ(world.num_workers, 4);
+  EXPECT_EQ(world.server.num_loads, 1);
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1)}).ok());
+  world.Settle();
+  EXPECT_EQ(world.Take<WeightsSynced>().size(), 1U);
+  EXPECT_EQ(world.server.label, "run:1");
+  EXPECT_EQ(world.server.num_loads, 2);
+  EXPECT_EQ(world.server.num_fetched, 0);
+}
+
+// The server may say that it has the weights before our end of the channel does, or after it.
+TEST(RemoteCoreTest, AnUpdateIsDoneWhenTheServerAndTheChannelSaySo) {
+  for (const bool server_first : {true, false}) {
+    RemoteWorld world(ChannelOptions());
+    Start(world);
+    world.meets = false;
+    ASSERT_TRUE(world.core.Sync({PolicyVersion(1)}).ok());
+    world.Settle();
+    ASSERT_TRUE(world.Meet());
+    if (server_first) {
+      while (!world.answers.empty()) world.DeliverAnswer(0);
+    } else {
+      world.SayMet();
+    }
+    EXPECT_EQ(world.calls.size(), 0U) << "the update is not done yet";
+    world.Settle();
+    EXPECT_EQ(world.Take<WeightsSynced>().size(), 1U);
+  }
+}
+
+TEST(RemoteCoreTest, AFailedTransferLosesTheWorkerAndIsNeverResumed) {
+  RemoteWorld world(ChannelOptions());
+  Start(world);
+  world.core.Submit(WorldRequest(1, 2, 30));
+  world.Settle();
+  world.meets = false;
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1)}).ok());
+  world.Settle();
+  ASSERT_EQ(world.transfers.size(), 1U);
+  world.core.Transferred(world.transfers[0], Unavailable("NCCL broadcast: not done after 120 s"));
+  world.Settle();
+  const WorkerGone gone = GoneOf(world);
+  EXPECT_EQ(gone.loss, Loss::kLost);
+  EXPECT_EQ(gone.error.message(), "NCCL broadcast: not done after 120 s");
+  EXPECT_EQ(world.server.label, "run:0");
+  EXPECT_EQ(world.Take<WeightsSynced>().size(), 0U);
+  world.core.CheckInvariants();
+}
+
+TEST(RemoteCoreTest, AServerWithoutTheRouteOfTheChannelIsUnfit) {
+  RemoteWorld world(ChannelOptions());
+  world.core.Join();
+  world.Settle();
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(0)}).ok());
+  world.Collect();
+  while (world.calls[0].http.target != "/init_weight_transfer_engine") {
+    world.DeliverCall(0);
+    world.DeliverAnswer(0);
+  }
+  world.core.Answered(world.calls[0].call, {404, R"({"detail":"Not Found"})"});
+  world.Collect();
+  const WorkerGone gone = GoneOf(world);
+  EXPECT_EQ(gone.loss, Loss::kUnfit);
+  EXPECT_EQ(gone.error.message().find("the weight channel was answered 404"), 0U)
+      << gone.error.message();
+}
+
+TEST(RemoteCoreTest, ResponsesGoOnWhileASyncWaitsForItsTurn) {
+  RemoteOptions options = WorldOptions();
+  options.pauses_in_turn = true;
+  RemoteWorld world(options);
+  Start(world);
+  EXPECT_FALSE(world.asks_pause) << "there was nothing to interrupt";
+  GroupRequest request = WorldRequest(1, 1, 30);
+  request.stop.stop_tokens = {};
+  world.core.Submit(request);
+  world.Settle();
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
+  world.Settle();
+  EXPECT_TRUE(world.asks_pause);
+  for (int i = 0; i < 6; ++i) world.StepServer();
+  world.core.Submit(WorldRequest(2, 1, 10));
+  world.Settle();
+  EXPECT_EQ(world.server.num_running(), 2U) << "new requests are sent meanwhile";
+  EXPECT_EQ(world.Take<WeightsSynced>().size(), 0U);
+  world.core.AllowPause();
+  world.RunDry();
+  EXPECT_EQ(world.Take<WeightsSynced>().size(), 1U);
+  EXPECT_EQ(world.num_pauses_ended, 1);
+  for (const FinishedResponse& done : world.Take<FinishedResponse>()) {
+    if (done.id.group != GroupId(1)) continue;
+    EXPECT_EQ(done.response.tokens[5].version, PolicyVersion(0));
+    EXPECT_EQ(done.response.tokens[6].version, PolicyVersion(1));
+  }
+}
+
+TEST(RemoteCoreTest, ATurnThatCannotBeUsedIsGivenBack) {
+  RemoteOptions options = WorldOptions();
+  options.pauses_in_turn = true;
+  RemoteWorld world(options);
+  Start(world);
+  world.core.Submit(WorldRequest(1, 1, 30));
+  world.Settle();
+  ASSERT_TRUE(world.core.Sync({PolicyVersion(1), "/weights/v1"}).ok());
+  // Bound to the present version: the sync waits for it.
+  GroupRequest bound = WorldRequest(2, 1, 30);
+  bound.only_version = PolicyVersion(0);
+  world.core.Submit(bound);
+  world.core.AllowPause();
+  world.Collect();
+  EXPECT_EQ(world.num_pauses_ended, 1);
+  EXPECT_FALSE(world.core.syncing());
+  for (int i = 0; i < 100 && world.Take<WeightsSynced>().empty(); ++i) {
+    world.StepServer();
+    world.Settle();
+    if (std::exchange(world.asks_pause, false)) world.core.AllowPause();
+    world.Settle();
+  }
+  EXPECT_EQ(world.server.label, "run:1");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 // PACE_REMOTE_EVENTS=1000000 makes them longer.
 int64_t NumEvents() {
   const char* const text = std::getenv("PACE_REMOTE_EVENTS");
-  return text == nullptr ? 60000 : std::atoll(text);
+  return text == nullptr ? 100000 : std::atoll(text);
 }
 
 // The score that the last sync before a token gave: of the tokens before it, under its version.
@@ -70,6 +70,7 @@ class RandomRun {
     world_.core.Release();
     for (int i = 0; i < 2000 && !groups_.empty(); ++i) {
       world_.core.LookAfter();
+      if (std::exchange(world_.asks_pause, false)) world_.core.AllowPause();
       world_.Settle();
       world_.StepServer();
       world_.Settle();
@@ -112,8 +113,18 @@ class RandomRun {
       } else {
         world_.DeliverAnswer(index);
       }
-    } else if (kind < 85) {
+    } else if (kind < 75) {
       world_.StepServer();
+    } else if (kind < 85) {
+      if (world_.asks_pause && Chance(0.5)) {
+        world_.asks_pause = false;
+        world_.core.AllowPause();
+      } else if (!world_.met.empty()) {
+        const bool fails = Chance(lies_ / 10);
+        world_.SayMet(fails ? Unavailable("not done after 120 s") : Status::Ok());
+      } else if (!world_.Meet()) {
+        world_.StepServer();
+      }
     } else if (kind < 90) {
       if (groups_.size() > 12) return;
       GroupRequest request = WorldRequest(next_group_++, 1 + Below(3), 5 + Below(60));
@@ -128,7 +139,7 @@ class RandomRun {
       world_.core.Cancel(at->first);
     } else if (kind < 95) {
       ++version_;
-      EXPECT_TRUE(world_.core.Sync(PolicyVersion(version_), Concat("/w/v", version_)).ok());
+      EXPECT_TRUE(world_.core.Sync({PolicyVersion(version_), Concat("/w/v", version_)}).ok());
     } else if (kind < 96) {
       world_.core.Hold();
     } else if (kind < 98) {
@@ -258,6 +269,13 @@ class RandomRun {
   bool gone_ = false;
 };
 
+RemoteOptions OptionsOf(SyncMode mode, bool scores, uint64_t seed) {
+  RemoteOptions options = WorldOptions(mode, scores);
+  options.weights = seed / 2 % 2 == 0 ? WeightPath::kFolder : WeightPath::kChannel;
+  options.pauses_in_turn = seed % 5 < 2;
+  return options;
+}
+
 TEST(RemoteRandomTest, AnHonestServerGivesExactVersionsAndScores) {
   int64_t num_finished = 0;
   int64_t num_scored = 0;
@@ -267,7 +285,8 @@ TEST(RemoteRandomTest, AnHonestServerGivesExactVersionsAndScores) {
     for (const bool scores : {true, false}) {
       if (scores && mode != SyncMode::kReprefill) continue;
       for (int64_t done = 0; done < NumEvents() / 8;) {
-        RandomRun run(WorldOptions(mode, scores), seed++, 0);
+        RandomRun run(OptionsOf(mode, scores, seed), seed, 0);
+        ++seed;
         done += run.Run(3000);
         run.End();
         EXPECT_FALSE(run.gone());
@@ -293,7 +312,7 @@ TEST(RemoteRandomTest, ALyingServerCannotBreakARule) {
                           : seed % 4 == 3 ? SyncMode::kDrain
                                           : SyncMode::kReprefill;
     const bool scores = seed % 8 == 0 || seed % 8 == 4;
-    RandomRun run(WorldOptions(mode, scores), seed, 0.05);
+    RandomRun run(OptionsOf(mode, scores, seed), seed, 0.05);
     num_events += run.Run(3000);
     run.End();
     num_finished += run.num_finished;

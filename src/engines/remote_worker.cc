@@ -27,6 +27,7 @@ struct RemoteWorker::State {
         on_events(std::move(listener)),
         http(options.server),
         core(*options.dialect, options.core) {
+    if (options.core.pauses_in_turn) turn = options.turns->Enter([this] { http.Wake(); });
     thread = std::thread([this] { Run(); });
   }
 
@@ -40,11 +41,17 @@ struct RemoteWorker::State {
   // The worker's thread.
   void Run() PACE_EXCLUDES(mutex);
   void Act();
+  void Carry(RemoteAction& action);
   void AnswerTickets();
   // Answers that came, and calls for which it is time.
   void Hear(const HttpCalls::Done& done);
   void AskMetrics(SteadyClock::time_point now);
   void HandOver() PACE_EXCLUDES(mutex);
+
+  // Weights over the channel, on a thread of their own.
+  void Open(const OpenChannel& action);
+  void Transfer(int64_t call, std::function<Status()> work) PACE_EXCLUDES(mutex);
+  void EndTransfer();
 
   struct Ticket {
     std::optional<GroupId> group = {};  // of Take; none: Pause
@@ -65,11 +72,16 @@ struct RemoteWorker::State {
   bool asks_metrics = false;
   SteadyClock::time_point metrics_asked = {};
   std::optional<FirstTokens> first_tokens_before;  // as the worker joined
+  std::unique_ptr<PauseTurns::Turn> turn;
+  std::unique_ptr<WeightChannel> channel;
+  std::thread transfer;       // one at a time
+  int64_t transfer_call = 0;  // that it is of
 
   mutable Mutex mutex;
   CondVar happened;  // events or replies came, or the thread ended
   std::vector<Command> commands PACE_GUARDED_BY(mutex);
   std::vector<RolloutEvent> events PACE_GUARDED_BY(mutex);
+  std::optional<Status> transferred PACE_GUARDED_BY(mutex);
   std::map<int64_t, std::vector<GroupRequest>> replies PACE_GUARDED_BY(mutex);
   int64_t next_ticket PACE_GUARDED_BY(mutex) = 0;
   std::optional<PolicyVersion> newest PACE_GUARDED_BY(mutex);  // asked for
@@ -104,6 +116,34 @@ std::vector<GroupRequest> RemoteWorker::State::Ask(const std::function<void(int6
   return reply.empty() ? std::vector<GroupRequest>() : std::move(reply.mapped());
 }
 
+void RemoteWorker::State::Open(const OpenChannel& action) {
+  EndTransfer();
+  Result<std::unique_ptr<WeightChannel>> opened = options.open_channel(action.num_workers);
+  if (!opened.ok()) return core.Transferred(action.call, opened.status());
+  channel = std::move(opened).value();
+  core.Invited(action.call, channel->Invitation());
+  Transfer(action.call, [this] { return channel->Join(); });
+}
+
+void RemoteWorker::State::Transfer(int64_t call, std::function<Status()> work) {
+  if (transfer.joinable()) transfer.join();
+  transfer_call = call;
+  transfer = std::thread([this, work = std::move(work)] {
+    const Status status = work();
+    {
+      const MutexLock lock(mutex);
+      transferred = status;
+    }
+    http.Wake();
+  });
+}
+
+void RemoteWorker::State::EndTransfer() {
+  if (channel != nullptr) channel->Cancel();
+  if (transfer.joinable()) transfer.join();
+  channel.reset();
+}
+
 void RemoteWorker::State::Run() {
   core.Join();
   auto looked = SteadyClock::now();
@@ -113,13 +153,18 @@ void RemoteWorker::State::Run() {
     Act();
     HandOver();
     std::vector<Command> todo;
+    std::optional<Status> sent;
     {
       const MutexLock lock(mutex);
-      if (stopping) return;
+      if (stopping) break;
       todo = std::exchange(commands, {});
+      sent = std::exchange(transferred, std::nullopt);
     }
     for (const Command& command : todo) command();
-    if (!todo.empty()) continue;
+    if (sent.has_value()) core.Transferred(transfer_call, *sent);
+    const bool may_pause = turn != nullptr && turn->TakeAllowed();
+    if (may_pause) core.AllowPause();
+    if (!todo.empty() || sent.has_value() || may_pause) continue;
     const auto before = SteadyClock::now();
     const bool busy = core.num_in_server() > 0;
     const bool syncing = core.syncing();
@@ -133,6 +178,7 @@ void RemoteWorker::State::Run() {
       core.LookAfter();
     }
   }
+  EndTransfer();
 }
 
 void RemoteWorker::State::Hear(const HttpCalls::Done& done) {
@@ -163,28 +209,43 @@ void RemoteWorker::State::AskMetrics(SteadyClock::time_point now) {
 }
 
 void RemoteWorker::State::Act() {
-  for (RemoteAction& action : core.TakeActions()) {
-    if (auto* send = std::get_if<SendCall>(&action)) {
-      http.Add(send->call, send->http, send->deadline);
-    } else if (const auto* drop = std::get_if<DropCall>(&action)) {
-      http.Remove(drop->call);
-    } else {
-      RolloutEvent event = std::get<RolloutEvent>(std::move(action));
-      if (auto* cancelled = std::get_if<GroupCancelled>(&event)) {
-        const auto taker = std::find_if(tickets.begin(), tickets.end(), [&](const auto& entry) {
-          return entry.second.group == cancelled->request.group;
-        });
-        if (taker != tickets.end()) {
-          taker->second.taken = std::move(cancelled->request);
-          continue;
-        }
+  std::vector<RemoteAction> actions = core.TakeActions();
+  for (; !actions.empty(); actions = core.TakeActions()) {
+    for (RemoteAction& action : actions) Carry(action);
+  }
+}
+
+void RemoteWorker::State::Carry(RemoteAction& action) {
+  if (auto* send = std::get_if<SendCall>(&action)) {
+    http.Add(send->call, send->http, send->deadline);
+  } else if (const auto* drop = std::get_if<DropCall>(&action)) {
+    if (drop->call == transfer_call) EndTransfer();
+    http.Remove(drop->call);
+  } else if (const auto* open = std::get_if<OpenChannel>(&action)) {
+    Open(*open);
+  } else if (auto* weights = std::get_if<SendWeights>(&action)) {
+    Transfer(weights->call,
+             [this, sent = std::move(weights->weights)] { return channel->Send(sent); });
+  } else if (std::get_if<AskPause>(&action) != nullptr) {
+    turn->Ask();
+  } else if (std::get_if<EndPause>(&action) != nullptr) {
+    turn->End();
+  } else {
+    RolloutEvent event = std::get<RolloutEvent>(std::move(action));
+    if (auto* cancelled = std::get_if<GroupCancelled>(&event)) {
+      const auto taker = std::find_if(tickets.begin(), tickets.end(), [&](const auto& entry) {
+        return entry.second.group == cancelled->request.group;
+      });
+      if (taker != tickets.end()) {
+        taker->second.taken = std::move(cancelled->request);
+        return;
       }
-      if (std::get_if<WeightsSynced>(&event) != nullptr) ++new_stats.num_syncs;
-      if (auto* gone_event = std::get_if<WorkerGone>(&event)) {
-        gone_event->error = gone_event->error.At(options.server.url);
-      }
-      new_events.push_back(std::move(event));
     }
+    if (std::get_if<WeightsSynced>(&event) != nullptr) ++new_stats.num_syncs;
+    if (auto* gone_event = std::get_if<WorkerGone>(&event)) {
+      gone_event->error = gone_event->error.At(options.server.url);
+    }
+    new_events.push_back(std::move(event));
   }
 }
 
@@ -212,6 +273,7 @@ void RemoteWorker::State::AnswerTickets() {
 }
 
 void RemoteWorker::State::HandOver() {
+  if (core.gone()) turn.reset();
   const bool tells = on_events && !new_events.empty();
   {
     const MutexLock lock(mutex);
@@ -282,10 +344,16 @@ Status RemoteWorker::Sync(const PublishedWeights& weights) {
     }
     state_->newest = weights.version;
   }
-  state_->Post([state = state_.get(), version = weights.version, folder = weights.folder,
-                hold = weights.folder_hold] {
+  ServerWeights wanted{.version = weights.version};
+  if (state_->options.core.weights == WeightPath::kChannel) {
+    wanted.weights = weights.weights;
+  } else {
+    wanted.folder = weights.folder;
+    wanted.hold = weights.folder_hold;
+  }
+  state_->Post([state = state_.get(), wanted = std::move(wanted)] {
     // It may have gone meanwhile; WorkerGone says so.
-    const Status status = state->core.Sync(version, folder, hold);
+    const Status status = state->core.Sync(wanted);
     PACE_CHECK(status.ok() || state->core.gone(), status.message());
   });
   return Status::Ok();

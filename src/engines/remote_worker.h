@@ -16,7 +16,9 @@
 #include "core/status.h"
 #include "engines/dialect.h"
 #include "engines/http_calls.h"
+#include "engines/pause_turns.h"
 #include "engines/remote_core.h"
+#include "engines/weight_channel.h"
 #include "rollout/worker.h"
 
 namespace pace {
@@ -25,6 +27,10 @@ struct RemoteWorkerOptions {
   ServerAddress server = {};
   RemoteOptions core = {};
   const Dialect* dialect = &VllmDialect();
+  // For WeightPath::kChannel.
+  OpenWeightChannel open_channel = {};
+  // For core.pauses_in_turn: shared by the servers of a run.
+  std::shared_ptr<PauseTurns> turns = {};
 };
 
 class RemoteWorker final : public RolloutWorker {

@@ -51,6 +51,21 @@ class FakeHttpServer {
   int64_t port() const { return server_->port(); }
   std::string url() const { return Concat("http://127.0.0.1:", port()); }
   void Freeze() { frozen_ = true; }
+  // Our end of the channel: waits for the server's workers, until `cancelled`.
+  bool Meet(const std::atomic<bool>& cancelled) {
+    while (!cancelled) {
+      {
+        const MutexLock lock(mutex_);
+        if (fake_.waits_for_channel()) {
+          fake_.MeetOnChannel();
+          Collect();
+          return true;
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    return false;
+  }
   void SetLabel(const std::string& label) {
     const MutexLock lock(mutex_);
     fake_.label = label;
@@ -150,6 +165,122 @@ TEST(RemoteWorkerTest, GeneratesOverSocketsThroughASync) {
     EXPECT_TRUE(IsTrue(request, done.response));
   }
   EXPECT_GT(worker.stats().num_sampled_tokens, 0);
+}
+
+// Ends when the server's workers are there. Counts what it is asked for.
+class FakeChannel final : public WeightChannel {
+ public:
+  struct Counts {
+    std::atomic<int> num_opened = 0;
+    std::atomic<int> num_sent = 0;
+    std::atomic<bool> hangs = false;  // in Send
+  };
+  FakeChannel(FakeHttpServer& server, Counts& counts) : server_(server), counts_(counts) {
+    ++counts_.num_opened;
+  }
+  std::string Invitation() const override { return R"({"init_info":{}})"; }
+  Status Join() override { return Meet(); }
+  Status Send(const WeightSet&) override {
+    while (counts_.hangs && !cancelled_) std::this_thread::yield();
+    PACE_RETURN_IF_ERROR(Meet());
+    ++counts_.num_sent;
+    return Status::Ok();
+  }
+  void Cancel() override { cancelled_ = true; }
+
+ private:
+  Status Meet() {
+    return server_.Meet(cancelled_) ? Status::Ok() : Unavailable("the transfer was given up");
+  }
+  FakeHttpServer& server_;
+  Counts& counts_;
+  std::atomic<bool> cancelled_ = false;
+};
+
+RemoteWorkerOptions ChannelOptionsFor(FakeHttpServer& server, FakeChannel::Counts& counts) {
+  RemoteWorkerOptions options = OptionsFor(server);
+  options.core.weights = WeightPath::kChannel;
+  options.open_channel = [&](int64_t) -> Result<std::unique_ptr<WeightChannel>> {
+    return std::unique_ptr<WeightChannel>(new FakeChannel(server, counts));
+  };
+  return options;
+}
+
+TEST(RemoteWorkerTest, SendsWeightsOverAChannelWhileResponsesRun) {
+  FakeHttpServer server;
+  FakeChannel::Counts counts;
+  RemoteWorker worker(ChannelOptionsFor(server, counts));
+  std::vector<RolloutEvent> events;
+  const GroupRequest request = WorldRequest(1, 8, 400);
+  worker.Submit(request);
+  for (int64_t step = 0; step < 5; ++step) {
+    ASSERT_TRUE(worker.Sync({.version = PolicyVersion(step)}).ok());
+    EXPECT_EQ(Next<WeightsSynced>(worker, events).version, PolicyVersion(step));
+  }
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_TRUE(IsTrue(request, Next<FinishedResponse>(worker, events).response));
+  }
+  EXPECT_EQ(counts.num_opened, 1);
+  EXPECT_EQ(counts.num_sent, 5);
+}
+
+// Neither the end of the worker nor that of the server waits for a transfer that hangs.
+TEST(RemoteWorkerTest, ATransferThatHangsEndsWithTheWorkerOrTheServer) {
+  FakeChannel::Counts counts;
+  counts.hangs = true;
+  {
+    FakeHttpServer server;
+    RemoteWorker worker(ChannelOptionsFor(server, counts));
+    std::vector<RolloutEvent> events;
+    Next<WorkerReady>(worker, events);
+    ASSERT_TRUE(worker.Sync({.version = PolicyVersion(0)}).ok());
+    EXPECT_TRUE(worker.Wait(SteadyClock::now() + std::chrono::milliseconds(50)).empty());
+  }
+  FakeHttpServer server;
+  RemoteWorkerOptions options = ChannelOptionsFor(server, counts);
+  options.core.load_deadline = Seconds(1);
+  RemoteWorker worker(options);
+  std::vector<RolloutEvent> events;
+  ASSERT_TRUE(worker.Sync({.version = PolicyVersion(0)}).ok());
+  EXPECT_EQ(Next<WorkerGone>(worker, events).loss, Loss::kLost);
+}
+
+TEST(RemoteWorkerTest, AChannelThatCannotBeOpenedLosesTheWorker) {
+  FakeHttpServer server;
+  RemoteWorkerOptions options = OptionsFor(server);
+  options.core.weights = WeightPath::kChannel;
+  options.open_channel = [](int64_t) -> Result<std::unique_ptr<WeightChannel>> {
+    return Unavailable("libnccl.so.2 is missing");
+  };
+  RemoteWorker worker(options);
+  std::vector<RolloutEvent> events;
+  ASSERT_TRUE(worker.Sync({.version = PolicyVersion(0)}).ok());
+  EXPECT_NE(Next<WorkerGone>(worker, events).error.message().find("libnccl.so.2 is missing"),
+            std::string::npos);
+}
+
+TEST(RemoteWorkerTest, ServersOfARunPauseInTurn) {
+  FakeHttpServer servers[2];
+  const auto turns = std::make_shared<PauseTurns>();
+  std::vector<std::unique_ptr<RemoteWorker>> workers;
+  std::vector<RolloutEvent> events[2];
+  for (FakeHttpServer& server : servers) {
+    RemoteWorkerOptions options = OptionsFor(server);
+    options.core.pauses_in_turn = true;
+    options.turns = turns;
+    workers.push_back(std::make_unique<RemoteWorker>(options));
+  }
+  for (int64_t step = 0; step < 10; ++step) {
+    for (size_t i = 0; i < 2; ++i) {
+      ASSERT_TRUE(workers[i]->Sync(Version(step)).ok());
+      GroupRequest request = WorldRequest(step, 4, 1000);
+      request.stop.stop_tokens = {};
+      workers[i]->Submit(request);
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(Next<WeightsSynced>(*workers[i], events[i]).version, PolicyVersion(step));
+    }
+  }
 }
 
 TEST(RemoteWorkerTest, PausesForACheckpointAndHandsGroupsOver) {

@@ -27,8 +27,36 @@ class RemoteWorld {
         calls.push_back(std::move(*send));
       } else if (auto* event = std::get_if<RolloutEvent>(&action)) {
         events.push_back(std::move(*event));
+      } else if (const auto* open = std::get_if<OpenChannel>(&action)) {
+        num_workers = open->num_workers;
+        transfers.push_back(open->call);
+        core.Invited(open->call, "{}");
+        Collect();
+      } else if (const auto* weights = std::get_if<SendWeights>(&action)) {
+        transfers.push_back(weights->call);
+      } else if (std::get_if<AskPause>(&action) != nullptr) {
+        asks_pause = true;
+      } else if (std::get_if<EndPause>(&action) != nullptr) {
+        asks_pause = false;
+        ++num_pauses_ended;
       }
     }
+  }
+  // Both ends of the channel meet, if they are there.
+  bool Meet() {
+    if (transfers.empty() || !server.waits_for_channel()) return false;
+    server.MeetOnChannel();
+    for (FakeServer::Answer& answer : server.TakeAnswers()) answers.push_back(std::move(answer));
+    met.push_back(transfers.front());
+    transfers.erase(transfers.begin());
+    return true;
+  }
+  // Our end says what became of it.
+  void SayMet(const Status& status = Status::Ok()) {
+    const int64_t call = met.front();
+    met.erase(met.begin());
+    core.Transferred(call, status);
+    Collect();
   }
   // Carries one call to the server, or one answer back.
   void DeliverCall(size_t index) {
@@ -50,11 +78,14 @@ class RemoteWorld {
   // Everything in its order until the network is empty.
   void Settle() {
     Collect();
-    while (!calls.empty() || !answers.empty()) {
+    while (!calls.empty() || !answers.empty() || !met.empty()) {
       if (!calls.empty()) {
         DeliverCall(0);
-      } else {
+        if (meets) Meet();
+      } else if (!answers.empty()) {
         DeliverAnswer(0);
+      } else {
+        SayMet();
       }
     }
   }
@@ -87,6 +118,12 @@ class RemoteWorld {
   std::vector<SendCall> calls;
   std::vector<FakeServer::Answer> answers;
   std::deque<RolloutEvent> events;
+  std::vector<int64_t> transfers;  // begun
+  std::vector<int64_t> met;        // whose end our end does not know yet
+  bool meets = true;
+  int64_t num_workers = 0;  // of the channel that was opened
+  bool asks_pause = false;
+  int64_t num_pauses_ended = 0;
 };
 
 inline RemoteOptions WorldOptions(SyncMode mode = SyncMode::kReprefill, bool scores = true) {

@@ -225,6 +225,13 @@ class Sglang final : public Dialect {
     })};
   }
 
+  // Not offered: its workers join through c10d, not by an id of NCCL (CheckServers refuses it).
+  HttpCall OpenChannel(const std::string& /*invitation*/) const override { return {}; }
+  std::vector<UpdateCall> Update(const WeightSet&, const std::string&,
+                                 InFlightRule) const override {
+    return {};
+  }
+
   HttpCall Resume() const override {
     return JsonCall("/continue_generation", [](JsonWriter&) {});
   }

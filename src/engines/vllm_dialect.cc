@@ -6,6 +6,7 @@
 #include "core/printable.h"
 #include "engines/answer_scan.h"
 #include "engines/dialect.h"
+#include "engines/nccl_sender.h"
 
 namespace pace {
 namespace {
@@ -21,6 +22,7 @@ enum JoinCall : size_t {
   kGenerates,
   kNetwork,
   kFetches,
+  kWorldSize,
   kNumJoinCalls
 };
 
@@ -208,6 +210,7 @@ class Vllm final : public Dialect {
                        .target = "/collective_rpc",
                        .body = R"({"method":"get_model_inspection"})"};
     calls[kFetches] = Fetch("");
+    calls[kWorldSize] = {.method = "GET", .target = "/get_world_size"};
     return calls;
   }
 
@@ -230,6 +233,10 @@ class Vllm final : public Dialect {
       const Result<std::string> state = FirstResult(answer.body);
       facts.fetches = answer.status == 200 && state.ok() && *state == "none";
       return Status::Ok();
+    }
+    // `pace serve` has one process and no such route.
+    if (index == kWorldSize) {
+      return answer.status == 200 ? ReadWorldSize(answer.body, facts) : Status::Ok();
     }
     if (answer.status != 200) {
       return Unavailable(Join()[index].target, " answered ", answer.status, ": ",
@@ -329,6 +336,22 @@ class Vllm final : public Dialect {
     return {load, name};
   }
 
+  HttpCall OpenChannel(const std::string& invitation) const override {
+    return {.target = "/init_weight_transfer_engine", .body = invitation};
+  }
+  std::vector<UpdateCall> Update(const WeightSet& weights, const std::string& label,
+                                 InFlightRule) const override {
+    UpdateCall end{.http = {.target = "/finish_weight_update"}};
+    JsonWriter json(end.http.body);
+    json.BeginObject();
+    json.Put("weight_version", label);
+    json.EndObject();
+    return {{.http = {.target = "/start_weight_update"}},
+            {.http = {.target = "/update_weights", .body = NcclSender::UpdateInfo(weights)},
+             .receives = true},
+            end};
+  }
+
   HttpCall Resume() const override { return {.target = "/resume"}; }
   HttpCall Label() const override { return {.method = "GET", .target = "/weight_info"}; }
   Result<std::string> ReadLabel(std::string_view body) const override {
@@ -380,6 +403,15 @@ class Vllm final : public Dialect {
     PACE_ASSIGN_OR_RETURN(const std::string text, FirstResult(body));
     facts.shape = ShapeIn(text);
     return Status::Ok();
+  }
+
+  static Status ReadWorldSize(std::string_view body, ServerFacts& facts) {
+    JsonScanner scan(body);
+    answer::ForKeys(scan, [&](const std::string& key) {
+      return key == "world_size" && scan.Integer(1, 1 << 16, "", facts.num_workers);
+    });
+    scan.End();
+    return scan.status();
   }
 
   static Status ReadModels(std::string_view body, ServerFacts& facts) {

@@ -7,8 +7,8 @@
 //
 // `send` prints the body of /update_weights, an object with two checksums per tensor and the body
 // of /init_weight_transfer_engine, a line each. It joins and prints "joined". For each line "go" on
-// stdin it sends the weights once and prints "sent SECONDS" or "failed SECONDS REASON". "engine"
-// makes it leave the group and print a new invitation. It ends with stdin.
+// stdin it sends the weights once and prints "sent SECONDS" or "failed SECONDS REASON". "engine
+// FORM BYTES" makes it leave the group and print a new invitation. It ends with stdin.
 //
 // Checksums of a tensor of little-endian int16 x: sum of x[i], sum of x[i] * (i % 65521).
 #include <chrono>
@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -125,9 +126,12 @@ Status Serve(const NcclCalls& calls, const SentWeights& weights, const NcclSende
              std::string& line) {
   PACE_ASSIGN_OR_RETURN(const NcclInvitation invitation, NcclInvitation::Make(calls, options));
   std::cout << invitation.InitInfo() << "\n" << std::flush;
-  PACE_ASSIGN_OR_RETURN(std::unique_ptr<TransferGpu> gpu, OpenTransferGpu());
+  NcclSender::Gpus gpus;
+  for (auto& gpu : gpus) {
+    PACE_ASSIGN_OR_RETURN(gpu, OpenTransferGpu());
+  }
   PACE_ASSIGN_OR_RETURN(const std::unique_ptr<NcclSender> sender,
-                        NcclSender::Join(calls, std::move(gpu), invitation));
+                        NcclSender::Join(calls, std::move(gpus), invitation));
   std::cout << "joined\n" << std::flush;
   for (line = NextLine(); line == "go"; line = NextLine()) {
     const auto start = std::chrono::steady_clock::now();
@@ -142,15 +146,17 @@ Status Serve(const NcclCalls& calls, const SentWeights& weights, const NcclSende
 
 Status SendWeights(const std::vector<std::string>& arguments) {
   NcclSenderOptions options;
-  options.packed = arguments[1] == "packed";
-  options.buffer_bytes = std::stoll(arguments[2]);
   options.deadline = std::chrono::milliseconds(std::stoll(arguments[3]));
   PACE_ASSIGN_OR_RETURN(const ModelConfig config, ShapeOf(arguments[0]));
   PACE_ASSIGN_OR_RETURN(const SentWeights weights, MakeWeights(config));
   PACE_ASSIGN_OR_RETURN(const NcclCalls* const calls, LoadNccl());
   std::cout << NcclSender::UpdateInfo(weights.set) << "\n" << weights.checksums << "\n";
-  std::string line = "engine";
-  while (line == "engine") {
+  std::string line = Concat("engine ", arguments[1], " ", arguments[2]);
+  while (line.starts_with("engine ")) {
+    std::istringstream words(line.substr(7));
+    std::string form;
+    words >> form >> options.buffer_bytes;
+    options.packed = form == "packed";
     const Status status = Serve(*calls, weights, options, line);
     if (status.ok()) continue;
     std::cout << "failed 0 " << status.message() << "\n" << std::flush;
