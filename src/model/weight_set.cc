@@ -301,6 +301,26 @@ Status CheckFinite(const WeightSet& weights) {
   return Status::Ok();
 }
 
+WeightSet InDtype(const ModelConfig& config, const WeightSet& weights, Dtype dtype) {
+  struct Owner {
+    WeightSet shared;
+    std::list<std::vector<std::byte>> converted;
+  };
+  const auto owner = std::make_shared<Owner>(Owner{.shared = weights, .converted = {}});
+  TensorViews views;
+  for (const Parameter& parameter : ParametersOf(config)) {
+    TensorView view = weights.Get(parameter.name);
+    if (view.dtype != dtype) {
+      view.bytes = owner->converted.emplace_back(Converted(view, dtype));
+      view.dtype = dtype;
+    }
+    views.emplace(parameter.name, std::move(view));
+  }
+  Result<WeightSet> set = WeightSet::Create(config, std::move(views), owner);
+  PACE_CHECK(set.ok(), set.status().message());
+  return std::move(*set);
+}
+
 Status SaveModel(const std::string& folder, const ModelConfig& config, const WeightSet& weights,
                  Dtype dtype, int64_t max_shard_bytes, TiedHead head) {
   if (dtype != Dtype::kF32 && dtype != Dtype::kF16 && dtype != Dtype::kBF16) {
@@ -311,16 +331,8 @@ Status SaveModel(const std::string& folder, const ModelConfig& config, const Wei
   }
   PACE_RETURN_IF_ERROR(CreateFolders(folder));
 
-  TensorViews views;
-  std::list<std::vector<std::byte>> converted;
-  for (const Parameter& parameter : ParametersOf(config)) {
-    TensorView view = weights.Get(parameter.name);
-    if (view.dtype != dtype) {
-      view.bytes = converted.emplace_back(Converted(view, dtype));
-      view.dtype = dtype;
-    }
-    views.emplace(parameter.name, std::move(view));
-  }
+  const WeightSet stored_weights = InDtype(config, weights, dtype);
+  TensorViews views = stored_weights.views();
   if (config.tied && head == TiedHead::kWrite) {
     views.emplace("lm_head.weight", views.at("model.embed_tokens.weight"));
   }

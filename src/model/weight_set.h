@@ -66,6 +66,10 @@ void ReadFloats(const TensorView& tensor, std::span<float> out);
 // Reads every byte once. REQUIRES: on the host
 Status CheckFinite(const WeightSet& weights);
 
+// The same weights in `dtype` (F32, F16 or BF16), rounded to nearest even: one tensor for each of
+// ParametersOf. Tensors that have that type already are shared. REQUIRES: on the host
+WeightSet InDtype(const ModelConfig& config, const WeightSet& weights, Dtype dtype);
+
 // Writes config.json, generation_config.json and the weights as safetensors in
 // `dtype` (F32, F16 or BF16; rounded to nearest even), in shards of at most
 // max_shard_bytes. `folder` is made if it is not there and may not hold weights.

@@ -137,6 +137,21 @@ TEST(WeightSetTest, RandomWeightsAreAFunctionOfTheSeed) {
   for (const float value : floats(1, "model.norm.weight")) EXPECT_NEAR(value, 1, 0.6);
 }
 
+TEST(WeightSetTest, AnotherDtypeHasTheRoundedValuesAndSharesWhatItNeedNotRound) {
+  const ModelConfig config = TinyConfigs().front().config;
+  const WeightSet weights = RandomWeights(config, 3);
+  const WeightSet rounded = InDtype(config, weights, Dtype::kBF16);
+  EXPECT_EQ(rounded.views().size(), ParametersOf(config).size());
+  for (const Parameter& parameter : ParametersOf(config)) {
+    std::vector<float> expected = weights.Floats(parameter.name);
+    for (float& value : expected) value = BF16ToFloat(FloatToBF16(value));
+    EXPECT_EQ(rounded.Get(parameter.name).dtype, Dtype::kBF16);
+    EXPECT_EQ(rounded.Floats(parameter.name), expected);
+    EXPECT_EQ(InDtype(config, weights, Dtype::kF32).Get(parameter.name).bytes.data(),
+              weights.Get(parameter.name).bytes.data());
+  }
+}
+
 TEST(SaveModelTest, ModelsReadBackTheSameInEveryDtype) {
   const std::filesystem::path scratch = ScratchFolder();
   for (const TinyConfig& tiny : TinyConfigs()) {
