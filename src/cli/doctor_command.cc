@@ -186,12 +186,13 @@ Status AddRun(const Settings& settings, FleetFacts& facts) {
                    .hidden_size = settings.model.hidden,
                    .num_layers = settings.model.num_layers};
   }
-  if (!settings.engine.weights.empty()) {
+  if (!settings.engine.weights.empty() && settings.engine.transfer == WeightTransfer::kFolder) {
     facts.weights = ProbeFolder(settings.engine.weights,
                                 kKeptVersions * static_cast<int64_t>(WeightBytes(settings.model)));
   }
   facts.needs_nccl =
-      settings.policy.device == PolicyDevice::kCuda && settings.cluster.TrainingGpus() > 1;
+      settings.engine.transfer == WeightTransfer::kNccl ||
+      (settings.policy.device == PolicyDevice::kCuda && settings.cluster.TrainingGpus() > 1);
   return Status::Ok();
 }
 

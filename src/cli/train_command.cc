@@ -153,6 +153,7 @@ constexpr auto kMayChange =
                                      "engine.fleet",       "engine.requests",
                                      "engine.server",      "engine.token_file",
                                      "engine.ca_file",     "engine.weights",
+                                     "engine.transfer",    "engine.transfer_mib",
                                      "engine.join_s",      "engine.generate_s",
                                      "engine.load_s",      "engine.control_s"});
 

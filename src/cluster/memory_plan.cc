@@ -100,18 +100,29 @@ std::vector<MemoryPart> RankMemory(const NetworkSize& network, const RankMemoryO
   if (options.has_initial_policy) {
     parts.push_back({"initial policy", 4 * own, "train.kl_coef"});
   }
+  if (options.num_servers > 0) {
+    // A piece ends with a whole tensor. What is gathered from ranks passes through the host, so
+    // that the embedding needs room, too.
+    const int64_t tensor = is_full ? outside : layer / 2;
+    parts.push_back({"buffers for servers",
+                     2 * options.num_servers * (options.transfer_bytes + width * tensor),
+                     "engine.transfer"});
+  }
   parts.push_back(
       {"fragments", static_cast<int64_t>(kFragmentShare * static_cast<double>(TotalBytes(parts)))});
   return parts;
 }
 
 RankMemoryOptions RankMemoryOf(const Settings& settings, ShardMode shard) {
+  const bool sends = settings.engine.transfer == WeightTransfer::kNccl;
   return {.num_ranks = settings.cluster.TrainingGpus(),
           .shard = shard,
           .in_bf16 = settings.policy.compute == ComputeType::kBfloat16,
           .recompute_layers = settings.train.recompute_layers,
           .tokens = settings.train.token_budget,
-          .has_initial_policy = settings.train.kl.active()};
+          .has_initial_policy = settings.train.kl.active(),
+          .num_servers = sends ? settings.cluster.NumEngines() : 0,
+          .transfer_bytes = settings.engine.transfer_mib << 20};
 }
 
 std::vector<MemoryPart> EngineMemory(const Settings& settings, int64_t kv_tokens) {

@@ -58,6 +58,9 @@ struct RankMemoryOptions {
   bool recompute_layers = false;
   int64_t tokens = 4096;            // of one forward pass
   bool has_initial_policy = false;  // for a KL penalty
+  // Servers that get weights over NCCL: two buffers for each.
+  int64_t num_servers = 0;
+  int64_t transfer_bytes = 0;
 };
 // Of the rank that needs most: rank 0, which also has the snapshot for the engines. Without the
 // CUDA context.

@@ -116,6 +116,19 @@ TEST(MemoryPlanTest, RecomputingLayersAndFewerTokensNeedLess) {
   EXPECT_LT(total({.in_bf16 = true}), total({.in_bf16 = false, .has_initial_policy = true}));
 }
 
+TEST(MemoryPlanTest, EveryServerOverNcclNeedsABuffer) {
+  Settings settings = Load("math-8b");
+  const auto total = [&](ShardMode shard) {
+    return TotalBytes(RankMemory(NetworkOf(settings.model), RankMemoryOf(settings, shard)));
+  };
+  const int64_t folder = total(ShardMode::kGradients);
+  const int64_t full = total(ShardMode::kFull);
+  settings.engine.transfer = WeightTransfer::kNccl;
+  settings.engine.transfer_mib = 64;
+  EXPECT_GT(total(ShardMode::kGradients), folder + 12 * (int64_t{64} << 20));
+  EXPECT_GT(total(ShardMode::kFull) - full, total(ShardMode::kGradients) - folder);
+}
+
 TEST(MemoryPlanTest, EachKindOfShardNeedsLess) {
   for (const char* preset : {"math-4b", "math-8b"}) {
     const NetworkSize network = NetworkOf(Load(preset).model);

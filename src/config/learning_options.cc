@@ -10,6 +10,7 @@ constexpr std::array<std::string_view, 2> kComputeNames = {"float32", "bf16"};
 constexpr std::array<std::string_view, 2> kDeviceNames = {"cpu", "cuda"};
 constexpr std::array<std::string_view, 3> kSyncNames = {"rebuild", "keep", "drain"};
 constexpr std::string_view kServerNames[] = {"vllm", "sglang"};
+constexpr std::string_view kTransferNames[] = {"folder", "nccl"};
 
 }  // namespace
 
@@ -78,6 +79,14 @@ std::vector<Field> EngineSettings::Fields() {
       Field::Text("weights", weights,
                   "Folder on a disk that the servers share, for the weights of each sync; empty = "
                   "`weights` in the run's folder."),
+      Field::Enum("transfer", transfer, kTransferNames,
+                  "How weights reach the servers: folder, or nccl from the trainer's GPU to theirs "
+                  "(vLLM)."),
+      Field::Int("transfer_mib", transfer_mib,
+                 "With nccl: weights are sent in pieces of this size; each server, and the trainer "
+                 "for each server, has two buffers of it.")
+          .AtLeast(1)
+          .AtMost(65536),
       Field::Real("join_s", join_s, "Seconds that servers have to be ready when a run starts.")
           .Above(0)
           .AtMost(1e5),

@@ -40,6 +40,8 @@ enum class SyncRule { kRebuild, kKeep, kDrain };
 // Rollout engines of a run on real hardware. In the lab, their number and their
 // slots are the cluster's.
 enum class ServerKind { kVllm, kSglang };
+// How weights reach servers: through a folder that they share, or from GPU to GPU.
+enum class WeightTransfer { kFolder, kNccl };
 
 struct EngineSettings {
   int64_t count = 1;
@@ -56,6 +58,8 @@ struct EngineSettings {
   std::string token_file = {};
   std::string ca_file = {};
   std::string weights = {};
+  WeightTransfer transfer = WeightTransfer::kFolder;
+  int64_t transfer_mib = 256;
   double join_s = 120;
   double generate_s = 600;
   double load_s = 120;

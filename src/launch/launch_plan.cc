@@ -54,6 +54,11 @@ Status CheckTexts(const LaunchOptions& launch) {
 
 Status CheckLauncher(const Settings& settings, Launcher launcher, const Placement& placement) {
   const LaunchOptions& launch = settings.launch;
+  const bool sends = settings.engine.transfer == WeightTransfer::kNccl;
+  if (sends &&
+      (launch.engine != EngineProgram::kVllm || settings.policy.device != PolicyDevice::kCuda)) {
+    return InvalidArgument("engine.transfer = nccl: needs launch.engine=vllm and device=cuda");
+  }
   if (launcher == Launcher::kLocal && placement.num_nodes > 1) {
     return InvalidArgument("cluster: ", settings.cluster.AllGpus(), " GPUs on machines of ",
                            settings.cluster.gpus_per_node, " are ", placement.num_nodes,
@@ -167,6 +172,9 @@ EngineCommand VllmCommand(const LaunchPlan& plan, const std::string& host, int64
                            run.policy.compute == ComputeType::kBfloat16 ? "bfloat16" : "float32",
                            "--max-num-seqs", Concat(run.cluster.slots), "--max-model-len",
                            Concat(run.prompt.max_tokens + run.generation.max_tokens)});
+  if (run.engine.transfer == WeightTransfer::kNccl) {
+    AddTexts(command.words, {"--weight-transfer-config", R"({"backend":"nccl"})"});
+  }
   if (plan.OnGpus()) {
     AddTexts(command.words, {"--tensor-parallel-size", Concat(run.cluster.tensor_parallel),
                              "--gpu-memory-utilization", Concat(run.cluster.memory_share)});

@@ -100,6 +100,15 @@ TEST(LaunchPlanTest, ALocalScriptGivesEveryProcessItsGpus) {
   EXPECT_EQ(plan.settings.engine.server, ServerKind::kSglang);
 }
 
+TEST(LaunchPlanTest, EnginesThatGetWeightsOverNcclAreToldSo) {
+  const std::string text = LocalScript(Plan("math-4b", Launcher::kLocal, {"engine.transfer=nccl"}));
+  EXPECT_HAS(text, R"(--weight-transfer-config '{"backend":"nccl"}')");
+  EXPECT_EQ(LocalScript(Plan("math-4b", Launcher::kLocal, {})).find("weight-transfer"),
+            std::string::npos);
+  EXPECT_HAS(Refusal("math-4b", Launcher::kLocal, {"engine.transfer=nccl", "launch.engine=sglang"}),
+             "engine.transfer = nccl: needs launch.engine=vllm");
+}
+
 TEST(LaunchPlanTest, EnginesOfSeveralGpusAreNamedTogether) {
   const std::string text = LocalScript(
       Plan("math-4b", Launcher::kLocal, {"cluster.tensor_parallel=2", "launch.port=9000"}));

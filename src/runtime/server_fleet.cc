@@ -11,6 +11,7 @@
 
 #include "core/file.h"
 #include "core/printable.h"
+#include "engines/nccl_channel.h"
 #include "execution/learner_options.h"
 #include "model/devices.h"
 
@@ -83,6 +84,18 @@ Status CheckServers(const Settings& settings) {
   for (const std::string& url : settings.engine.urls) {
     PACE_RETURN_IF_ERROR(CheckServerUrl(url).At("engine.urls"));
   }
+  const EngineSettings& engine = settings.engine;
+  if (engine.transfer == WeightTransfer::kNccl) {
+    if (engine.fleet > 0 || engine.server != ServerKind::kVllm) {
+      return InvalidArgument(
+          "engine.transfer = nccl: needs vLLM servers (engine.urls, engine.server=vllm)");
+    }
+    if (settings.policy.device != PolicyDevice::kCuda) {
+      return InvalidArgument(
+          "engine.transfer = nccl: sends from the trainer's GPU (device=cuda, or "
+          "engine.transfer=folder)");
+    }
+  }
   const bool plain = settings.generation.temperature == 1 && settings.generation.top_p == 1;
   const bool scores = settings.admission.policy != AdmissionKind::kAcceptAll &&
                       settings.admission.UsesPrefixScores();
@@ -134,11 +147,24 @@ Result<std::unique_ptr<ServerFleet>> ServerFleet::Create(const Settings& setting
   options.core.generate_deadline = Seconds(engine.generate_s);
   options.core.load_deadline = Seconds(engine.load_s);
   options.core.control_deadline = Seconds(engine.control_s);
+  options.core.pauses_in_turn = true;
+  options.turns = std::make_shared<PauseTurns>();
+  if (engine.transfer == WeightTransfer::kNccl) {
+    options.core.weights = WeightPath::kChannel;
+    const auto deadline =
+        std::chrono::duration_cast<std::chrono::milliseconds>(options.core.load_deadline);
+    options.open_channel = [deadline, mib = engine.transfer_mib](int64_t num_workers) {
+      return OpenNcclChannel({.num_workers = num_workers,
+                              .buffer_bytes = mib << 20,
+                              .join = deadline,
+                              .deadline = deadline});
+    };
+  }
   const std::string token = options.server.token;
   auto fleet = std::unique_ptr<ServerFleet>(new ServerFleet(
       policy, setup.observer, std::move(options),
       WeightFolder(WeightsPath(settings, setup), kKeptVersions, DecoderDtype(settings)),
-      Seconds(engine.join_s)));
+      DecoderDtype(settings), Seconds(engine.join_s)));
   if (engine.fleet == 0) {
     for (const std::string& url : engine.urls) fleet->servers_.push_back({.url = url});
     return fleet;
@@ -150,13 +176,14 @@ Result<std::unique_ptr<ServerFleet>> ServerFleet::Create(const Settings& setting
 }
 
 ServerFleet::ServerFleet(const Policy& policy, RunObserver* observer, RemoteWorkerOptions options,
-                         WeightFolder weights, Seconds patience)
+                         WeightFolder weights, Dtype dtype, Seconds patience)
     : policy_(policy),
       observer_(observer),
       options_(std::move(options)),
       give_up_(std::chrono::steady_clock::now() +
                std::chrono::duration_cast<std::chrono::steady_clock::duration>(patience)),
-      weights_(std::move(weights)) {}
+      weights_(std::move(weights)),
+      dtype_(dtype) {}
 
 ServerFleet::~ServerFleet() {
   weights_.Clear();
@@ -167,6 +194,13 @@ void ServerFleet::Note(const std::string& text) const {
 }
 
 Status ServerFleet::Publish(PublishedWeights& published) {
+  if (options_.core.weights == WeightPath::kChannel) {
+    // Gathered from ranks, they are on the host in float32; otherwise they are what servers get.
+    if (published.weights.residence() == Residence::kHost) {
+      published.weights = InDtype(policy_.config, published.weights, dtype_);
+    }
+    return Status::Ok();
+  }
   PACE_ASSIGN_OR_RETURN(const WeightSet host, ToHost(policy_.config, published.weights));
   PACE_ASSIGN_OR_RETURN(HeldFolder written,
                         weights_.Write(published.version, policy_.config, host));

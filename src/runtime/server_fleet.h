@@ -54,7 +54,7 @@ class ServerFleet {
   // Removes the weights that it wrote.
   ~ServerFleet();
 
-  // Writes the weights where the servers read them.
+  // Writes the weights where the servers read them, or makes them what is sent to them.
   Status Publish(PublishedWeights& published);
 
   // The servers to be called now. An error: none was ready in engine.join_s, or one of the run's
@@ -89,7 +89,7 @@ class ServerFleet {
   };
 
   ServerFleet(const Policy& policy, RunObserver* observer, RemoteWorkerOptions options,
-              WeightFolder weights, Seconds patience);
+              WeightFolder weights, Dtype dtype, Seconds patience);
   void Note(const std::string& text) const;
 
   const Policy& policy_;
@@ -97,6 +97,7 @@ class ServerFleet {
   const RemoteWorkerOptions options_;
   const TimePoint give_up_;
   WeightFolder weights_;
+  const Dtype dtype_;  // of the weights that servers get
   std::optional<LocalServers> own_;
   std::vector<Server> servers_;
   int64_t num_refused_ = 0;  // in a row
