@@ -123,7 +123,7 @@ Run Qwen06b() {
   run.num_sequences = 16;
   run.length = 512;
   run.token_budget = 2048;
-  run.learning_rate = 1e-5;
+  run.learning_rate = 1e-6;
   return run;
 }
 
@@ -187,33 +187,62 @@ Status Train(const Run& run, Communicator* ranks, std::FILE* out) {
   return trainer->HostSnapshot().status();
 }
 
-void Compare(Run run, const std::vector<int64_t>& sizes) {
+// Between two runs, relative to the first; of the loss at least to 1.
+struct Difference {
+  double loss = 0;
+  double grad_norm = 0;
+};
+
+Difference DifferenceOf(const std::string& line, const std::string& other) {
+  double loss = 0, norm = 0, other_loss = 0, other_norm = 0;
+  EXPECT_EQ(std::sscanf(line.c_str(), "%lf %lf", &loss, &norm), 2);
+  EXPECT_EQ(std::sscanf(other.c_str(), "%lf %lf", &other_loss, &other_norm), 2);
+  return {.loss = std::abs(other_loss - loss) / std::max(1.0, std::abs(loss)),
+          .grad_norm = std::abs(other_norm - norm) / std::max(1e-6, norm)};
+}
+
+// The largest of all steps; prints the gradient norms of some.
+Difference WorstOf(const std::string& name, const std::vector<std::string>& one,
+                   const std::vector<std::string>& other) {
+  Difference worst;
+  std::string some;
+  for (size_t step = 0; step < one.size(); ++step) {
+    const Difference difference = DifferenceOf(one[step], other[step]);
+    worst.loss = std::max(worst.loss, difference.loss);
+    worst.grad_norm = std::max(worst.grad_norm, difference.grad_norm);
+    char text[32];
+    std::snprintf(text, sizeof(text), " %.0e", difference.grad_norm);
+    if (step % 5 == 0 || step + 1 == one.size()) some += text;
+  }
+  std::printf("%s: loss %.2e, gradient norm %.2e from one rank (steps 0, 5, ...:%s)\n",
+              name.c_str(), worst.loss, worst.grad_norm, some.c_str());
+  return worst;
+}
+
+void Compare(Run run, const std::vector<int64_t>& sizes, const std::vector<ShardMode>& modes) {
   const auto train = [&](Communicator* ranks, std::FILE* out) { return Train(run, ranks, out); };
   const std::vector<std::string> one = RunRanks(1, train);
   const std::optional<std::string> missing = ErrorOf(one);
   if (missing.has_value()) GTEST_SKIP() << *missing;
   ASSERT_EQ(one.size(), static_cast<size_t>(kNumSteps));
+  std::printf("first step %slast step %s", one.front().c_str(), one.back().c_str());
+  // How far rounding alone goes: one rank with other forward passes. In bf16 it moves the gradient
+  // norm of 0.6B by up to 7e-3 (H200), so that ranks cannot be nearer; float32 shows what they do.
+  run.token_budget /= 2;
+  const Difference rounding =
+      WorstOf("one rank, half of the tokens in a pass", one, RunRanks(1, train));
+  run.token_budget *= 2;
+  const double tolerance =
+      run.network.compute_in_bf16 ? std::max(kTolerance, 2 * rounding.grad_norm) : kTolerance;
   for (const int64_t size : sizes) {
-    for (const ShardMode mode : {ShardMode::kNone, ShardMode::kGradients, ShardMode::kFull}) {
+    for (const ShardMode mode : modes) {
       run.shard = mode;
       const std::vector<std::string> several = RunRanks(size, train);
       ASSERT_EQ(ErrorOf(several).value_or(""), "");
       ASSERT_EQ(several.size(), one.size());
-      double worst_loss = 0;
-      double worst_norm = 0;
-      for (size_t step = 0; step < one.size(); ++step) {
-        double loss = 0, norm = 0, other_loss = 0, other_norm = 0;
-        ASSERT_EQ(std::sscanf(one[step].c_str(), "%lf %lf", &loss, &norm), 2);
-        ASSERT_EQ(std::sscanf(several[step].c_str(), "%lf %lf", &other_loss, &other_norm), 2);
-        worst_loss =
-            std::max(worst_loss, std::abs(other_loss - loss) / std::max(1.0, std::abs(loss)));
-        worst_norm = std::max(worst_norm, std::abs(other_norm - norm) / std::max(1e-6, norm));
-      }
-      std::printf("ranks %lld shard %d: loss %.2e, gradient norm %.2e from one rank; last step %s",
-                  static_cast<long long>(size), static_cast<int>(mode), worst_loss, worst_norm,
-                  several.back().c_str());
-      EXPECT_LT(worst_loss, kTolerance) << size;
-      EXPECT_LT(worst_norm, kTolerance) << size;
+      const Difference worst = WorstOf(Concat(size, " ranks, ", ShardModeName(mode)), one, several);
+      EXPECT_LT(worst.loss, kTolerance) << size;
+      EXPECT_LT(worst.grad_norm, tolerance) << size;
     }
   }
 }
@@ -274,11 +303,20 @@ TEST(CudaRanksTest, AKilledRankEndsTheCollectiveOfTheOther) {
 }
 
 TEST(CudaRanksTest, TwentyStepsOfATinyNetworkAreThoseOfOneRank) {
-  Compare({}, {2, 3});
+  Compare({}, {2, 3}, {ShardMode::kNone, ShardMode::kGradients, ShardMode::kFull});
 }
 
 TEST(CudaRanksTest, TwentyStepsOfSixHundredMillionParametersAreThoseOfOneRank) {
-  Compare(Qwen06b(), {2, 4});
+  Compare(Qwen06b(), {2, 4}, {ShardMode::kGradients, ShardMode::kFull});
+}
+
+TEST(CudaRanksTest, TwentyStepsOfSixHundredMillionParametersInFloat32AreThoseOfOneRank) {
+  auto run = Qwen06b();
+  run.num_sequences = 8;
+  run.length = 256;
+  run.token_budget = 512;
+  run.network.compute_in_bf16 = false;
+  Compare(run, {2}, {ShardMode::kGradients, ShardMode::kFull});
 }
 
 }  // namespace

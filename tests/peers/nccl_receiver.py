@@ -8,7 +8,7 @@ FOLDER has vLLM's files (vllm_transfer_files.py). Two processes on one GPU need 
 NCCL_MULTI_RANK_GPU_ENABLE=1; LD_PRELOAD=libnccl.so.2 of a folder makes both use that one.
 
 `check`: for every shape, form and buffer all checksums must agree; then the times of some updates,
-and of as many from vLLM's Python sender in a process of its own. `faults`: the receiver is killed in
+in turn with as many from vLLM's Python sender in a process of its own. `faults`: the receiver is killed in
 an update; the sender must be free within its deadline and one second, and serve the next receiver.
 `leak`: 200 updates; the GPU's used memory may grow by less than 64 MiB.
 """
@@ -32,6 +32,7 @@ class Sender:
     """weight_sender as a child."""
 
     def __init__(self, path, shape, form, buffer_size, deadline_ms=60_000):
+        self.shape = shape
         self.process = subprocess.Popen(
             [path, "send", shape, form, str(buffer_size), str(deadline_ms)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -49,8 +50,8 @@ class Sender:
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
-    def next_engine(self):
-        self.say("engine")
+    def next_engine(self, form, buffer_size):
+        self.say(f"engine {form} {buffer_size}")
         self.init_info = json.loads(self.line())["init_info"]
 
     def end(self):
@@ -174,52 +175,69 @@ def new_unique_id():
     return bytes(unique_id)
 
 
-def times_of_vllm(options, sender):
-    """Seconds of updates from vLLM's sender to vLLM's receiver."""
-    unique_id = new_unique_id()
-    init_info = sender.init_info | {"nccl_unique_id_b64": base64.b64encode(unique_id).decode()}
-    receiver = Child(receive, options.files, init_info, sender.update_info)
-    other = Child(send_as_vllm, options.files, unique_id, sender.update_info, init_info)
-    assert (receiver.answer(), other.answer()) == ("joined", "joined")
-    seconds = []
-    for _ in range(NUM_TIMED + 1):
-        receiver.tell("time")
-        other.tell("go")
-        seconds.append(other.answer())
-        receiver.answer()
-    receiver.end()
-    other.end()
-    return seconds[1:]
+class VllmPair:
+    """vLLM's sender and vLLM's receiver, with the same shapes and form."""
+
+    def __init__(self, options, sender):
+        unique_id = new_unique_id()
+        init_info = sender.init_info | {"nccl_unique_id_b64": base64.b64encode(unique_id).decode()}
+        self.receiver = Child(receive, options.files, init_info, sender.update_info)
+        self.sender = Child(send_as_vllm, options.files, unique_id, sender.update_info, init_info)
+
+    def joined(self):
+        return (self.receiver.answer(), self.sender.answer()) == ("joined", "joined")
+
+    def update(self):
+        """Its seconds."""
+        self.receiver.tell("time")
+        self.sender.tell("go")
+        seconds = self.sender.answer()
+        self.receiver.answer()
+        return seconds
+
+    def end(self):
+        self.receiver.end()
+        self.sender.end()
 
 
 def check(options):
     failed = False
-    cases = [(shape, "unpacked", MIB) for shape in options.shapes]
-    cases += [(shape, "packed", size * MIB) for shape in options.shapes for size in (1, 64, 1024)]
+    forms = {"unpacked": ("unpacked", MIB), "1": ("packed", MIB), "64": ("packed", 64 * MIB),
+             "1024": ("packed", 1024 * MIB)}
+    cases = [(shape, *forms[form]) for shape in options.shapes for form in options.forms]
+    sender = None
     for shape, form, buffer_size in cases:
-        sender = Sender(options.sender, shape, form, buffer_size)
+        if sender is not None and sender.shape == shape:
+            sender.next_engine(form, buffer_size)
+        else:
+            if sender is not None:
+                sender.end()
+            sender = Sender(options.sender, shape, form, buffer_size)
         receiver = Child(receive, options.files, sender.init_info, sender.update_info)
-        assert (sender.line(), receiver.answer()) == ("joined", "joined")
+        pair = VllmPair(options, sender)
+        assert (sender.line(), receiver.answer()) == ("joined", "joined") and pair.joined()
         receiver.tell("check")
         sender.say("go")
         said = sender.line()
         found, _ = receiver.answer()
         equal = found == sender.checksums and said.startswith("sent ")
-        seconds = []
+        pair.update()
+        seconds, theirs = [], []
         for _ in range(NUM_TIMED):
             receiver.tell("time")
             sender.say("go")
             seconds.append(float(sender.line().split()[1]))
             receiver.answer()
-        theirs = times_of_vllm(options, sender)
+            theirs.append(pair.update())
         ratio = statistics.median(seconds) / statistics.median(theirs)
         failed |= not equal or ratio > 1.2
         print(f"{shape} {form} {buffer_size // MIB} MiB: {len(found)} tensors, checksums "
               f"{'equal' if equal else 'DIFFER'}; {statistics.median(seconds) * 1e3:.1f} ms, "
               f"vLLM's sender {statistics.median(theirs) * 1e3:.1f} ms, ratio {ratio:.2f}",
               flush=True)
+        pair.end()
         receiver.end()
-        sender.end()
+    sender.end()
     return failed
 
 
@@ -236,7 +254,7 @@ def faults(options):
     receiver.process.join(timeout=60)
     print(f"receiver killed: {said} ({seconds:.2f} s)", flush=True)
     failed = not said.startswith("failed") or seconds > deadline + 1
-    sender.next_engine()
+    sender.next_engine("unpacked", MIB)
     second = Child(receive, options.files, sender.init_info, sender.update_info)
     assert (sender.line(), second.answer()) == ("joined", "joined")
     second.tell("check")
@@ -272,6 +290,8 @@ def main():
     parser.add_argument("--sender", required=True)
     parser.add_argument("--files", required=True)
     parser.add_argument("--shapes", nargs="+", default=["0.6b", "4b"])
+    parser.add_argument("--forms", nargs="+", default=["unpacked", "1", "64", "1024"],
+                        help="unpacked, or MiB of a packed buffer: 1, 64, 1024")
     parser.add_argument("what", choices=["check", "faults", "leak"])
     options = parser.parse_args()
     sys.exit(1 if {"check": check, "faults": faults, "leak": leak}[options.what](options) else 0)
