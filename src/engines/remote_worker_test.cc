@@ -19,6 +19,12 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
+// How many servers are paused.
+struct PauseCount {
+  std::atomic<int> now = 0;
+  std::atomic<int> most = 0;
+};
+
 // A FakeServer behind real sockets.
 class FakeHttpServer {
  public:
@@ -51,6 +57,10 @@ class FakeHttpServer {
   int64_t port() const { return server_->port(); }
   std::string url() const { return Concat("http://127.0.0.1:", port()); }
   void Freeze() { frozen_ = true; }
+  void CountPauses(PauseCount& count) {
+    const MutexLock lock(mutex_);
+    pauses_ = &count;
+  }
   // Our end of the channel: waits for the server's workers, until `cancelled`.
   bool Meet(const std::atomic<bool>& cancelled) {
     while (!cancelled) {
@@ -82,6 +92,7 @@ class FakeHttpServer {
       const MutexLock lock(mutex_);
       call = next_++;
       token_ = std::string(request.Header("authorization"));
+      if (pauses_ != nullptr) Count(request.target);
       fake_.Receive(call,
                     {.method = request.method, .target = request.target, .body = request.body});
       Collect();
@@ -97,6 +108,14 @@ class FakeHttpServer {
     }
     return {};
   }
+  void Count(std::string_view target) PACE_REQUIRES(mutex_) {
+    if (target == "/resume") --pauses_->now;
+    if (!target.starts_with("/pause")) return;
+    const int now = ++pauses_->now;
+    for (int seen = pauses_->most; seen < now;) {
+      if (pauses_->most.compare_exchange_weak(seen, now)) break;
+    }
+  }
   void Collect() PACE_REQUIRES(mutex_) {
     for (FakeServer::Answer& answer : fake_.TakeAnswers()) {
       answers_[answer.call] = std::move(answer.answer);
@@ -108,6 +127,7 @@ class FakeHttpServer {
   std::map<int64_t, ServerAnswer> answers_ PACE_GUARDED_BY(mutex_);
   int64_t next_ PACE_GUARDED_BY(mutex_) = 1;
   std::string token_ PACE_GUARDED_BY(mutex_);
+  PauseCount* pauses_ PACE_GUARDED_BY(mutex_) = nullptr;
   std::atomic<bool> frozen_ = false;
   std::atomic<bool> stop_ = false;
   std::unique_ptr<HttpServer> server_;
@@ -259,28 +279,34 @@ TEST(RemoteWorkerTest, AChannelThatCannotBeOpenedLosesTheWorker) {
             std::string::npos);
 }
 
-TEST(RemoteWorkerTest, ServersOfARunPauseInTurn) {
-  FakeHttpServer servers[2];
+TEST(RemoteWorkerTest, AtMostHalfOfTheServersOfARunArePaused) {
+  constexpr size_t kServers = 4;
+  PauseCount count;
+  std::vector<std::unique_ptr<FakeHttpServer>> servers;
   const auto turns = std::make_shared<PauseTurns>();
   std::vector<std::unique_ptr<RemoteWorker>> workers;
-  std::vector<RolloutEvent> events[2];
-  for (FakeHttpServer& server : servers) {
-    RemoteWorkerOptions options = OptionsFor(server);
+  std::vector<RolloutEvent> events[kServers];
+  for (size_t i = 0; i < kServers; ++i) {
+    servers.push_back(std::make_unique<FakeHttpServer>());
+    RemoteWorkerOptions options = OptionsFor(*servers[i]);
     options.core.pauses_in_turn = true;
     options.turns = turns;
     workers.push_back(std::make_unique<RemoteWorker>(options));
+    GroupRequest request = WorldRequest(1, 4, 100000);
+    request.stop.stop_tokens = {};
+    workers[i]->Submit(request);
+    ASSERT_TRUE(workers[i]->Sync(Version(0)).ok());
+    Next<WeightsSynced>(*workers[i], events[i]);
+    servers[i]->CountPauses(count);
   }
-  for (int64_t step = 0; step < 10; ++step) {
-    for (size_t i = 0; i < 2; ++i) {
-      ASSERT_TRUE(workers[i]->Sync(Version(step)).ok());
-      GroupRequest request = WorldRequest(step, 4, 1000);
-      request.stop.stop_tokens = {};
-      workers[i]->Submit(request);
-    }
-    for (size_t i = 0; i < 2; ++i) {
+  for (int64_t step = 1; step < 8; ++step) {
+    for (const auto& worker : workers) ASSERT_TRUE(worker->Sync(Version(step)).ok());
+    for (size_t i = 0; i < kServers; ++i) {
       EXPECT_EQ(Next<WeightsSynced>(*workers[i], events[i]).version, PolicyVersion(step));
     }
   }
+  EXPECT_GE(count.most, 1);
+  EXPECT_LE(count.most, 2);
 }
 
 TEST(RemoteWorkerTest, PausesForACheckpointAndHandsGroupsOver) {
