@@ -173,8 +173,13 @@ def _tag_of(output) -> dict:
 
 
 class PaceAgentLoops(AgentLoopManagerTQ):
-    """verl's agent loops with `PaceClient`; they announce finished groups. Under just-in-time supply prompts wait in `_held` until
-    the sampler starts them; validation starts at once."""
+    """verl's agent loops with `PaceClient`; they announce finished groups. Under just-in-time supply
+    prompts wait in `_held` until the sampler starts them; validation starts at once.
+
+    Prompts are dispatched without waiting for the worker, which answers only after it has begun to
+    process them: a step that refills many groups would wait for that. Errors of a dispatch are raised
+    by the next one, or by `check` while a step waits.
+    """
 
     announces = True
 
@@ -187,14 +192,17 @@ class PaceAgentLoops(AgentLoopManagerTQ):
         self._held = collections.deque()
         self._num_new = 0
         self._next_worker = 0
+        self._dispatched = []  # calls that were not answered when last looked at
 
     def generate_sequences(self, prompts) -> None:
-        validate = prompts["validate"] if "validate" in prompts else False
-        if not self._holds or validate:
+        if "validate" in prompts and prompts["validate"]:
             super().generate_sequences(prompts)
-            return
-        self._held.extend(prompts[index:index + 1] for index in range(len(prompts)))
-        self._num_new += len(prompts)
+        elif self._holds:
+            self._held.extend(prompts[index:index + 1] for index in range(len(prompts)))
+            self._num_new += len(prompts)
+        else:
+            chunks = prompts.chunk(len(self.agent_loop_workers))
+            self._dispatch(zip(self.agent_loop_workers, chunks))
 
     def num_submitted(self) -> int:
         """Prompts that verl has submitted since the last call."""
@@ -207,8 +215,20 @@ class PaceAgentLoops(AgentLoopManagerTQ):
         for _ in range(min(count, len(self._held))):
             worker = self.agent_loop_workers[self._next_worker % len(self.agent_loop_workers)]
             self._next_worker += 1
-            calls.append(worker.generate_sequences.remote(self._held.popleft()))
-        ray.get(calls)
+            calls.append((worker, self._held.popleft()))
+        self._dispatch(calls)
+
+    def check(self) -> None:
+        """Raises what a dispatch raised in a worker."""
+        if self._dispatched:
+            done, self._dispatched = ray.wait(self._dispatched, num_returns=len(self._dispatched),
+                                              timeout=0)
+            ray.get(done)
+
+    def _dispatch(self, calls) -> None:
+        self.check()
+        self._dispatched.extend(worker.generate_sequences.remote(prompts)
+                                for worker, prompts in calls)
 
 
 # Ray copies every inherited method into an actor's class and pickles it by value. verl's undecorated

@@ -114,9 +114,16 @@ class PaceSampler(ReplayBufferAsync):
             if open_ and len(drawn.admitted) >= count:
                 return drawn.admitted, metrics
             if not evicted:
+                self._check_loops()
                 begin = time.perf_counter()
                 last_debug = self._wait_for_next_poll(partition_id, last_debug)
                 self._waited += time.perf_counter() - begin
+
+    def _check_loops(self) -> None:
+        """A worker that is lost must not let the step wait for ever."""
+        loops = getattr(self._trainer, "agent_loop_manager", None)
+        if hasattr(loops, "check"):
+            loops.check()
 
     def _look(self, global_steps: int, partition_id: str, metrics: dict) -> int:
         """Reads TransferQueue, evicts what verl's own rules evict, and shows the rest to the
