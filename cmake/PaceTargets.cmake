@@ -9,9 +9,10 @@
 #   pace_python_test(layers_test SCRIPT layers_test.py [HEAVY] [PEERS] [NEEDS pace])
 #
 # TORCH: its files see tensors. COLD: its speed does not matter (settings, commands, reports), so it
-# is compiled with little optimisation. FUZZED: a COLD library that a fuzzer explores, built as the
-# others are under a sanitizer. OPTIMIZED: the test's own files are optimised. PEERS: runs in the Python that has torch and, where scripts/setup
-# could install them, the packages to compare with.
+# is compiled with little optimisation, and with none under sanitizers. FUZZED: a COLD library that a
+# fuzzer explores, and which therefore reports its coverage. OPTIMIZED: the test's own files are
+# optimised. PEERS: runs in the Python that has torch and, where scripts/setup could install them, the
+# packages to compare with.
 #
 # SAME_BITS: promises the same bits on every processor; what `make test` runs of the cross
 # build. THREADS: has threads of its own; what `make test` runs under the thread sanitizer.
@@ -41,9 +42,12 @@ function(pace_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pace>)
   target_link_libraries(pace_${name} PUBLIC ${ARG_DEPS}
     PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:pace_build_flags>)
-  if(ARG_COLD AND NOT (ARG_FUZZED AND PACE_SANITIZE))
+  if(ARG_COLD AND ARG_FUZZED AND PACE_FUZZ)
+    target_link_libraries(pace_${name} PRIVATE $<BUILD_INTERFACE:pace_library_flags>)
+    _pace_make_cold(pace_${name} fuzzed)
+  elseif(ARG_COLD)
     set_target_properties(pace_${name} PROPERTIES PACE_IS_COLD ON)
-    _pace_make_cold(pace_${name})
+    _pace_make_cold(pace_${name} cold)
   else()
     target_link_libraries(pace_${name} PRIVATE $<BUILD_INTERFACE:pace_library_flags>)
     if(ARG_TORCH)
@@ -56,9 +60,9 @@ function(pace_library name)
   _pace_unity(pace_${name} "${ARG_SRCS}")
 endfunction()
 
-function(_pace_make_cold target)
+function(_pace_make_cold target header)
   target_compile_options(${target} PRIVATE ${PACE_COLD_OPTIONS})
-  _pace_use_header(${target} cold)
+  _pace_use_header(${target} ${header})
 endfunction()
 
 function(pace_binary name)
@@ -67,7 +71,7 @@ function(pace_binary name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE pace_build_flags ${ARG_DEPS})
   if(ARG_COLD)
-    _pace_make_cold(${name})
+    _pace_make_cold(${name} cold)
   endif()
   _pace_unity(${name} "${ARG_SRCS}")
 endfunction()
