@@ -1,6 +1,6 @@
 # How folders declare what they hold:
 #
-#   pace_library(pool SRCS pool.cc DEPS pace::control [TORCH] [COLD] [FUZZED])
+#   pace_library(pool SRCS pool.cc DEPS pace::control [TORCH] [COLD] [FUZZED] [LOOPS])
 #   pace_binary(pace SRCS main.cc DEPS pace::sim [COLD])
 #   pace_test(pool_test SRCS pool_test.cc DEPS pace::pool
 #             [HEAVY] [OPTIMIZED] [TORCH] [SAME_BITS] [THREADS])
@@ -10,7 +10,8 @@
 #
 # TORCH: its files see tensors. COLD: its speed does not matter (settings, commands, reports), so it
 # is compiled with little optimisation, and with none under sanitizers. FUZZED: a COLD library that a
-# fuzzer explores, and which therefore reports its coverage. OPTIMIZED: the test's own files are
+# fuzzer explores, and which therefore reports its coverage. LOOPS: a COLD library whose tests run so
+# long that it is optimised under sanitizers all the same. OPTIMIZED: the test's own files are
 # optimised. PEERS: runs in the Python that has torch and, where scripts/setup could install them, the
 # packages to compare with.
 #
@@ -33,7 +34,7 @@ add_custom_target(pace_threads_tests)
 add_dependencies(pace_tests pace_unit_tests pace_fuzzers)
 
 function(pace_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH;COLD;FUZZED" "" "SRCS;DEPS;PRIVATE_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH;COLD;FUZZED;LOOPS" "" "SRCS;DEPS;PRIVATE_DEPS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_library(pace_${name} STATIC ${ARG_SRCS})
   add_library(pace::${name} ALIAS pace_${name})
@@ -42,6 +43,9 @@ function(pace_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pace>)
   target_link_libraries(pace_${name} PUBLIC ${ARG_DEPS}
     PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:pace_build_flags>)
+  if(ARG_LOOPS AND PACE_SANITIZE)
+    set(ARG_COLD OFF)
+  endif()
   if(ARG_COLD AND ARG_FUZZED AND PACE_FUZZ)
     target_link_libraries(pace_${name} PRIVATE $<BUILD_INTERFACE:pace_library_flags>)
     _pace_make_cold(pace_${name} fuzzed)
