@@ -104,13 +104,7 @@ void RemoteCore::OnControl(Control control, const ServerAnswer& answer) {
 void RemoteCore::LookAfter() {
   if (gone() || phase_ == Phase::kNew || phase_ == Phase::kJoining) return;
   // Calls overtake each other: an abort may have come before its request.
-  std::vector<std::string> ids;
-  for (const auto& [id, group] : groups_) {
-    for (const auto& [index, member] : group.members) {
-      if (member.in_server() && member.abort_asked) ids.push_back(member.sent.id);
-    }
-  }
-  Abort(ids);
+  Abort(groups_.AskedToAbort());
   overloaded_ = false;
   if (std::exchange(fetching_, false)) {
     Send(Control::kFetch, dialect_.Fetch(sync_->folder), options_.load_deadline);
@@ -173,18 +167,10 @@ Status RemoteCore::Sync(ServerWeights weights) {
   return Status::Ok();
 }
 
-bool RemoteCore::SyncWaits() const {
-  return version_.has_value() &&
-         std::any_of(groups_.begin(), groups_.end(), [this](const auto& entry) {
-           const Group& group = entry.second;
-           return !group.cancelled && group.request.only_version == version_;
-         });
-}
-
 bool RemoteCore::WaitsForTurn() {
   // A drained server pauses with nothing in flight.
-  const bool interrupts =
-      version_.has_value() && num_in_server() > 0 && options_.rollout.sync_mode != SyncMode::kDrain;
+  const bool interrupts = version_.has_value() && groups_.num_in_server() > 0 &&
+                          options_.rollout.sync_mode != SyncMode::kDrain;
   if (!options_.pauses_in_turn || !interrupts || turn_ == Turn::kAllowed) return false;
   if (turn_ == Turn::kNone) {
     turn_ = Turn::kAsked;
@@ -210,7 +196,6 @@ void RemoteCore::BeginSync() {
   if (WaitsForTurn()) return;
   sync_ = std::exchange(next_sync_, std::nullopt);
   paused_ = false;
-  num_loaded_ = 0;
   num_load_failures_ = 0;
   phase_ = Phase::kChecking;
   if (!facts_.fetches || options_.weights == WeightPath::kChannel) return AskLabel();
@@ -242,18 +227,14 @@ void RemoteCore::OnLabel(const ServerAnswer& answer) {
 void RemoteCore::PauseServer() {
   phase_ = Phase::kPausing;
   // Drained: the pause follows when nothing is in flight.
-  if (options_.rollout.sync_mode == SyncMode::kDrain && num_in_server() > 0) return;
-  if (Rule() == InFlightRule::kEnd) {
-    for (auto& [id, group] : groups_) {
-      for (auto& [index, member] : group.members) member.abort_asked = true;
-    }
-  }
+  if (options_.rollout.sync_mode == SyncMode::kDrain && groups_.num_in_server() > 0) return;
+  if (Rule() == InFlightRule::kEnd) groups_.AskToAbort(std::nullopt);
   Send(Control::kPause, dialect_.Pause(Rule()), options_.load_deadline);
 }
 
 void RemoteCore::LoadIfQuiet() {
   if (phase_ != Phase::kPausing) return;
-  if (Rule() == InFlightRule::kEnd && num_in_server() > 0) return;
+  if (Rule() == InFlightRule::kEnd && groups_.num_in_server() > 0) return;
   if (!paused_) {
     const bool asked = std::any_of(calls_.begin(), calls_.end(), [](const auto& call) {
       const auto* control = std::get_if<Control>(&call.second);
@@ -263,19 +244,24 @@ void RemoteCore::LoadIfQuiet() {
     return;
   }
   phase_ = Phase::kLoading;
-  if (options_.weights == WeightPath::kChannel) return OpenOrUpdate();
-  const std::vector<HttpCall> calls =
-      dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule(), facts_.fetches);
-  Send(Control::kLoad, calls[num_loaded_], options_.load_deadline);
+  Load();
 }
 
-void RemoteCore::OpenOrUpdate() {
-  if (!channel_open_) {
+void RemoteCore::Load() {
+  const std::string label = LabelOf(options_.run, sync_->version);
+  num_loaded_ = 0;
+  update_.clear();
+  if (options_.weights == WeightPath::kFolder) {
+    for (HttpCall& call : dialect_.Load(sync_->folder, label, Rule(), facts_.fetches)) {
+      update_.push_back({.http = std::move(call)});
+    }
+  } else if (channel_open_) {
+    update_ = dialect_.Update(sync_->weights, label, Rule());
+  } else {
     actions_.emplace_back(OpenChannel{next_call_, facts_.num_workers});
     calls_.emplace(next_call_++, Control::kTransfer);
     return;
   }
-  update_ = dialect_.Update(sync_->weights, LabelOf(options_.run, sync_->version), Rule());
   LoadNextPart();
 }
 
@@ -307,35 +293,30 @@ void RemoteCore::EndPartIfDone() {
     return control != nullptr && (*control == Control::kLoad || *control == Control::kTransfer);
   });
   if (loads) return;
-  if (!std::exchange(channel_open_, true)) return OpenOrUpdate();
+  // What ended was the opening of the channel.
+  if (update_.empty()) {
+    channel_open_ = true;
+    return Load();
+  }
   if (++num_loaded_ < update_.size()) return LoadNextPart();
   update_.clear();
   ResumeServer();
 }
 
 void RemoteCore::OnLoad(const ServerAnswer& answer) {
-  if (options_.weights == WeightPath::kChannel) {
-    if (answer.status == 200) return EndPartIfDone();
-    return Go(Unavailable(channel_open_ ? "an update of its weights" : "the weight channel",
-                          " was answered ", answer.status, ": ", dialect_.ReadError(answer.body)),
-              answer.status == 404 ? Loss::kUnfit : Loss::kLost);
-  }
-  const std::vector<HttpCall> calls =
-      dialect_.Load(sync_->folder, LabelOf(options_.run, sync_->version), Rule(), facts_.fetches);
-  if (answer.status != 200) {
-    const Status error = Unavailable("loading ", sync_->folder, " was answered ", answer.status,
-                                     ": ", dialect_.ReadError(answer.body));
-    // What half an update leaves is a mixture: the whole once more, and never a resume.
-    if (++num_load_failures_ >= kMaxFailures) return Go(error);
+  if (answer.status == 200) return EndPartIfDone();
+  const bool by_folder = options_.weights == WeightPath::kFolder;
+  const Status error =
+      Unavailable(by_folder         ? Concat("loading ", sync_->folder)
+                  : update_.empty() ? "the weight channel"
+                                    : "an update of its weights",
+                  " was answered ", answer.status, ": ", dialect_.ReadError(answer.body));
+  // What half an update leaves is a mixture: the whole once more, and never a resume.
+  if (by_folder && ++num_load_failures_ < kMaxFailures) {
     ++num_failures_;
-    num_loaded_ = 0;
-  } else {
-    ++num_loaded_;
+    return Load();
   }
-  if (num_loaded_ < calls.size()) {
-    return Send(Control::kLoad, calls[num_loaded_], options_.load_deadline);
-  }
-  ResumeServer();
+  Go(error, !by_folder && answer.status == 404 ? Loss::kUnfit : Loss::kLost);
 }
 
 void RemoteCore::ResumeServer() {
@@ -349,20 +330,11 @@ void RemoteCore::OnResume() {
   sync_.reset();
   EndTurn();
   phase_ = Phase::kServing;
-  for (auto& [id, group] : groups_) {
-    for (auto& [index, member] : group.members) {
-      // Requests that stayed in the server tell it with their answer.
-      if (!interrupts || member.in_server() || member.response.tokens.empty()) continue;
-      ++member.response.num_interrupts;
-      if (EndsRequests() && member.response.num_policy_tokens() >= options_.rollout.min_scored) {
-        member.response.awaits_score = true;
-      }
-    }
-  }
+  if (interrupts) groups_.Interrupt(EndsRequests(), options_.rollout.min_scored);
   Emit(WeightsSynced{*version_});
   for (auto& [id, answer] : std::exchange(deferred_, {})) {
     // One of them may have ended its group, or the worker.
-    if (Find(id) != nullptr) OnGenerate(id, answer);
+    if (groups_.Find(id) != nullptr) OnGenerate(id, answer);
   }
   if (gone()) return;
   BeginSync();
@@ -378,7 +350,7 @@ void RemoteCore::Submit(GroupRequest request) {
   for (int64_t i = 0; i < request.num_members(); ++i) {
     Member& member = group.members[request.member(i)];
     if (!request.resumed.empty()) member.response = request.resumed[static_cast<size_t>(i)];
-    if (member.response.paused.has_value()) member.state = MemberState::kResting;
+    if (member.response.paused.has_value()) member.state = Member::State::kResting;
   }
   request.members.clear();
   request.resumed.clear();
@@ -397,8 +369,8 @@ void RemoteCore::Cancel(GroupId id) {
 }
 
 void RemoteCore::Continue(MemberId id, std::span<const TokenId> tool_tokens) {
-  Member* const member = Find(id);
-  if (member == nullptr || member->state != MemberState::kResting) return;
+  Member* const member = groups_.Find(id);
+  if (member == nullptr || member->state != Member::State::kResting) return;
   const GroupRequest& request = groups_.at(id.group).request;
   PartialResponse& response = member->response;
   const auto length = static_cast<int64_t>(response.tokens.size() + tool_tokens.size());
@@ -413,18 +385,18 @@ void RemoteCore::Continue(MemberId id, std::span<const TokenId> tool_tokens) {
     response.tokens.push_back({.id = token, .is_tool = true, .version = version});
   }
   response.paused.reset();
-  member->state = MemberState::kWaiting;
+  member->state = Member::State::kWaiting;
   SendWaiting();
 }
 
 void RemoteCore::FinishPaused(MemberId id) {
-  Member* const member = Find(id);
-  if (member == nullptr || member->state != MemberState::kResting) return;
+  Member* const member = groups_.Find(id);
+  if (member == nullptr || member->state != Member::State::kResting) return;
   if (!member->response.awaits_score) {
     return Finish(id.group, id.member, *member->response.paused);
   }
   // Nothing is to be sampled any more, but its tokens are to be scored.
-  member->state = MemberState::kWaiting;
+  member->state = Member::State::kWaiting;
   SendWaiting();
 }
 
@@ -440,31 +412,10 @@ void RemoteCore::Release() {
 }
 
 bool RemoteCore::held() const {
-  return gone() || (hold_ && phase_ == Phase::kServing && num_in_server() == 0);
-}
-
-std::vector<GroupRequest> RemoteCore::Unfinished() const {
-  std::vector<GroupRequest> requests;
-  for (const auto& [id, group] : groups_) {
-    if (!group.cancelled && !group.request.only_version) requests.push_back(group.Resumed());
-  }
-  return requests;
+  return gone() || (hold_ && phase_ == Phase::kServing && groups_.num_in_server() == 0);
 }
 
 // --- responses ---
-
-RemoteCore::Member* RemoteCore::Find(MemberId id) {
-  const auto group = groups_.find(id.group);
-  if (group == groups_.end()) return nullptr;
-  const auto member = group->second.members.find(id.member);
-  return member == group->second.members.end() ? nullptr : &member->second;
-}
-
-int64_t RemoteCore::num_in_server() const {
-  int64_t count = 0;
-  for (const auto& [id, group] : groups_) count += group.num_in_server();
-  return count;
-}
 
 bool RemoteCore::CanSend() const {
   return phase_ == Phase::kServing && version_.has_value() && !hold_ && !overloaded_;
@@ -474,7 +425,7 @@ void RemoteCore::SendWaiting() {
   BeginSync();
   if (!CanSend()) return;
   RefusePassed();
-  int64_t room = options_.max_requests - num_in_server();
+  int64_t room = options_.max_requests - groups_.num_in_server();
   // Those that a sync waits for come first, and the others after that sync.
   for (const bool bound : {true, false}) {
     // Requests go on while a sync waits for its turn.
@@ -483,7 +434,7 @@ void RemoteCore::SendWaiting() {
       const std::optional<PolicyVersion>& only = group.request.only_version;
       if (group.cancelled || (bound ? only != version_ : only.has_value())) continue;
       for (auto& [index, member] : group.members) {
-        if (member.state != MemberState::kWaiting) continue;
+        if (member.state != Member::State::kWaiting) continue;
         if (room-- <= 0) return;
         SendMember(group, index, member, /*only_scores=*/member.response.paused.has_value());
       }
@@ -492,13 +443,7 @@ void RemoteCore::SendWaiting() {
 }
 
 void RemoteCore::RefusePassed() {
-  std::vector<GroupId> passed;
-  for (const auto& [id, group] : groups_) {
-    if (!group.cancelled && group.request.only_version.value_or(*version_) < *version_) {
-      passed.push_back(id);
-    }
-  }
-  for (const GroupId id : passed) {
+  for (const GroupId id : groups_.PassedBy(*version_)) {
     Refuse(id, Unavailable("version ", *groups_.at(id).request.only_version,
                            " is wanted: the server has ", *version_));
   }
@@ -524,15 +469,15 @@ void RemoteCore::SendMember(Group& group, int64_t index, Member& member, bool on
   if (member.response.awaits_score) call.first_scored = std::ssize(request.prompt_tokens);
   member.sent_under = *version_;
   member.abort_asked = false;
-  member.state = only_scores ? MemberState::kScoring : MemberState::kSent;
+  member.state = only_scores ? Member::State::kScoring : Member::State::kSent;
   member.call = next_call_;
   Send(MemberId{request.group, index}, dialect_.Generate(call), options_.generate_deadline);
 }
 
 void RemoteCore::OnGenerate(MemberId id, const ServerAnswer& answer) {
-  Member* const member = Find(id);
+  Member* const member = groups_.Find(id);
   PACE_CHECK(member != nullptr, "an answer to a response that is not there");
-  const MemberState state = std::exchange(member->state, MemberState::kWaiting);
+  const Member::State state = std::exchange(member->state, Member::State::kWaiting);
   if (answer.status == 401 || answer.status == 403 || answer.status == 404) return GoFor(answer);
   if (answer.status == 400 || answer.status == 413 || answer.status == 422) {
     return Refuse(id.group, InvalidArgument("the server refused a request of group ", id.group,
@@ -546,7 +491,7 @@ void RemoteCore::OnGenerate(MemberId id, const ServerAnswer& answer) {
   num_overloads_ = 0;
   const Result<GenerateAnswer> read = dialect_.ReadGenerate(member->sent, answer.body);
   if (!read.ok()) return FailMember(id, read.status().At("an answer"));
-  if (state == MemberState::kScoring) return OnScores(id, *member, *read);
+  if (state == Member::State::kScoring) return OnScores(id, *member, *read);
   if (const Status taken = TakeAnswer(*member, *read); !taken.ok()) {
     return FailMember(id, taken.At("an answer"));
   }
@@ -596,17 +541,7 @@ Status RemoteCore::TakeAnswer(Member& member, const GenerateAnswer& answer) {
     return InvalidArgument("weight_versions: are missing");
   }
   TakeScore(answer.scores, options_.rollout.max_scored, member.response);
-  PartialResponse& response = member.response;
-  PolicyVersion last = member.sent_under;
-  for (size_t i = 0; i < answer.tokens.size(); ++i) {
-    // It stayed in the server through a sync.
-    if (versions[i] > last && !response.tokens.empty()) ++response.num_interrupts;
-    last = std::max(last, versions[i]);
-    response.tokens.push_back({.id = answer.tokens[i],
-                               .version = versions[i],
-                               .logprob = answer.logprobs[i],
-                               .sampled_logprob = answer.logprobs[i]});
-  }
+  member.Append(answer, versions);
   num_sampled_ += std::ssize(answer.tokens);
   return Status::Ok();
 }
@@ -620,7 +555,7 @@ void RemoteCore::Settle(GroupId id, int64_t index, AnswerEnd end) {
   std::optional<FinishReason> reason = StopReasonOf(stop, tokens, end);
   if (reason.has_value() && stop.pauses) {
     member.response.paused = reason;
-    member.state = MemberState::kResting;
+    member.state = Member::State::kResting;
     return Emit(ResponsePaused{MemberId{id, index}, member.response});
   }
   if (!reason.has_value() && std::ssize(tokens) >= stop.MaxTokensOf(index)) {
@@ -645,7 +580,7 @@ void RemoteCore::Finish(GroupId id, int64_t index, FinishReason reason) {
 }
 
 void RemoteCore::FailMember(MemberId id, const Status& error) {
-  Member* const member = Find(id);
+  Member* const member = groups_.Find(id);
   if (++member->num_failures >= kMaxFailures) return Go(error);
   ++num_failures_;
   EndCancelledIfQuiet(id.group);
@@ -671,16 +606,7 @@ void RemoteCore::Refuse(GroupId id, const Status& error) {
 }
 
 void RemoteCore::AbortSent(std::optional<GroupId> wanted) {
-  std::vector<std::string> ids;
-  for (auto& [id, group] : groups_) {
-    if (wanted.has_value() && id != *wanted) continue;
-    for (auto& [index, member] : group.members) {
-      if (!member.in_server()) continue;
-      member.abort_asked = true;
-      ids.push_back(member.sent.id);
-    }
-  }
-  Abort(ids);
+  Abort(groups_.AskToAbort(wanted));
 }
 
 void RemoteCore::Abort(const std::vector<std::string>& ids) {
@@ -700,20 +626,7 @@ void RemoteCore::EndCancelledIfQuiet(GroupId id) {
 }
 
 void RemoteCore::CheckInvariants() const {
-  std::map<int64_t, MemberId> sent;
-  for (const auto& [id, group] : groups_) {
-    PACE_CHECK(!group.members.empty() && group.request.group == id, "group ", id);
-    for (const auto& [index, member] : group.members) {
-      if (member.in_server()) sent.emplace(member.call, MemberId{id, index});
-      PACE_CHECK(member.state != MemberState::kResting || member.response.paused.has_value(),
-                 "a response rests without a reason");
-      PolicyVersion last(0);
-      for (const TokenRecord& token : member.response.tokens) {
-        PACE_CHECK(token.version >= last, "version ", token.version, " after ", last);
-        last = token.version;
-      }
-    }
-  }
+  const std::map<int64_t, MemberId> sent = groups_.CheckedCalls();
   size_t num_generate = 0;
   for (const auto& [call, purpose] : calls_) {
     const auto* id = std::get_if<MemberId>(&purpose);

@@ -31,7 +31,6 @@
 #include <variant>
 #include <vector>
 
-#include "core/clock.h"
 #include "core/status.h"
 #include "core/version.h"
 #include "engines/dialect.h"
@@ -76,10 +75,10 @@ class RemoteCore {
   std::vector<RemoteAction> TakeActions();
 
   bool held() const;
-  std::vector<GroupRequest> Unfinished() const;
+  std::vector<GroupRequest> Unfinished() const { return groups_.Unfinished(); }
   bool gone() const { return phase_ == Phase::kGone; }
   bool Has(GroupId group) const { return groups_.contains(group); }
-  int64_t num_in_server() const;  // requests
+  int64_t num_in_server() const { return groups_.num_in_server(); }  // requests
   const ServerFacts& facts() const { return facts_; }
   int64_t num_sampled_tokens() const { return num_sampled_; }
   int64_t num_failures() const { return num_failures_; }  // of calls, since it joined
@@ -92,7 +91,6 @@ class RemoteCore {
   // kChecking ... kResuming are the parts of a sync, in order.
   enum class Phase { kNew, kJoining, kServing, kChecking, kPausing, kLoading, kResuming, kGone };
   using Member = RemoteMember;
-  using MemberState = RemoteMember::State;
   using Group = RemoteGroup;
   enum class Control { kJoin, kFetch, kLabel, kPause, kLoad, kTransfer, kResume, kAbort, kHealth };
   enum class Turn { kNone, kAsked, kAllowed };
@@ -107,11 +105,10 @@ class RemoteCore {
   void OnControl(Control control, const ServerAnswer& answer);
   void OnJoin(const ServerAnswer& answer);
 
-  // A sync, step by step.
   bool EndsRequests() const;
   InFlightRule Rule() const;
   // A group is bound to the server's version.
-  bool SyncWaits() const;
+  bool SyncWaits() const { return version_.has_value() && groups_.IsBound(*version_); }
   // Whether the next sync interrupts responses and may not do so yet; asks.
   bool WaitsForTurn();
   void EndTurn();
@@ -122,8 +119,8 @@ class RemoteCore {
   void PauseServer();
   void LoadIfQuiet();
   void OnLoad(const ServerAnswer& answer);
-  // Weights over the channel.
-  void OpenOrUpdate();
+  // All parts from the first, or first of all the channel.
+  void Load();
   void LoadNextPart();
   void EndPartIfDone();
   void ResumeServer();
@@ -146,10 +143,8 @@ class RemoteCore {
   void FailMember(MemberId id, const Status& error);
   void Refuse(GroupId id, const Status& error);
   void EndCancelledIfQuiet(GroupId id);
-  // Requests of one group, or all.
   void AbortSent(std::optional<GroupId> group);
   void Abort(const std::vector<std::string>& ids);
-  Member* Find(MemberId id);
 
   const Dialect& dialect_;
   const RemoteOptions options_;
@@ -160,18 +155,18 @@ class RemoteCore {
   std::optional<PolicyVersion> version_;    // that the server has
   std::optional<ServerWeights> sync_;       // under way
   std::optional<ServerWeights> next_sync_;  // to begin after it
-  size_t num_loaded_ = 0;                   // calls of Load or Update that were answered
+  size_t num_loaded_ = 0;                   // parts of it that are done
   int64_t num_load_failures_ = 0;
   bool paused_ = false;  // the server has, for the sync under way
   Turn turn_ = Turn::kNone;
   bool channel_open_ = false;
-  std::vector<UpdateCall> update_;  // calls of the update under way
+  std::vector<UpdateCall> update_;  // the parts of the update under way
   bool asks_health_ = false;
   bool fetching_ = false;  // to be asked again whether the server has read the weights
   bool overloaded_ = false;
   int64_t num_overloads_ = 0;                                // in a row
   std::vector<std::pair<MemberId, ServerAnswer>> deferred_;  // until the server has resumed
-  std::map<GroupId, Group> groups_;
+  RemoteGroups groups_;
   std::map<int64_t, Purpose> calls_;  // in flight
   int64_t next_call_ = 1;
   int64_t next_request_ = 1;

@@ -1,4 +1,5 @@
-// The unfinished responses of a remote worker, as RemoteCore keeps them.
+// The unfinished responses of a remote worker, as RemoteCore keeps them: RemoteGroups holds the
+// groups and answers questions about them; RemoteCore decides what becomes of them.
 //
 // Thread-safety: plain data.
 #ifndef PACE_ENGINES_REMOTE_GROUP_H_
@@ -7,7 +8,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "core/ids.h"
 #include "core/version.h"
 #include "engines/dialect.h"
 #include "rollout/request.h"
@@ -33,6 +38,8 @@ struct RemoteMember {
   int64_t num_failures = 0;  // in a row
 
   bool in_server() const { return state == State::kSent || state == State::kScoring; }
+  // The tokens of an answer, sampled under these versions.
+  void Append(const GenerateAnswer& answer, const std::vector<PolicyVersion>& versions);
 };
 
 struct RemoteGroup {
@@ -53,6 +60,29 @@ struct RemoteGroup {
     }
     return resumed;
   }
+};
+
+// By id. Iterated in the order of ids.
+class RemoteGroups : public std::map<GroupId, RemoteGroup> {
+ public:
+  // Null: no such response is unfinished.
+  RemoteMember* Find(MemberId id);
+  int64_t num_in_server() const;
+  // A group is bound to this version.
+  bool IsBound(PolicyVersion version) const;
+  // Groups that are bound to a version before this one.
+  std::vector<GroupId> PassedBy(PolicyVersion version) const;
+  // What is to be resumed elsewhere.
+  std::vector<GroupRequest> Unfinished() const;
+  // Marks the requests of one group, or of all, as to be aborted, and returns their names.
+  std::vector<std::string> AskToAbort(std::optional<GroupId> group);
+  // New weights came between two requests of these responses. `scores`: prefixes of this many
+  // tokens are to be scored under them.
+  void Interrupt(bool scores, int64_t min_scored);
+  // The names of those that were marked and are in the server still.
+  std::vector<std::string> AskedToAbort() const;
+  // By the call that each waits for. Aborts if states disagree.
+  std::map<int64_t, MemberId> CheckedCalls() const;
 };
 
 }  // namespace pace
