@@ -22,6 +22,7 @@ _TOP_FOLDERS = ("src", "tests", "scripts", "docs", "cmake", "experiments", "resu
 _FOREIGN_NAMES = {"AgentLoopWorkerTQ", "PromptGroupSampler", "ReplayBufferAsync", "TrainSink",
                   "TypeError", "WorkflowExecutor"}
 _FOREIGN_FLAGS = {"--account", "--buffer-filter-path", "--gpu-memory-utilization", "--max-num-seqs",
+                  "--weight-transfer-config",
                   "--over-sampling-batch-size", "--partition", "--preset", "--privileged",
                   "--rollout-function-path"}
 # Tables in the code, how a row names its entry, and the page that lists the entries.
