@@ -17,7 +17,7 @@ NUM_RANKS = 2
 LONG = os.environ.get("PACE_LONG_TESTS") == "1"
 # A batch that takes a moment, for the tests about restarts.
 SMALL = ["batch.num_groups=4", "batch.group_size=4", "generation.max_tokens=24",
-         "run.evaluate_every=0", "train.token_budget=128"]
+         "run.evaluate_every=0", "train.token_budget=128", "train.overlong_buffer=16"]
 # Within which all ranks have ended after one was killed.
 NOTICED_S = 10
 
@@ -201,6 +201,8 @@ exit 1
         straight = self.submit_lab("straight", *more)
         self.wait_for_end()
         self.check_completed(straight)
+        gradients = [row["train/grad_norm"] for row in self.rows(self.job_folder / "straight")]
+        self.assertLessEqual(gradients.count(0), len(gradients) // 4, "it hardly learns")
         job = self.submit_lab("requeued", *more)
         run = self.job_folder / "requeued"
         before = []
