@@ -58,6 +58,10 @@ void AddCorrections(std::vector<Objective>& all) {
                        if (!importance.has_value()) return;
                        importance->level = level;
                        importance->normalize = true;
+                       if (level == RatioLevel::kToken) return;
+                       // Ratios of whole sequences are far from 1.
+                       importance->upper = 50;
+                       if (importance->lower.has_value()) importance->lower = 0.02;
                      }});
     }
   }

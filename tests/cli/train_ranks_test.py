@@ -25,7 +25,7 @@ LONG = os.environ.get("PACE_LONG_TESTS") == "1"
 NUM_STEPS = 20 if LONG else 2
 NUM_GROUPS = 4
 SMALL = [f"batch.num_groups={NUM_GROUPS}", "batch.group_size=4", "generation.max_tokens=24",
-         "run.evaluate_every=0", "train.token_budget=128", "train.learning_rate=1e-4",
+         "run.evaluate_every=0", "train.token_budget=128",
          # The rewards of most groups would otherwise be equal, which gives no gradient.
          "train.overlong_buffer=16"]
 MODES = ["none", "optimizer", "gradients", "full"]
