@@ -21,10 +21,11 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kWatchInterval{500};
 
-// The reason alone: torch's and gloo's messages carry a file and a stack trace.
+// The reason alone: torch's and gloo's messages carry a file, a stack trace and advice.
 std::string ReasonOf(const std::exception& error) {
   std::string text = error.what();
   text = text.substr(0, text.find('\n'));
+  text = text.substr(0, text.find(". This is typically caused by"));
   if (text.starts_with('[')) {
     const size_t end = text.find("] ");
     if (end != std::string::npos) text = text.substr(end + 2);

@@ -1,194 +1,33 @@
 // The trainer on several ranks, which are threads here: what each computes must not depend on how
-// many there are.
+// many there are. trainer_gloo_ranks_test.cc has the objectives.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <functional>
-#include <map>
-#include <optional>
 #include <utility>
 
 #include "ranks/thread_ranks.h"
 #include "train/advantage/advantages.h"
-#include "train/leading_trainer.h"
-#include "train/loss/losses.h"
 #include "train/rank_messages.h"
-#include "train/small_trainer.h"
+#include "train/trainer_on_ranks.h"
 
 namespace pace {
 namespace {
 
-// What one trainer has after its calls.
-struct Outcome {
-  MetricList metrics = {};
-  TrainerState state = {};
-};
-
-struct RankedRun {
-  TrainerOptions options = Plain();
-  TrainingNetwork::Options network = {};
-  Architecture architecture = Architecture::kQwen3;
-  int64_t num_groups = 4;
-  int64_t num_steps = 1;
-};
-
-TrainingNetwork NetworkOf(const RankedRun& run, uint64_t seed) {
-  const ModelConfig config = TinyModel(run.architecture);
-  return TrainingNetwork::Create(config, RandomWeights(config, seed, 0.2), run.network).value();
-}
-
-std::unique_ptr<TorchTrainer> TrainerOf(const RankedRun& run, Communicator* ranks) {
-  at::set_num_threads(1);
-  std::optional<TrainingNetwork> initial;
-  if (run.options.kl.active()) initial.emplace(NetworkOf(run, 4));
-  Result<std::unique_ptr<TorchTrainer>> trainer =
-      TorchTrainer::Create(NetworkOf(run, 3), run.options, std::move(initial), ranks);
-  EXPECT_TRUE(trainer.ok()) << trainer.status().message();
-  return std::move(*trainer);
-}
-
-std::vector<TrainSequence> BatchOf(const RankedRun& run) {
-  std::vector<TrainSequence> sequences = Sequences(TinyModel(run.architecture), run.num_groups);
-  for (TrainSequence& sequence : sequences) sequence.baseline = 0.25;
-  return sequences;
-}
-
-Outcome Drive(Trainer& trainer, const RankedRun& run) {
-  Outcome outcome;
-  for (int64_t step = 0; step < run.num_steps; ++step) {
-    Result<MetricList> metrics = trainer.Step(BatchOf(run));
-    EXPECT_TRUE(metrics.ok()) << metrics.status().message();
-    if (metrics.ok()) outcome.metrics = std::move(*metrics);
-  }
-  Result<TrainerState> state = trainer.Copy();
-  EXPECT_TRUE(state.ok()) << state.status().message();
-  if (state.ok()) outcome.state = std::move(*state);
-  return outcome;
-}
-
 Outcome OnRanks(const RankedRun& run, int64_t num_ranks) {
-  if (num_ranks == 1) return Drive(*TrainerOf(run, nullptr), run);
+  if (num_ranks == 1) return OnOneRank(run);
   Outcome outcome;
   RunThreadRanks(num_ranks, [&](Communicator& ranks) {
-    std::unique_ptr<TorchTrainer> own = TrainerOf(run, &ranks);
-    if (ranks.rank() > 0) {
-      const Status status = Follow(*own, ranks);
-      EXPECT_TRUE(status.ok()) << status.message();
-      return;
-    }
-    LeadingTrainer trainer(std::move(own), ranks);
-    outcome = Drive(trainer, run);
+    Outcome own = OnRank(run, ranks);
+    if (ranks.rank() == 0) outcome = std::move(own);
   });
   return outcome;
 }
 
-// |a - b| / |a| over the tensors whose names end so.
-double Distance(const TensorViews& left, const TensorViews& right, std::string_view suffix) {
-  double difference = 0;
-  double size = 0;
-  for (const auto& [name, view] : left) {
-    if (!name.ends_with(suffix)) continue;
-    const TensorView& other = right.at(name);
-    EXPECT_EQ(view.shape, other.shape) << name;
-    const auto* a = reinterpret_cast<const float*>(view.bytes.data());
-    const auto* b = reinterpret_cast<const float*>(other.bytes.data());
-    for (size_t i = 0; i < view.bytes.size() / sizeof(float); ++i) {
-      difference += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
-      size += static_cast<double>(a[i]) * a[i];
-    }
-  }
-  return size == 0 ? std::sqrt(difference) : std::sqrt(difference / size);
-}
-
-bool SameBits(const TensorViews& left, const TensorViews& right) {
-  for (const auto& [name, view] : left) {
-    const TensorView& other = right.at(name);
-    if (!std::equal(view.bytes.begin(), view.bytes.end(), other.bytes.begin(), other.bytes.end())) {
-      return false;
-    }
-  }
-  return left.size() == right.size();
-}
-
-// Gradient (the first moments after one update), weights and metrics are those of one rank.
+// Gradient, weights and metrics are those of one rank.
 void ExpectSame(const RankedRun& run, int64_t num_ranks, const std::string& what) {
   const Outcome one = OnRanks(run, 1);
   const Outcome several = OnRanks(run, num_ranks);
-  EXPECT_LT(Distance(one.state.tensors, several.state.tensors, ".m"), 1e-6) << what;
-  EXPECT_EQ(one.state.num_updates, several.state.num_updates) << what;
-  ASSERT_EQ(one.metrics.size(), several.metrics.size()) << what;
-  for (const Metric& metric : one.metrics) {
-    const double value = MetricOf(several.metrics, metric.name);
-    EXPECT_NEAR(value, metric.value, 1e-5 * std::max(1.0, std::abs(metric.value)))
-        << what << " " << metric.name;
-  }
-}
-
-std::string NameOf(ShardMode mode) {
-  constexpr std::array<const char*, 4> kNames = {"none", "optimizer", "gradients", "full"};
-  return kNames[static_cast<size_t>(mode)];
-}
-
-constexpr std::array<ShardMode, 4> kModes = {ShardMode::kNone, ShardMode::kOptimizer,
-                                             ShardMode::kGradients, ShardMode::kFull};
-
-TEST(TrainerRanksTest, EveryLossAndAdvantageHasTheGradientOfTheWholeMinibatch) {
-  int64_t turn = 0;
-  for (const std::string_view loss : PolicyLossNames()) {
-    for (const std::string_view advantage : AdvantageEstimatorNames()) {
-      RankedRun run;
-      run.options.loss = *LossNamed(loss);
-      run.options.advantage = *AdvantageNamed(advantage);
-      run.options.token_budget = 40;
-      const ShardMode mode = kModes[static_cast<size_t>(turn) % kModes.size()];
-      run.options.shard = mode;
-      const int64_t num_ranks = 2 + turn / 4 % 3;
-      ++turn;
-      ExpectSame(run, num_ranks, Concat(loss, " ", advantage, " ", NameOf(mode), " ", num_ranks));
-    }
-  }
-}
-
-// Every setting that needs something of the whole minibatch, on every kind of shards.
-TEST(TrainerRanksTest, CorrectionsPenaltiesAndTheValueHeadSeeAllRanks) {
-  const std::map<std::string, std::function<void(TrainerOptions&)>> changes = {
-      {"kl", [](TrainerOptions& o) { o.kl.loss_coefficient = 0.1; }},
-      {"kl_reward", [](TrainerOptions& o) { o.kl.reward_coefficient = 0.1; }},
-      {"ess", [](TrainerOptions& o) { o.ess.emplace(); }},
-      {"opob", [](TrainerOptions& o) { o.opob.emplace(); }},
-      {"entropy", [](TrainerOptions& o) { o.entropy_bonus = 0.01; }},
-      {"clip", [](TrainerOptions& o) { o.max_grad_norm = 1e-3; }},
-      {"proximal", [](TrainerOptions& o) { o.reference = RatioReference::kProximal; }},
-      {"skip", [](TrainerOptions& o) { o.skip_equal_rewards = true; }},
-      {"value",
-       [](TrainerOptions& o) {
-         o.advantage = *AdvantageNamed("gae");
-         o.value.trains_trunk = true;
-       }},
-  };
-  for (const auto& [name, change] : changes) {
-    for (const ShardMode mode : kModes) {
-      RankedRun run;
-      change(run.options);
-      run.options.token_budget = 30;
-      run.options.shard = mode;
-      ExpectSame(run, 3, Concat(name, " ", NameOf(mode)));
-    }
-  }
-}
-
-TEST(TrainerRanksTest, ExpertsAndRecomputedLayersAreSharedLikeTheRest) {
-  for (const ShardMode mode : kModes) {
-    for (const bool recompute : {false, true}) {
-      RankedRun run;
-      run.architecture = Architecture::kQwen3Moe;
-      run.network.recompute_layers = recompute;
-      run.options.token_budget = 30;
-      run.options.shard = mode;
-      run.options.adamw.weight_decay = 0.1;
-      ExpectSame(run, 3, Concat("experts ", NameOf(mode), recompute ? " recomputed" : ""));
-    }
-  }
+  EXPECT_LT(GradientDistance(one, several), 1e-6) << what;
+  ExpectSameMetrics(one, several, what);
 }
 
 TEST(TrainerRanksTest, RanksWithoutASequenceTakePart) {
@@ -196,7 +35,7 @@ TEST(TrainerRanksTest, RanksWithoutASequenceTakePart) {
     RankedRun run;
     run.num_groups = 1;
     run.options.shard = mode;
-    ExpectSame(run, 4, Concat("one group ", NameOf(mode)));
+    ExpectSame(run, 4, Concat("one group ", ShardModeName(mode)));
   }
 }
 
@@ -213,10 +52,11 @@ TEST(TrainerRanksTest, SeveralStepsEndInTheWeightsOfOneRankAndInTheSameBitsTwice
       const Outcome one = OnRanks(run, 1);
       const Outcome two = OnRanks(run, 2);
       EXPECT_LT(Distance(one.state.weights.views(), two.state.weights.views(), ""), 1e-5)
-          << NameOf(mode);
+          << ShardModeName(mode);
       const Outcome again = OnRanks(run, 2);
-      EXPECT_TRUE(SameBits(two.state.weights.views(), again.state.weights.views())) << NameOf(mode);
-      EXPECT_TRUE(SameBits(two.state.tensors, again.state.tensors)) << NameOf(mode);
+      EXPECT_TRUE(SameBits(two.state.weights.views(), again.state.weights.views()))
+          << ShardModeName(mode);
+      EXPECT_TRUE(SameBits(two.state.tensors, again.state.tensors)) << ShardModeName(mode);
     }
   }
 }
@@ -229,7 +69,7 @@ TEST(TrainerRanksTest, Bfloat16ComputesOverFloat32Masters) {
     run.options.shard = mode;
     const Outcome one = OnRanks(run, 1);
     const Outcome three = OnRanks(run, 3);
-    EXPECT_LT(Distance(one.state.tensors, three.state.tensors, ".m"), 2e-2) << NameOf(mode);
+    EXPECT_LT(Distance(one.state.tensors, three.state.tensors, ".m"), 2e-2) << ShardModeName(mode);
   }
 }
 
@@ -269,7 +109,7 @@ TEST(TrainerRanksTest, AStateOfFourRanksContinuesOnOneTwoAndThree) {
       }
       EXPECT_EQ(resumed.state.num_updates, straight.state.num_updates);
       EXPECT_LT(Distance(straight.state.weights.views(), resumed.state.weights.views(), ""), 1e-5)
-          << num_ranks << " " << NameOf(mode);
+          << num_ranks << " " << ShardModeName(mode);
       // Nothing is lost on the way.
       if (num_ranks == 4 && mode == ShardMode::kFull) {
         EXPECT_TRUE(SameBits(straight.state.tensors, resumed.state.tensors));
@@ -301,7 +141,7 @@ TEST(TrainerRanksTest, ABrokenGroupIsAnErrorOfTheStep) {
     const std::unique_ptr<TorchTrainer> trainer = TrainerOf(run, &ranks.At(0));
     ranks.Break();
     const Result<MetricList> step = trainer->Step(BatchOf(run));
-    ASSERT_FALSE(step.ok()) << NameOf(mode);
+    ASSERT_FALSE(step.ok()) << ShardModeName(mode);
     EXPECT_NE(step.status().message().find("rank 0 of 2"), std::string::npos)
         << step.status().message();
   }

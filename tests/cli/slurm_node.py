@@ -38,13 +38,14 @@ class SlurmNode:
         munge = self.folder / "munge"
         (munge / "key").write_bytes(os.urandom(128))
         (munge / "key").chmod(0o400)
+        # A requeued job waits for cred_expire, which is otherwise two minutes.
         (self.folder / "slurm.conf").write_text(f"""
 ClusterName=test
 SlurmctldHost={name}(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={munge}/socket
+AuthInfo=socket={munge}/socket,cred_expire=20
 CredType=cred/munge
 SlurmctldPort={free_port()}
 SlurmdPort={free_port()}
