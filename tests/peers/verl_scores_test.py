@@ -2,6 +2,7 @@
 model that verl trains, computed by transformers from the weights of each version."""
 
 import asyncio
+import os
 import pathlib
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import pace_process
 NUM_VERSIONS, NUM_CLIENTS, NUM_TOKENS = 4, 4, 240
 MIN_TOKENS, MAX_TOKENS = 16, 100
 PROMPT = [6, 13, 7, 16]
+SHARE = 0.1
 TOLERANCE = 2e-5
 
 
@@ -85,8 +87,10 @@ async def respond(engine, number):
 async def generate():
     from pace.verl.engine_process import EngineProcess
 
-    engine = EngineProcess([str(pace_process.BINARY), "serve", str(FOLDER / "assets/model"),
-                            "engine.threads=1"])
+    # Slowed down, so that a response takes as long as several syncs.
+    os.environ.update(PACE_BINARY_DIR=str(pace_process.BINARY.parent), PACE_SLOW_SHARE=str(SHARE))
+    engine = EngineProcess([str(pathlib.Path(__file__).with_name("slow_pace.py")), "serve",
+                            str(FOLDER / "assets/model"), "engine.threads=1"])
     await engine.start()
 
     async def sync(version):
