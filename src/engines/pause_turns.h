@@ -2,9 +2,9 @@
 // one; the others generate.
 //
 //   PauseTurns turns;
-//   const auto turn = turns.Enter([] { WakeWorker(); });  // for each server, while it is there
-//   turn->Ask();                                          // then WakeWorker() is called, at once
-//   or if (turn->TakeAllowed()) Pause();                     // when others have ended theirs
+//   const auto turn = turns.Enter(wake);  // for each server, while it is there
+//   turn->Ask();  // wake is called, at once or when others have ended their turns
+//   if (turn->TakeAllowed()) Pause();
 //   turn->End();
 //
 // First come, first served. A turn that is destroyed ends. `on_allowed` is called on the thread of
