@@ -28,10 +28,10 @@ class NcclChannel final : public WeightChannel {
 
  private:
   const NcclCalls& calls_;
-  NcclSender::Gpus gpus_;  // until Join
+  std::atomic<bool> cancelled_ = false;  // the sender asks for it to its end
+  NcclSender::Gpus gpus_;                // until Join
   NcclInvitation invitation_;
   std::unique_ptr<NcclSender> sender_;
-  std::atomic<bool> cancelled_ = false;
 };
 
 }  // namespace
