@@ -125,8 +125,10 @@ at::Tensor Stacked(at::TensorList parts) {
   return all;
 }
 
-// Of products that LibTorch would compute in two passes; counted by MostTrainingMemory.
+// Of products that LibTorch would compute in two passes: one for each thread that multiplies, the
+// caller's and autograd's. Counted by MostTrainingMemory.
 constexpr int64_t kProductWorkspaceBytes = int64_t{32} << 20;
+constexpr int64_t kNumProductThreads = 2;
 std::atomic<int64_t> product_workspaces = 0;
 
 cuda::MatrixProduct* ThreadProducts() {
@@ -471,8 +473,9 @@ Status LimitTrainingMemory(int64_t num_bytes) {
   }
   at::globalContext().lazyInitDevice(at::kCUDA);
   UseGrowingSegments();
-  training_limit = num_bytes;
-  const double share = std::min(1.0, static_cast<double>(num_bytes) / static_cast<double>(total));
+  training_limit = num_bytes - kNumProductThreads * kProductWorkspaceBytes;
+  const double share =
+      std::min(1.0, static_cast<double>(training_limit) / static_cast<double>(total));
   c10::cuda::CUDACachingAllocator::setMemoryFraction(share, c10::cuda::current_device());
   return Status::Ok();
 }

@@ -99,12 +99,12 @@ double CudaSumOfSquares(const std::vector<at::Tensor>& tensors);
 
 // Waits for what this thread has queued.
 void FinishCudaWork();
-// The most that LibTorch may hold of the GPU from now on; an error where it holds
-// more, or there is no GPU.
+// The most that training may hold of the GPU from now on, workspaces included; an error where
+// there is no GPU.
 Status LimitTrainingMemory(int64_t num_bytes);
 // What LibTorch may still take of the GPU, less a margin for what it cannot use.
 int64_t FreeTrainingMemory();
-// The most that LibTorch has held of the GPU.
+// The most that training has held of the GPU.
 int64_t MostTrainingMemory();
 // Returns unused memory of LibTorch to the device and resets the maximum.
 void ReleaseTrainingMemory();
