@@ -158,22 +158,25 @@ class GlooRanks final : public Communicator {
       group_->allreduce(tensors, options)->wait();
     });
   }
+  // Parts go straight from each rank to each other one, a part at a time: gloo's own reduce-scatter
+  // is an all-reduce and a copy, and its all-gather copies every part twice more. Each part is
+  // added up in an order that depends on its own rank and the number of ranks alone.
   Status SumParts(const at::Tensor& all, const at::Tensor& own) override {
     return Caught([&] {
-      at::Tensor from = all;
-      at::Tensor to = own;
-      c10d::ReduceScatterOptions options;
-      options.timeout = options_.collective;
-      group_->_reduce_scatter_base(to, from, options)->wait();
+      const at::Tensor received = at::empty_like(own);
+      own.copy_(PartOf(all, rank()));
+      for (int64_t distance = 1; distance < size(); ++distance) {
+        Exchange(PartOf(all, RankAt(distance)), distance, received);
+        own.add_(received);
+      }
     });
   }
   Status Collect(const at::Tensor& own, const at::Tensor& all) override {
     return Caught([&] {
-      at::Tensor from = own;
-      at::Tensor to = all;
-      c10d::AllgatherOptions options;
-      options.timeout = options_.collective;
-      group_->_allgather_base(to, from, options)->wait();
+      PartOf(all, rank()).copy_(own);
+      for (int64_t distance = 1; distance < size(); ++distance) {
+        Exchange(own, distance, PartOf(all, RankAt(-distance)));
+      }
     });
   }
   Status Send(const at::Tensor& tensor, int64_t root, Patience patience) override {
@@ -188,6 +191,22 @@ class GlooRanks final : public Communicator {
   }
 
  private:
+  // The rank so many places after this one, around the circle.
+  int64_t RankAt(int64_t distance) const { return (rank() + distance + size()) % size(); }
+  at::Tensor PartOf(const at::Tensor& all, int64_t rank) const {
+    const int64_t count = all.numel() / size();
+    return all.narrow(0, rank * count, count);
+  }
+  // Sends to the rank at `distance`, and receives from the one at as large a distance before.
+  void Exchange(const at::Tensor& own, int64_t distance, const at::Tensor& received) {
+    std::vector<at::Tensor> from = {own};
+    std::vector<at::Tensor> to = {received};
+    const auto receiving = group_->recv(to, static_cast<int>(RankAt(-distance)), /*tag=*/0);
+    const auto sending = group_->send(from, static_cast<int>(RankAt(distance)), /*tag=*/0);
+    receiving->wait(options_.collective);
+    sending->wait(options_.collective);
+  }
+
   const RankEnvironment place_;
   const RankOptions options_;
   const c10::intrusive_ptr<c10d::Store> store_;
