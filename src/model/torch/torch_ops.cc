@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "model/cpu/kernels/isa.h"
+#include "model/torch/product_function.h"
 #include "model/torch/row_functions.h"
 
 namespace pace {
@@ -87,51 +87,27 @@ at::Tensor Wide(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
 }
 
-CudaProduct ProductOf(const TorchOps::Matrix& matrix, KeptResult* kept = nullptr) {
-  CudaProduct product;
-  product.kept = kept;
-  for (const TorchOps::Projection& linear : matrix) {
-    product.weights.push_back(linear.weight);
-    if (linear.bias.defined()) product.biases.push_back(linear.bias);
-  }
-  return product;
-}
-
-// The type that products of x are computed in.
-at::ScalarType ProductType(const at::Tensor& x) {
-  const bool in_floats =
-      x.device().is_cpu() && x.scalar_type() == at::kBFloat16 && !TorchHasBf16Products();
-  return in_floats ? at::kFloat : x.scalar_type();
-}
-
-// x weight^T + bias, all of the type of x; the bias may be undefined.
-at::Tensor Product(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  const at::ScalarType type = ProductType(x);
-  const at::Tensor y = bias.defined() ? at::linear(x.to(type), weight.to(type), bias.to(type))
-                                      : at::linear(x.to(type), weight.to(type));
-  return y.to(x.scalar_type());
-}
-
-// Weights may be wider than the computation.
-at::Tensor Apply(const at::Tensor& x, const TorchOps::Projection& linear) {
-  if (HasCudaProducts(x)) return CudaLinear(x, ProductOf({linear}));
-  return Product(x, linear.weight.to(x.scalar_type()),
-                 linear.bias.defined() ? linear.bias.to(x.scalar_type()) : at::Tensor());
-}
-
-// All matrices in one product, results side by side.
+// x times all matrices, results side by side, and `residual`, which may be undefined.
 at::Tensor ApplyStacked(const at::Tensor& x, const TorchOps::Matrix& matrix,
-                        KeptResult* kept = nullptr) {
-  if (HasCudaProducts(x)) return CudaLinear(x, ProductOf(matrix, kept));
-  if (matrix.size() == 1) return Apply(x, matrix.front());
+                        KeptResult* kept = nullptr, const at::Tensor& residual = {}) {
   std::vector<at::Tensor> weights;
   std::vector<at::Tensor> biases;
   for (const TorchOps::Projection& linear : matrix) {
-    weights.push_back(linear.weight.to(x.scalar_type()));
-    if (linear.bias.defined()) biases.push_back(linear.bias.to(x.scalar_type()));
+    weights.push_back(linear.weight);
+    if (linear.bias.defined()) biases.push_back(linear.bias);
   }
-  PACE_CHECK(biases.empty() || biases.size() == weights.size(), "some have a bias, some do not");
-  return Product(x, at::cat(weights), biases.empty() ? at::Tensor() : at::cat(biases));
+  if (HasCudaProducts(x)) {
+    return CudaLinear(x,
+                      {.weights = weights, .biases = biases, .residual = residual, .kept = kept});
+  }
+  if (!residual.defined() || biases.empty()) {
+    return ProductOfRows(x, {.weights = weights, .biases = biases, .residual = residual});
+  }
+  return residual + ProductOfRows(x, {.weights = weights, .biases = biases});
+}
+
+at::Tensor Apply(const at::Tensor& x, const TorchOps::Projection& linear) {
+  return ApplyStacked(x, {linear});
 }
 
 // silu(gate) * up.
@@ -270,21 +246,8 @@ TorchOps::Rows TorchOps::Gated(const Rows& x, const Matrix& gate_up) const {
 }
 
 void TorchOps::AddLinear(Rows& x, const Rows& y, const Matrix& matrix) const {
-  if (HasCudaProducts(Only(y))) {
-    CudaProduct product = ProductOf(matrix, KeptSum(Only(x)));
-    product.residual = Only(x);
-    x.parts.front() = CudaLinear(Only(y), product);
-    return;
-  }
-  const Projection& linear = matrix.front();
-  if (linear.bias.defined()) {
-    x.parts.front() = Only(x) + Apply(Only(y), linear);
-    return;
-  }
-  const at::ScalarType type = ProductType(Only(y));
-  const at::Tensor weight = linear.weight.to(Only(y).scalar_type()).to(type);
-  x.parts.front() =
-      at::addmm(Only(x).to(type), Only(y).to(type), weight.t()).to(Only(x).scalar_type());
+  KeptResult* const kept = HasCudaProducts(Only(y)) ? KeptSum(Only(x)) : nullptr;
+  x.parts.front() = ApplyStacked(Only(y), matrix, kept, Only(x));
 }
 
 at::Tensor TorchOps::Rotated(const at::Tensor& x, const Vector* norm) const {

@@ -94,9 +94,12 @@ TrainingNetwork TrainingNetwork::Replica() const {
   return TrainingNetwork(std::move(state));
 }
 
-void TrainingNetwork::UseLayerHooks(LayerHooks* hooks, bool recompute) {
-  state_->ops_options.hooks = hooks;
-  state_->ops_options.recompute_layers = state_->ops_options.recompute_layers || recompute;
+void TrainingNetwork::UseLayerHooks(LayerHooks* hooks, bool weights_leave) {
+  TorchOps::Options& options = state_->ops_options;
+  const bool keeps_copies =
+      HasCudaProducts(at::empty({0}, head_VH().options().dtype(options.dtype)));
+  options.hooks = hooks;
+  options.recompute_layers = options.recompute_layers || (weights_leave && keeps_copies);
 }
 
 const ModelConfig& TrainingNetwork::config() const {

@@ -55,9 +55,10 @@ class TrainingNetwork {
   // thread: updates in place are seen by both.
   TrainingNetwork Replica() const;
 
-  // From now on every pass tells `hooks`, which outlive the network. `recompute`: as
-  // Options::recompute_layers, for parameters that are not kept between the passes.
-  void UseLayerHooks(LayerHooks* hooks, bool recompute);
+  // From now on every pass tells `hooks`, which outlive the network. `weights_leave`: between the
+  // passes the parameters are not there. Where products would keep rounded copies of them instead,
+  // layers are then computed again, as with Options::recompute_layers.
+  void UseLayerHooks(LayerHooks* hooks, bool weights_leave);
 
   const ModelConfig& config() const;
   // By checkpoint name, in that order; requires_grad is set.
