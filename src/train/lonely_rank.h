@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "core/status.h"
 #include "ranks/communicator.h"
@@ -41,6 +42,8 @@ class LonelyRank final : public Communicator {
   int64_t rank() const override { return 0; }
   int64_t size() const override { return size_; }
   int64_t bytes() const { return bytes_; }
+  // The live memory at every gather of weights, its result included.
+  const std::vector<int64_t>& at_gathers() const { return at_gathers_; }
 
  protected:
   Status Sum(const at::Tensor& tensor) override {
@@ -52,6 +55,7 @@ class LonelyRank final : public Communicator {
     return Status::Ok();
   }
   Status Collect(const at::Tensor& own, const at::Tensor& all) override {
+    if (own.is_floating_point()) at_gathers_.push_back(memory_.bytes());
     all.view({size_, -1}).copy_(own);
     return Status::Ok();
   }
@@ -63,6 +67,7 @@ class LonelyRank final : public Communicator {
   const int64_t size_;
   const LiveMemory& memory_;
   int64_t bytes_ = 0;
+  std::vector<int64_t> at_gathers_ = {};
 };
 
 }  // namespace pace

@@ -55,7 +55,7 @@ ParameterShards::ParameterShards(TrainingNetwork& network, ShardMode mode, Commu
     own_.emplace(layout_.units[slice.unit].slots[slice.slot].name,
                  parts_[slice.unit].narrow(0, slice.in_part, slice.count).detach());
   }
-  if (counts_passes()) network.UseLayerHooks(this, /*recompute=*/mode_ == ShardMode::kFull);
+  if (counts_passes()) network.UseLayerHooks(this, /*weights_leave=*/mode_ == ShardMode::kFull);
 }
 
 void ParameterShards::Note(const Status& status) {
@@ -93,14 +93,18 @@ void ParameterShards::ReleaseWeights(size_t unit) {
 at::Tensor ParameterShards::TakeGradients(size_t unit) {
   const ShardUnit& of_unit = layout_.units[unit];
   const at::Tensor flat =
-      at::zeros({of_unit.size}, parameters_.begin()->second.options().requires_grad(false));
+      at::empty({of_unit.size}, parameters_.begin()->second.options().requires_grad(false));
+  int64_t written = 0;
   for (const ShardSlot& slot : of_unit.slots) {
     at::Tensor parameter = parameters_.at(slot.name);
     if (!parameter.grad().defined()) continue;
     touched_[slot.name] = true;
+    flat.narrow(0, written, slot.offset - written).zero_();
     ViewOf(flat, slot).copy_(parameter.grad());
+    written = slot.offset + slot.count;
     parameter.mutable_grad() = at::Tensor();
   }
+  flat.narrow(0, written, of_unit.size - written).zero_();
   return flat;
 }
 
@@ -142,7 +146,9 @@ void ParameterShards::BeforeForward(int64_t layer) {
 
 void ParameterShards::AfterForward(int64_t layer) {
   next_forward_ = layer + 1;
-  ReleaseWeights(static_cast<size_t>(layer));
+  // The backward pass begins with the last layer.
+  const bool stays = backward_ && static_cast<size_t>(next_forward_) == root_;
+  if (!stays) ReleaseWeights(static_cast<size_t>(layer));
 }
 
 void ParameterShards::BeforeBackward(int64_t layer) {

@@ -73,5 +73,35 @@ TEST(ShardMemoryTest, GradientsKeepsOnePartBesideTheWholeWeights) {
   }
 }
 
+// A layer's weights are there while it is computed, also when its graph waits for the backward
+// pass.
+TEST(ShardMemoryTest, FullKeepsNoLayerBetweenItsForwardAndItsBackwardPass) {
+  at::set_num_threads(1);
+  ModelConfig config = MemoryConfig(Architecture::kQwen3);
+  config.hidden_size = 256;
+  config.intermediate_size = 1024;
+  config.num_layers = 4;
+  const auto memory = std::make_shared<LiveMemory>();
+  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, memory);
+  LonelyRank ranks(4, *memory);
+  TrainerOptions options = Plain();
+  options.shard = ShardMode::kFull;
+  const std::unique_ptr<TorchTrainer> trainer =
+      TorchTrainer::Create(
+          TrainingNetwork::Create(config, RandomWeights(config, 3, 0.1), {}).value(), options,
+          std::nullopt, &ranks)
+          .value();
+  const size_t before = ranks.at_gathers().size();
+  ASSERT_TRUE(trainer->Step(Sequences(config, 1)).ok());
+  // What is outside of layers, the layers forward, all but the last again.
+  const auto num_layers = static_cast<size_t>(config.num_layers);
+  ASSERT_EQ(ranks.at_gathers().size(), before + 2 * num_layers);
+  const int64_t first = ranks.at_gathers()[before + 1];
+  const int64_t last = ranks.at_gathers()[before + num_layers];
+  const int64_t of_mlp = 3 * config.hidden_size * config.intermediate_size * 4;
+  // Between the two: activations of three layers.
+  EXPECT_LT(last - first, of_mlp);
+}
+
 }  // namespace
 }  // namespace pace
