@@ -1,6 +1,7 @@
 #include "engines/nccl_sender.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "core/json_writer.h"
 #include "engines/packed_chunks.h"
 #include "http/message.h"
+#include "nccl/stay_on_cpu.h"
 
 namespace pace {
 namespace {
@@ -105,8 +107,12 @@ std::string NcclSender::UpdateInfo(const WeightSet& weights) {
 
 Status NcclSender::Send(const WeightSet& weights) {
   group_->BeginDeadline(options_.deadline);
+  // A group's first broadcast connects it, for which NCCL starts threads that last.
+  std::optional<StayOnCpu> here;
+  if (is_connected_) here.emplace();
   PACE_RETURN_IF_ERROR(options_.packed ? SendChunks(weights) : SendTensors(weights));
   for (const auto& gpu : gpus_) PACE_RETURN_IF_ERROR(group_->Wait(*gpu));
+  is_connected_ = true;
   return Status::Ok();
 }
 

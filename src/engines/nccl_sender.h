@@ -80,6 +80,7 @@ class NcclSender {
   const NcclSenderOptions options_;
   const Gpus gpus_;  // outlive the group's work
   const std::unique_ptr<NcclGroup> group_;
+  bool is_connected_ = false;  // for broadcasts
 };
 
 }  // namespace pace
