@@ -190,9 +190,9 @@ Status AddRun(const Settings& settings, FleetFacts& facts) {
     facts.weights = ProbeFolder(settings.engine.weights,
                                 kKeptVersions * static_cast<int64_t>(WeightBytes(settings.model)));
   }
-  facts.needs_nccl =
-      settings.engine.transfer == WeightTransfer::kNccl ||
-      (settings.policy.device == PolicyDevice::kCuda && settings.cluster.TrainingGpus() > 1);
+  facts.sends_weights = settings.engine.transfer == WeightTransfer::kNccl;
+  facts.needs_nccl = facts.sends_weights || (settings.policy.device == PolicyDevice::kCuda &&
+                                             settings.cluster.TrainingGpus() > 1);
   return Status::Ok();
 }
 

@@ -143,19 +143,32 @@ struct ResumePlan {
 };
 
 // A name that ends in a dot stands for its whole section. docs/training.md lists them.
-constexpr auto kMayChange =
-    std::to_array<std::string_view>({"run.num_steps",      "run.checkpoint_every",
-                                     "run.evaluate_every", "checkpoint.",
-                                     "evaluation.",        "record.",
-                                     "runtime.",           "tools.url",
-                                     "tools.python",       "engine.count",
-                                     "engine.threads",     "engine.urls",
-                                     "engine.fleet",       "engine.requests",
-                                     "engine.server",      "engine.token_file",
-                                     "engine.ca_file",     "engine.weights",
-                                     "engine.transfer",    "engine.transfer_mib",
-                                     "engine.join_s",      "engine.generate_s",
-                                     "engine.load_s",      "engine.control_s"});
+constexpr std::string_view kMayChange[] = {"run.num_steps",
+                                           "run.checkpoint_every",
+                                           "run.evaluate_every",
+                                           "checkpoint.",
+                                           "evaluation.",
+                                           "record.",
+                                           "runtime.",
+                                           "tools.url",
+                                           "tools.python",
+                                           "engine.count",
+                                           "engine.threads",
+                                           "engine.urls",
+                                           "engine.fleet",
+                                           "engine.requests",
+                                           "engine.server",
+                                           "engine.token_file",
+                                           "engine.ca_file",
+                                           "engine.weights",
+                                           "engine.transfer",
+                                           "engine.transfer_mib",
+                                           "engine.transfer_address",
+                                           "engine.transfer_port",
+                                           "engine.join_s",
+                                           "engine.generate_s",
+                                           "engine.load_s",
+                                           "engine.control_s"};
 
 std::map<std::string, std::string> ValuesOf(Settings& settings) {
   std::map<std::string, std::string> values;
@@ -185,7 +198,7 @@ std::string VersionNote(const std::string& version, const std::string& commit,
 
 // Whether a resumed run may have another value of this key.
 bool MayChangeOnResume(std::string_view key) {
-  return std::any_of(kMayChange.begin(), kMayChange.end(), [key](std::string_view allowed) {
+  return std::ranges::any_of(kMayChange, [key](std::string_view allowed) {
     return allowed.back() == '.' ? key.starts_with(allowed) : key == allowed;
   });
 }

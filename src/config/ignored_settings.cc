@@ -22,7 +22,8 @@ constexpr auto kRuntimeIgnores =
 constexpr auto kLabIgnores = std::to_array<std::string_view>(
     {"runtime.", "workload.", "change.", "sft.", "engine.count", "engine.slots", "engine.urls",
      "engine.fleet", "engine.requests", "engine.server", "engine.token_file", "engine.ca_file",
-     "engine.weights", "engine.transfer", "engine.transfer_mib"});
+     "engine.weights", "engine.transfer", "engine.transfer_mib", "engine.transfer_address",
+     "engine.transfer_port"});
 constexpr auto kLabReads = std::to_array<std::string_view>({"workload.tool_concurrency"});
 
 bool Ignores(std::string_view driver, std::string_view key) {

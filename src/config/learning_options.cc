@@ -81,12 +81,19 @@ std::vector<Field> EngineSettings::Fields() {
                   "`weights` in the run's folder."),
       Field::Enum("transfer", transfer, kTransferNames,
                   "How weights reach the servers: folder, or nccl from the trainer's GPU to theirs "
-                  "(vLLM)."),
+                  "(vLLM and SGLang)."),
       Field::Int("transfer_mib", transfer_mib,
                  "With nccl: weights are sent in pieces of this size; each server, and the trainer "
                  "for each server, has two buffers of it.")
           .AtLeast(1)
           .AtMost(65536),
+      Field::Text("transfer_address", transfer_address,
+                  "With nccl and SGLang: host name or address by which the servers' workers reach "
+                  "this process; empty = its address on the way to each server."),
+      Field::Int("transfer_port", transfer_port,
+                 "With nccl and SGLang: the port that they reach there; 0 = any that is free.")
+          .AtLeast(0)
+          .AtMost(65535),
       Field::Real("join_s", join_s, "Seconds that servers have to be ready when a run starts.")
           .Above(0)
           .AtMost(1e5),

@@ -60,6 +60,8 @@ struct EngineSettings {
   std::string weights = {};
   WeightTransfer transfer = WeightTransfer::kFolder;
   int64_t transfer_mib = 256;
+  std::string transfer_address = {};
+  int64_t transfer_port = 0;
   double join_s = 120;
   double generate_s = 600;
   double load_s = 120;

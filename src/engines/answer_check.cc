@@ -88,6 +88,9 @@ Status CheckFacts(const ServerFacts& facts, const RemoteOptions& options, bool n
     return InvalidArgument("has room for ", *facts.max_tokens, " tokens: must be at least ",
                            options.max_context, " for a prompt with its response");
   }
+  if (options.weights == WeightPath::kChannel && !facts.no_channel.empty()) {
+    return InvalidArgument("engine.transfer = nccl: the server's ", facts.no_channel);
+  }
   PACE_RETURN_IF_ERROR(CheckShape(facts, options.shape));
   if (facts.probe.has_value() && !options.probe.empty() && *facts.probe != options.probe) {
     return InvalidArgument("serves ", Printable(facts.model),

@@ -18,6 +18,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 #include "core/token_id.h"
+#include "engines/weight_channel.h"
 #include "http/client.h"
 #include "model/sampling.h"
 #include "model/weight_set.h"
@@ -78,6 +79,7 @@ struct ServerFacts {
   bool takes_seeds = false;                        // of single requests
   bool fetches = false;                            // reads weights ahead of the pause
   int64_t num_workers = 1;                         // processes that hold a part of the weights
+  std::string no_channel = {};                     // why none can be opened to it; empty: one can
   NetworkShape shape = {};
 };
 
@@ -101,7 +103,9 @@ enum class InFlightRule {
 // A call of an update over a channel.
 struct UpdateCall {
   HttpCall http = {};
-  bool receives = false;  // answered when the weights that are sent meanwhile have been received
+  // Answered when these tensors, which are sent meanwhile, have been received. Empty: none are.
+  std::vector<WeightChunk> sends = {};
+  bool may_be_refused = false;  // an answer of 400 ends it as well
 };
 
 class Dialect {
@@ -130,10 +134,11 @@ class Dialect {
   virtual std::vector<HttpCall> Load(const std::string& folder, const std::string& label,
                                      InFlightRule mode, bool fetched) const = 0;
   // The same over a channel (weight_channel.h): once, a call with the invitation, answered when the
-  // server's workers have joined; then for each version these calls, in order.
-  virtual HttpCall OpenChannel(const std::string& invitation) const = 0;
+  // server's workers know the group; then for each version these calls, in order.
+  virtual HttpCall OpenChannel(const ChannelInvitation& invitation) const = 0;
   virtual std::vector<UpdateCall> Update(const WeightSet& weights, const std::string& label,
-                                         InFlightRule mode) const = 0;
+                                         InFlightRule mode,
+                                         const ChannelInvitation& channel) const = 0;
   virtual HttpCall Resume() const = 0;
 
   // The label of the weights that the server has.

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "engines/answer_check.h"
+#include "http/message.h"
+#include "model/tiny_configs.h"
 
 namespace pace {
 namespace {
@@ -149,18 +152,106 @@ TEST(VllmDialectTest, JoiningReadsVersionModelAndTokenizer) {
       "/version answered 503: starting");
 }
 
+WeightSet Weights() {
+  return RandomWeights(TinyModel(Architecture::kQwen3), 5);
+}
+
+// An update's lists name every tensor of a chunk with its type and its shape.
+void ExpectLists(const nlohmann::json& body, const char* types, const WeightSet& weights,
+                 const WeightChunk& chunk) {
+  size_t at = 0;
+  for (const auto& [name, view] : weights.views()) {
+    const size_t index = at++;
+    if (index < chunk.first || index >= chunk.first + chunk.count) continue;
+    const size_t i = index - chunk.first;
+    EXPECT_EQ(body.at("names")[i], name);
+    EXPECT_EQ(body.at(types)[i], "float32");
+    EXPECT_EQ(body.at("shapes")[i].get<std::vector<int64_t>>(), view.shape);
+  }
+  EXPECT_EQ(body.at("names").size(), chunk.count);
+  EXPECT_EQ(body.at("shapes").size(), chunk.count);
+}
+
 TEST(VllmDialectTest, AnUpdateOverAChannelHasThreeCalls) {
   const Dialect& vllm = VllmDialect();
-  const HttpCall open = vllm.OpenChannel(R"({"init_info":{}})");
+  const ChannelInvitation channel{
+      .num_workers = 4, .id = std::string(128, 'i'), .packed = true, .buffer_bytes = 20'000};
+  const HttpCall open = vllm.OpenChannel(channel);
   EXPECT_EQ(open.target, "/init_weight_transfer_engine");
-  EXPECT_EQ(open.body, R"({"init_info":{}})");
-  const std::vector<UpdateCall> update = vllm.Update({}, "run:7", InFlightRule::kEnd);
+  const auto body = nlohmann::json::parse(open.body).at("init_info");
+  EXPECT_EQ(DecodeBase64(body.at("nccl_unique_id_b64").get<std::string>()), std::string(128, 'i'));
+  EXPECT_EQ(body.at("rank_offset"), 1);
+  EXPECT_EQ(body.at("world_size"), 5);
+  EXPECT_EQ(body.at("packed"), true);
+  EXPECT_EQ(body.at("packed_buffer_size_bytes"), 20'000);
+  EXPECT_EQ(body.at("packed_num_buffers"), 2);
+  const WeightSet weights = Weights();
+  const std::vector<UpdateCall> update = vllm.Update(weights, "run:7", InFlightRule::kEnd, channel);
   ASSERT_EQ(update.size(), 3U);
   EXPECT_EQ(update[0].http.target, "/start_weight_update");
   EXPECT_EQ(update[1].http.target, "/update_weights");
-  EXPECT_TRUE(update[1].receives && !update[0].receives && !update[2].receives);
+  ExpectLists(nlohmann::json::parse(update[1].http.body).at("update_info"), "dtype_names", weights,
+              {.count = weights.views().size()});
+  EXPECT_EQ(update[1].sends, ChunksOf(weights, 20'000));
+  EXPECT_TRUE(update[0].sends.empty() && update[2].sends.empty());
   EXPECT_EQ(update[2].http.target, "/finish_weight_update");
   EXPECT_EQ(update[2].http.body, R"({"weight_version":"run:7"})");
+}
+
+TEST(SglangDialectTest, AnUpdateOverAChannelIsASessionWithACallForEachBucket) {
+  const Dialect& sglang = SglangDialect();
+  const ChannelInvitation channel{.num_workers = 4,
+                                  .group = "pace-1",
+                                  .address = "10.0.0.1",
+                                  .port = 29500,
+                                  .buffer_bytes = 20'000};
+  const HttpCall open = sglang.OpenChannel(channel);
+  EXPECT_EQ(open.target, "/init_weights_update_group");
+  EXPECT_EQ(open.body, R"({"master_address":"10.0.0.1","master_port":29500,"rank_offset":1,)"
+                       R"("world_size":5,"group_name":"pace-1","backend":"nccl"})");
+  const WeightSet weights = Weights();
+  const std::vector<WeightChunk> buckets = BucketsOf(weights, 20'000);
+  ASSERT_EQ(buckets.size(), 3U);
+  for (const InFlightRule rule : {InFlightRule::kEnd, InFlightRule::kKeep}) {
+    const std::vector<UpdateCall> update = sglang.Update(weights, "run:7", rule, channel);
+    ASSERT_EQ(update.size(), 6U);
+    EXPECT_EQ(update[0].http.target, "/end_weight_update");
+    EXPECT_TRUE(update[0].may_be_refused);
+    EXPECT_EQ(update[1].http.target, "/begin_weight_update");
+    EXPECT_EQ(update[5].http.target, "/end_weight_update");
+    for (size_t i = 0; i < buckets.size(); ++i) {
+      const UpdateCall& call = update[2 + i];
+      EXPECT_EQ(call.http.target, "/update_weights_from_distributed");
+      EXPECT_EQ(call.sends, (std::vector<WeightChunk>{buckets[i]}));
+      const auto body = nlohmann::json::parse(call.http.body);
+      ExpectLists(body, "dtypes", weights, buckets[i]);
+      EXPECT_EQ(body.at("group_name"), "pace-1");
+      EXPECT_EQ(body.at("load_format"), "flattened_bucket");
+      const bool last = i + 1 == buckets.size();
+      EXPECT_EQ(body.at("flush_cache"), last && rule == InFlightRule::kEnd);
+      EXPECT_EQ(body.value("weight_version", ""), last ? "run:7" : "");
+    }
+    for (const size_t i : {0U, 1U, 5U}) {
+      EXPECT_EQ(update[i].http.body, "{}");
+      EXPECT_TRUE(update[i].sends.empty());
+      EXPECT_EQ(update[i].may_be_refused, i == 0);
+    }
+  }
+}
+
+TEST(SglangDialectTest, JoiningReadsHowManyWorkersTakeWeights) {
+  const Dialect& sglang = SglangDialect();
+  ServerFacts facts;
+  const auto read = [&](const std::string& sizes) {
+    return sglang.ReadJoin(0, {200, R"({"version":"0.5.23",)" + sizes + "}"}, facts);
+  };
+  EXPECT_TRUE(read(R"("tp_size":4,"dp_size":1,"pp_size":1)").ok());
+  EXPECT_EQ(facts.num_workers, 4);
+  EXPECT_EQ(facts.no_channel, "");
+  EXPECT_TRUE(read(R"("pp_size":2,"internal_states":[{"tp_size":9}])").ok());
+  EXPECT_EQ(facts.num_workers, 4);
+  EXPECT_NE(facts.no_channel.find("pp_size = 2: must be 1"), std::string::npos);
+  EXPECT_FALSE(read(R"("tp_size":0)").ok());
 }
 
 TEST(SglangDialectTest, WritesAndReads) {

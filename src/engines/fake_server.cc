@@ -44,6 +44,22 @@ std::vector<FakeServer::Answer> FakeServer::TakeAnswers() {
 }
 
 void FakeServer::Receive(int64_t call, const HttpCall& http) {
+  if (kind_ == Kind::kVllm) {
+    ReceiveAsVllm(call, http);
+  } else {
+    ReceiveAsSglang(call, http);
+  }
+}
+
+// Requests that the body names in quotes.
+void FakeServer::Abort(const HttpCall& http) {
+  for (const auto& [call, request] : std::map(requests_)) {
+    if (http.body.find(Concat("\"", request.id, "\"")) == std::string::npos) continue;
+    Finish(call, request, "abort");
+  }
+}
+
+void FakeServer::ReceiveAsVllm(int64_t call, const HttpCall& http) {
   const std::string& target = http.target;
   if (target == "/inference/v1/generate") return ReceiveGenerate(call, http);
   if (control_status.has_value()) return Reply(call, R"({"error":"broken"})", *control_status);
@@ -68,13 +84,7 @@ void FakeServer::Receive(int64_t call, const HttpCall& http) {
     return Fetch(call, http);
   }
   if (target == "/abort_requests") {
-    std::vector<std::pair<int64_t, Request>> ended;
-    for (const auto& [at, request] : requests_) {
-      if (http.body.find(Concat("\"", request.id, "\"")) != std::string::npos) {
-        ended.emplace_back(at, request);
-      }
-    }
-    for (const auto& [at, request] : ended) Finish(at, request, "abort");
+    Abort(http);
     return Reply(call, R"({"status":"aborted"})");
   }
   if (target.starts_with("/pause")) {
@@ -128,8 +138,98 @@ bool FakeServer::TakesChannelCall(int64_t call, const HttpCall& http) {
   return true;
 }
 
+void FakeServer::ReceiveAsSglang(int64_t call, const HttpCall& http) {
+  const std::string& target = http.target;
+  if (target == "/generate") return ReceiveGenerate(call, http);
+  if (control_status.has_value()) return Reply(call, R"({"error":"broken"})", *control_status);
+  if (target == "/server_info") {
+    return Reply(call, Concat(R"({"version":"0.5.23","context_length":4096,"tp_size":)",
+                              num_workers, R"(,"dp_size":)", num_replicas, R"(,"pp_size":1})"));
+  }
+  if (target == "/model_info") {
+    return Reply(call, Concat(R"({"served_model_name":"fake","weight_version":")", label, "\"}"));
+  }
+  if (target == "/tokenize") return Reply(call, R"({"tokens":[1,2,3],"count":3})");
+  if (target == "/health") return Reply(call, "");
+  if (target == "/metrics") {
+    return Reply(call,
+                 "sglang:time_to_first_token_seconds_sum 1.5\n"
+                 "sglang:time_to_first_token_seconds_count 3\n");
+  }
+  if (target == "/abort_request") {
+    Abort(http);
+    return Reply(call, "");
+  }
+  if (target == "/pause_generation") {
+    paused_ = true;
+    if (Field(http.body, "mode") == "abort") AbortAll();
+    return Reply(call, R"({"status":"ok"})");
+  }
+  if (target == "/update_weights_from_disk") {
+    PACE_CHECK(paused_, "weights are loaded while the server runs");
+    ++num_loads;
+    label = Field(http.body, "weight_version");
+    return Reply(call, R"({"success":true})");
+  }
+  if (TakesSessionCall(call, http)) return;
+  if (target == "/continue_generation") {
+    PACE_CHECK(!session_open, "resumed within an update");
+    paused_ = false;
+    return Reply(call, R"({"status":"ok"})");
+  }
+  PACE_CHECK(false, "a call to ", target);
+}
+
+bool FakeServer::TakesSessionCall(int64_t call, const HttpCall& http) {
+  const std::string& target = http.target;
+  const auto refuse = [&](const char* why) {
+    Reply(call, Concat(R"({"success":false,"message":")", why, "\"}"), 400);
+    return true;
+  };
+  if (target == "/init_weights_update_group") {
+    PACE_CHECK(paused_ && Field(http.body, "backend") == "nccl", http.body);
+    PACE_CHECK(http.body.find(Concat(R"("world_size":)", num_workers + 1)) != std::string::npos,
+               http.body);
+    if (Field(http.body, "group_name") == group_) return refuse("already been created");
+    group_ = Field(http.body, "group_name");
+  } else if (target == "/begin_weight_update") {
+    PACE_CHECK(paused_, "an update while the server runs");
+    if (session_open) return refuse("a weight-update session is already open");
+    session_open = true;
+    received.clear();
+  } else if (target == "/end_weight_update") {
+    if (!session_open) return refuse("no weight-update session is open");
+    session_open = false;
+  } else if (target == "/update_weights_from_distributed") {
+    if (!session_open) return refuse("must run between begin_weight_update() and ...");
+    if (Field(http.body, "group_name") != group_) return refuse("no such group");
+    channel_call_ = call;
+    bucket_ = http.body;
+    return true;
+  } else {
+    return false;
+  }
+  Reply(call, R"({"success":true,"message":"Success"})");
+  return true;
+}
+
 void FakeServer::MeetOnChannel() {
   const int64_t call = *std::exchange(channel_call_, std::nullopt);
+  if (kind_ == Kind::kSglang) {
+    ++num_buckets;
+    JsonScanner scan(bucket_);
+    bool is_last = false;
+    answer::ForKeys(scan, [&](const std::string& key) {
+      if (key == "names") {
+        return answer::ForItems(scan, [&] { scan.Text(received.emplace_back()); });
+      }
+      if (key != "weight_version") return false;
+      is_last = true;
+      return scan.Text(label);
+    });
+    num_loads += is_last ? 1 : 0;
+    return Reply(call, R"({"success":true,"message":"Succeeded to update parameter online."})");
+  }
   received_ = updating_;
   channel_open_ = true;
   Reply(call, R"({"message":"done"})");
@@ -150,13 +250,19 @@ void FakeServer::ReceiveGenerate(int64_t call, const HttpCall& http) {
   Request request;
   JsonScanner scan(http.body);
   answer::ForKeys(scan, [&](const std::string& key) {
-    if (key == "request_id") return scan.Text(request.id);
-    if (key == "token_ids") return answer::Tokens(scan, request.tokens);
+    if (key == "request_id" || key == "rid") return scan.Text(request.id);
+    if (key == "token_ids" || key == "input_ids") return answer::Tokens(scan, request.tokens);
+    if (key == "logprob_start_len") {
+      request.wants_scores = true;
+      return scan.Integer(0, 1 << 20, "", request.first_score);
+    }
     if (key != "sampling_params") return false;
     return answer::ForKeys(scan, [&](const std::string& name) {
-      if (name == "max_tokens") return scan.Integer(1, 1 << 20, "", request.max_tokens);
+      if (name == "max_tokens" || name == "max_new_tokens") {
+        return scan.Integer(1, 1 << 20, "", request.max_tokens);
+      }
       if (name == "stop_token_ids") return answer::Tokens(scan, request.stop_tokens);
-      if (name == "seed") {
+      if (name == "seed" || name == "sampling_seed") {
         int64_t seed = 0;
         scan.Integer(0, INT64_MAX, "", seed);
         request.seed = static_cast<uint64_t>(seed);
@@ -208,7 +314,24 @@ void FakeServer::Step() {
   }
 }
 
-void FakeServer::Finish(int64_t call, const Request& request, std::string_view reason) {
+void FakeServer::PutSpans(JsonWriter& json, const Request& request) const {
+  if (!tells_versions) return;
+  json.Key("weight_versions");
+  json.BeginArray();
+  for (size_t start = 0; start < request.labels.size();) {
+    size_t end = start;
+    while (end < request.labels.size() && request.labels[end] == request.labels[start]) ++end;
+    json.BeginObject();
+    json.Put("version", request.labels[start]);
+    json.Put("start", start);
+    json.Put("end", end);
+    json.EndObject();
+    start = end;
+  }
+  json.EndArray();
+}
+
+std::string FakeServer::VllmBody(const Request& request, std::string_view reason) const {
   std::string body;
   JsonWriter json(body);
   json.BeginObject();
@@ -235,21 +358,7 @@ void FakeServer::Finish(int64_t call, const Request& request, std::string_view r
   }
   json.EndArray();
   json.EndObject();
-  if (tells_versions) {
-    json.Key("weight_versions");
-    json.BeginArray();
-    for (size_t start = 0; start < request.labels.size();) {
-      size_t end = start;
-      while (end < request.labels.size() && request.labels[end] == request.labels[start]) ++end;
-      json.BeginObject();
-      json.Put("version", request.labels[start]);
-      json.Put("start", start);
-      json.Put("end", end);
-      json.EndObject();
-      start = end;
-    }
-    json.EndArray();
-  }
+  PutSpans(json, request);
   json.EndObject();
   json.EndArray();
   if (request.wants_scores) {
@@ -267,6 +376,58 @@ void FakeServer::Finish(int64_t call, const Request& request, std::string_view r
     json.EndArray();
   }
   json.EndObject();
+  return body;
+}
+
+std::string FakeServer::SglangBody(const Request& request, std::string_view reason) const {
+  std::string body;
+  JsonWriter json(body);
+  const auto put_pair = [&json](std::optional<float> logprob, TokenId id) {
+    json.BeginArray();
+    if (logprob.has_value()) {
+      json.Value(static_cast<double>(*logprob));
+    } else {
+      json.Value(nullptr);
+    }
+    json.Value(id);
+    json.Value(nullptr);
+    json.EndArray();
+  };
+  json.BeginObject();
+  json.Key("output_ids");
+  json.BeginArray();
+  for (const TokenId id : request.sampled) json.Value(id);
+  json.EndArray();
+  json.Key("meta_info");
+  json.BeginObject();
+  json.Put("id", request.id);
+  json.Key("finish_reason");
+  json.BeginObject();
+  json.Put("type", reason);
+  json.EndObject();
+  json.Key("output_token_logprobs");
+  json.BeginArray();
+  for (size_t i = 0; i < request.sampled.size(); ++i) {
+    put_pair(request.logprobs[i], request.sampled[i]);
+  }
+  json.EndArray();
+  if (request.wants_scores && request.scored) {
+    json.Key("input_token_logprobs");
+    json.BeginArray();
+    const auto first = static_cast<size_t>(request.first_score);
+    for (size_t i = first; i < request.tokens.size(); ++i) {
+      put_pair(i == first ? std::nullopt : std::optional(request.scores[i - 1]), request.tokens[i]);
+    }
+    json.EndArray();
+  }
+  PutSpans(json, request);
+  json.EndObject();
+  json.EndObject();
+  return body;
+}
+
+void FakeServer::Finish(int64_t call, const Request& request, std::string_view reason) {
+  std::string body = kind_ == Kind::kVllm ? VllmBody(request, reason) : SglangBody(request, reason);
   num_aborted += reason == "abort" ? 1 : 0;
   requests_.erase(call);
   Answer& answer = answers_.emplace_back(Answer{call, {200, std::move(body)}});

@@ -1,7 +1,8 @@
-// FakeServer: what vLLM does with the calls of its dialect, without a network, for tests.
+// FakeServer: what vLLM or SGLang does with the calls of its dialect, without a network, for tests.
 //
 // Its policy is a formula: which token comes next and how likely it was follow from the weights'
-// label and the tokens before, so a test can compute what must come out. It can lie.
+// label and the tokens before, so a test can compute what must come out. It can lie. A call that
+// breaks the protocol in a way that a server would not answer aborts the test.
 //
 // Thread-safety: none.
 #ifndef PACE_ENGINES_FAKE_SERVER_H_
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_writer.h"
 #include "core/token_id.h"
 #include "engines/dialect.h"
 
@@ -21,6 +23,11 @@ namespace pace {
 
 class FakeServer {
  public:
+  enum class Kind { kVllm, kSglang };
+  explicit FakeServer(Kind kind = Kind::kVllm) : kind_(kind) {}
+  Kind kind() const { return kind_; }
+  const Dialect& dialect() const { return kind_ == Kind::kVllm ? VllmDialect() : SglangDialect(); }
+
   static constexpr TokenId kVocabulary = 50;
 
   // log-probability of `token` after `count` tokens under these weights, in steps of 1/1024.
@@ -53,6 +60,11 @@ class FakeServer {
   int64_t num_aborted = 0;
   int64_t num_loads = 0;
   int64_t num_workers = 1;
+  // SGLang's.
+  int64_t num_replicas = 1;
+  bool session_open = false;               // of an update
+  std::vector<std::string> received = {};  // names of tensors, in the session under way or the last
+  int64_t num_buckets = 0;                 // since it started
   size_t num_running() const { return requests_.size(); }
 
  private:
@@ -67,10 +79,17 @@ class FakeServer {
     std::vector<TokenId> stop_tokens;
     uint64_t seed = 0;
     bool wants_scores = false;
+    int64_t first_score = 0;  // SGLang's
     bool scored = false;
   };
 
+  void ReceiveAsVllm(int64_t call, const HttpCall& http);
+  void ReceiveAsSglang(int64_t call, const HttpCall& http);
   void ReceiveGenerate(int64_t call, const HttpCall& http);
+  void Abort(const HttpCall& http);
+  std::string VllmBody(const Request& request, std::string_view reason) const;
+  std::string SglangBody(const Request& request, std::string_view reason) const;
+  void PutSpans(JsonWriter& json, const Request& request) const;
   void Finish(int64_t call, const Request& request, std::string_view reason);
   void AbortAll();
   void Reply(int64_t call, std::string body, int64_t status = 200);
@@ -78,12 +97,16 @@ class FakeServer {
   void Fetch(int64_t call, const HttpCall& http);
 
   bool TakesChannelCall(int64_t call, const HttpCall& http);
+  bool TakesSessionCall(int64_t call, const HttpCall& http);
 
+  const Kind kind_;
   bool paused_ = false;
   bool channel_open_ = false;
   bool updating_ = false;
   bool received_ = false;                // in the update under way
   std::optional<int64_t> channel_call_;  // answered by MeetOnChannel
+  std::string bucket_;                   // the body of channel_call_, SGLang's
+  std::string group_;                    // that SGLang's workers are in
   int64_t num_asked_ = 0;
   std::map<int64_t, Request> requests_;  // by call
   std::vector<Answer> answers_;

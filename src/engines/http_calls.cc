@@ -93,6 +93,7 @@ struct HttpCalls::State {
   HeaderList headers;
   std::map<int64_t, std::unique_ptr<Exchange>> exchanges;
   std::vector<Done> failed;  // could not begin
+  std::string local_address;
 };
 
 HttpCalls::HttpCalls(const ServerAddress& server) {
@@ -158,6 +159,9 @@ std::vector<HttpCalls::Done> HttpCalls::Poll(Seconds patience) {
       if (code == CURLE_OK) {
         long status = 0;
         curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
+        const char* address = nullptr;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_LOCAL_IP, &address);
+        if (address != nullptr) state_->local_address = address;
         done.push_back({exchange->call, ServerAnswer{status, std::move(exchange->body),
                                                      ClockOf(message->easy_handle)}});
       } else {
@@ -174,6 +178,10 @@ std::vector<HttpCalls::Done> HttpCalls::Poll(Seconds patience) {
   curl_multi_perform(state_->multi, &num_running);
   collect();
   return done;
+}
+
+const std::string& HttpCalls::local_address() const {
+  return state_->local_address;
 }
 
 void HttpCalls::Wake() {

@@ -51,6 +51,8 @@ class HttpCalls {
   };
   // The calls that ended; waits for the first one for at most this long, or until Wake.
   std::vector<Done> Poll(Seconds patience);
+  // This machine's address on the way to the server; empty until it has answered.
+  const std::string& local_address() const;
   // From any thread: the Poll under way, or else the next one, returns at once.
   void Wake();
 

@@ -1,11 +1,9 @@
-// NcclSender: sends weights to the workers of one vLLM engine, over NCCL.
+// NcclSender: sends weights to the workers of one engine, over NCCL.
 //
 //   PACE_ASSIGN_OR_RETURN(const NcclInvitation invitation, NcclInvitation::Make(calls, options));
-//   Post("/init_weight_transfer_engine", invitation.InitInfo());   // answers when both have joined
 //   PACE_ASSIGN_OR_RETURN(const std::unique_ptr<NcclSender> sender,
 //                         NcclSender::Join(calls, std::move(gpus), invitation));
-//   Post("/update_weights", NcclSender::UpdateInfo(weights));      // answers when all is received
-//   PACE_RETURN_IF_ERROR(sender->Send(weights));
+//   PACE_RETURN_IF_ERROR(sender->Send(weights, ChunksOf(weights, options.buffer_bytes)));
 //
 // The calls to the server are the caller's, on another thread: the server answers them only after
 // NCCL's part. One group for each engine, so that an engine that dies costs its own sync alone:
@@ -13,10 +11,11 @@
 // GPU are sent from there, gathered in a buffer where a chunk has several tensors; those on the
 // host are copied to the GPU chunk by chunk. Two chunks are in flight at a time, in two streams.
 //
-// Protocol (vLLM 0.30 and later, backend nccl): the sender is member 0 and the engine's workers are
-// 1 to num_workers. Every worker makes an all-reduce of one float32 as soon as it has joined. Then,
-// per update, one broadcast for each tensor, or packed: one of uint8 for each chunk
-// (packed_chunks.h).
+// Protocol: the sender is member 0 and the engine's workers are 1 to num_workers. With `greets`,
+// every member makes an all-reduce of one float32 as soon as it has joined (vLLM 0.30 and later,
+// backend nccl). Then one broadcast for each tensor, or packed: one of uint8 for each chunk
+// (packed_chunks.h). A PyTorch process group, as SGLang's workers have, joins NCCL's group in its
+// first broadcast and not before.
 // Thread-safety: none; one thread at a time, which may change.
 #ifndef PACE_ENGINES_NCCL_SENDER_H_
 #define PACE_ENGINES_NCCL_SENDER_H_
@@ -26,9 +25,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
+#include <span>
 
 #include "core/status.h"
+#include "engines/packed_chunks.h"
 #include "model/weight_set.h"
 #include "nccl/nccl_group.h"
 #include "nccl/transfer_gpu.h"
@@ -37,9 +37,10 @@ namespace pace {
 
 struct NcclSenderOptions {
   int64_t num_workers = 1;  // of the engine: tensor x pipeline x data parallel
+  bool greets = true;
   // Several tensors in one broadcast; thousands of experts need it.
   bool packed = true;
-  // Both sides hold two buffers of this size and one tensor more.
+  // Both sides hold two buffers of this size, and with CutChunks one tensor more.
   int64_t buffer_bytes = int64_t{1} << 30;
   std::chrono::milliseconds join{120'000};
   std::chrono::milliseconds deadline{120'000};  // of Send
@@ -47,14 +48,12 @@ struct NcclSenderOptions {
   std::function<Status()> lost = {};
 };
 
-// What the engine is told so that its workers join.
+// A new group, which the engine is told of so that its workers join.
 struct NcclInvitation {
   NcclId id = {};
   NcclSenderOptions options = {};
 
   static Result<NcclInvitation> Make(const NcclCalls& calls, const NcclSenderOptions& options);
-  // The body of /init_weight_transfer_engine.
-  std::string InitInfo() const;
 };
 
 class NcclSender {
@@ -65,17 +64,16 @@ class NcclSender {
   // Waits for the workers. `calls` outlive it.
   static Result<std::unique_ptr<NcclSender>> Join(const NcclCalls& calls, Gpus gpus,
                                                   const NcclInvitation& invitation);
-  // The body of /update_weights: names, types and shapes, in the order of Send.
-  static std::string UpdateInfo(const WeightSet& weights);
-  // Returns when the workers can have all of it. `weights` stay until then.
-  Status Send(const WeightSet& weights);
+  // Returns when the workers can have these tensors. `weights` stay until then.
+  Status Send(const WeightSet& weights, std::span<const WeightChunk> chunks);
 
  private:
   NcclSender(const NcclSenderOptions& options, Gpus gpus, std::unique_ptr<NcclGroup> group)
       : options_(options), gpus_(std::move(gpus)), group_(std::move(group)) {}
   Status Send(const void* from, size_t count, NcclType type, TransferGpu& gpu);
-  Status SendTensors(const WeightSet& weights);
-  Status SendChunks(const WeightSet& weights);
+  Status SendTensors(std::span<const TensorView* const> tensors, bool on_gpu);
+  Status SendChunks(std::span<const TensorView* const> tensors, bool on_gpu,
+                    std::span<const WeightChunk> chunks);
 
   const NcclSenderOptions options_;
   const Gpus gpus_;  // outlive the group's work

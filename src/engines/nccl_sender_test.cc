@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <map>
 
 #include "engines/nccl_channel.h"
-#include "http/message.h"
 #include "model/tiny_configs.h"
 #include "nccl/fake_nccl.h"
 
@@ -61,48 +60,106 @@ WeightSet Weights() {
   return RandomWeights(TinyModel(Architecture::kQwen3), 5);
 }
 
+std::vector<WeightChunk> All(const WeightSet& weights, int64_t buffer = int64_t{1} << 30) {
+  return ChunksOf(weights, buffer);
+}
+
 TEST(NcclSenderTest, AChannelInvitesJoinsSendsAndCanBeCancelled) {
   FakeNccl fake;
   Result<std::unique_ptr<WeightChannel>> channel =
-      OpenNcclChannel(fake.calls(), FakeGpus(), {.num_workers = 2});
+      OpenNcclChannel(fake.calls(), FakeGpus(), {.num_workers = 2, .buffer_bytes = 5000});
   ASSERT_TRUE(channel.ok());
-  const auto body = nlohmann::json::parse((*channel)->Invitation()).at("init_info");
-  EXPECT_EQ(body.at("world_size"), 3);
+  const ChannelInvitation invitation = (*channel)->Invitation();
+  EXPECT_EQ(invitation.num_workers, 2);
+  EXPECT_EQ(invitation.id, std::string(128, 'i'));
+  EXPECT_EQ(invitation.buffer_bytes, 5000);
+  EXPECT_EQ(invitation.address, "");
   ASSERT_TRUE((*channel)->Join().ok());
-  ASSERT_TRUE((*channel)->Send(Weights()).ok());
+  ASSERT_EQ(fake.state().sent.size(), 1U);
+  const WeightSet weights = Weights();
+  ASSERT_TRUE((*channel)->Send(weights, All(weights)).ok());
   fake.state().queue = fake.state().settles = kNcclInProgress;
   (*channel)->Cancel();
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_NE((*channel)->Send(Weights()).message().find("given up"), std::string::npos);
+  EXPECT_NE((*channel)->Send(weights, All(weights)).message().find("given up"), std::string::npos);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   EXPECT_EQ(fake.state().num_aborts, 1);
 }
 
-TEST(NcclSenderTest, WorkersAreInvitedInVllmsWords) {
+// What workers of SGLang read.
+class FakeMeeting {
+ public:
+  GroupMeeting meeting() {
+    return {.address = "10.0.0.1",
+            .port = 29500,
+            .put =
+                [this](const std::string& key, const std::string& value) {
+                  values[key] = value;
+                  return status;
+                },
+            .remove = [this](const std::string& key) { values.erase(key); }};
+  }
+  Status status = {};
+  std::map<std::string, std::string> values = {};
+};
+
+TEST(NcclSenderTest, WorkersOfAProcessGroupFindTheIdAndJoinInTheirFirstBroadcast) {
+  const WeightSet weights = Weights();
+  const std::vector<WeightChunk> buckets = BucketsOf(weights, 20'000);
+  ASSERT_EQ(buckets.size(), 3U);
   FakeNccl fake;
-  const Result<NcclInvitation> invitation = NcclInvitation::Make(
-      fake.calls(), {.num_workers = 4, .packed = true, .buffer_bytes = 1 << 20});
-  ASSERT_TRUE(invitation.ok());
-  const auto body = nlohmann::json::parse(invitation->InitInfo()).at("init_info");
-  EXPECT_EQ(DecodeBase64(body.at("nccl_unique_id_b64").get<std::string>()), std::string(128, 'i'));
-  EXPECT_EQ(body.at("rank_offset"), 1);
-  EXPECT_EQ(body.at("world_size"), 5);
-  EXPECT_EQ(body.at("packed"), true);
-  EXPECT_EQ(body.at("packed_buffer_size_bytes"), 1 << 20);
-  EXPECT_EQ(body.at("packed_num_buffers"), 2);
+  FakeMeeting meeting;
+  {
+    const Result<std::unique_ptr<WeightChannel>> channel =
+        OpenNcclChannel(fake.calls(), FakeGpus(), {.num_workers = 4}, meeting.meeting());
+    ASSERT_TRUE(channel.ok());
+    const ChannelInvitation invitation = (*channel)->Invitation();
+    EXPECT_EQ(invitation.address, "10.0.0.1");
+    EXPECT_EQ(invitation.port, 29500);
+    const std::string key = Concat(invitation.group, "/", invitation.group, "//cuda//0");
+    EXPECT_EQ(meeting.values, (std::map<std::string, std::string>{{key, std::string(128, 'i')}}));
+    // The server answers before NCCL's group is there: nobody waits for the workers yet.
+    fake.state().join = fake.state().settles = kNcclInProgress;
+    ASSERT_TRUE((*channel)->Join().ok());
+    fake.state().join = fake.state().settles = kNcclSuccess;
+    std::string sent;
+    for (const WeightChunk& bucket : buckets) {
+      ASSERT_TRUE((*channel)->Send(weights, std::span(&bucket, 1)).ok());
+      const FakeNccl::Sent& last = fake.state().sent.back();
+      EXPECT_EQ(last.what, "broadcast");
+      EXPECT_EQ(last.type, 1);
+      EXPECT_EQ(last.count, static_cast<size_t>(bucket.num_bytes));
+      sent += last.bytes;
+    }
+    EXPECT_EQ(fake.state().sent.size(), buckets.size()) << "no all-reduce, a broadcast per bucket";
+    EXPECT_EQ(sent, BytesOf(weights));
+  }
+  EXPECT_TRUE(meeting.values.empty());
 }
 
-TEST(NcclSenderTest, AnUpdateNamesEveryTensorWithItsTypeAndShape) {
+TEST(NcclSenderTest, EveryChannelHasAGroupOfItsOwn) {
+  FakeNccl fake;
+  FakeMeeting meeting;
+  const auto one = OpenNcclChannel(fake.calls(), FakeGpus(), {}, meeting.meeting());
+  const auto other = OpenNcclChannel(fake.calls(), FakeGpus(), {}, meeting.meeting());
+  EXPECT_NE((*one)->Invitation().group, (*other)->Invitation().group);
+  meeting.status = Unavailable("the store is gone");
+  EXPECT_EQ(OpenNcclChannel(fake.calls(), FakeGpus(), {}, meeting.meeting()).status().message(),
+            "the store is gone");
+}
+
+TEST(NcclSenderTest, WorkersOfAProcessGroupThatNeverBroadcastEndTheSendAtItsDeadline) {
+  FakeNccl fake;
+  FakeMeeting meeting;
+  fake.state().join = fake.state().settles = kNcclInProgress;
+  const auto channel =
+      OpenNcclChannel(fake.calls(), FakeGpus(), {.join = milliseconds(50)}, meeting.meeting());
+  ASSERT_TRUE((*channel)->Join().ok());
   const WeightSet weights = Weights();
-  const auto body = nlohmann::json::parse(NcclSender::UpdateInfo(weights)).at("update_info");
-  size_t i = 0;
-  for (const auto& [name, view] : weights.views()) {
-    EXPECT_EQ(body.at("names")[i], name);
-    EXPECT_EQ(body.at("dtype_names")[i], "float32");
-    EXPECT_EQ(body.at("shapes")[i].get<std::vector<int64_t>>(), view.shape);
-    ++i;
-  }
-  EXPECT_EQ(body.at("names").size(), i);
+  const Status status = (*channel)->Send(weights, All(weights));
+  EXPECT_NE(status.message().find("not done after 50 ms"), std::string::npos);
+  EXPECT_EQ(fake.state().num_aborts, 1);
+  EXPECT_EQ((*channel)->Send(weights, All(weights)).message(), status.message());
 }
 
 TEST(NcclSenderTest, TheFirstCallIsTheWorkersAllReduce) {
@@ -118,7 +175,7 @@ TEST(NcclSenderTest, UnpackedIsOneBroadcastForEachTensor) {
   FakeNccl fake;
   const WeightSet weights = Weights();
   const std::unique_ptr<NcclSender> sender = SenderOf(fake, {.packed = false});
-  ASSERT_TRUE(sender->Send(weights).ok());
+  ASSERT_TRUE(sender->Send(weights, All(weights)).ok());
   ASSERT_EQ(fake.state().sent.size(), 1 + weights.views().size());
   std::string sent;
   for (size_t i = 1; i < fake.state().sent.size(); ++i) {
@@ -136,7 +193,7 @@ TEST(NcclSenderTest, PackedIsOneBroadcastForEachChunk) {
     FakeNccl fake;
     const std::unique_ptr<NcclSender> sender =
         SenderOf(fake, {.packed = true, .buffer_bytes = buffer});
-    ASSERT_TRUE(sender->Send(weights).ok());
+    ASSERT_TRUE(sender->Send(weights, All(weights, buffer)).ok());
     std::string sent;
     for (size_t i = 1; i < fake.state().sent.size(); ++i) {
       EXPECT_EQ(fake.state().sent[i].type, 1);
@@ -161,7 +218,7 @@ TEST(NcclSenderTest, ATensorOnTheGpuThatIsAChunkByItselfIsNotCopied) {
     FakeNccl fake;
     const std::unique_ptr<NcclSender> sender =
         SenderOf(fake, {.packed = true, .buffer_bytes = buffer});
-    ASSERT_TRUE(sender->Send(weights).ok());
+    ASSERT_TRUE(sender->Send(weights, All(weights, buffer)).ok());
     std::string sent;
     size_t num_in_place = 0;
     for (size_t i = 1; i < fake.state().sent.size(); ++i) {
@@ -195,14 +252,14 @@ TEST(NcclSenderTest, AWorkerThatDiesInABroadcastFreesTheSenderAndTheNextEngineIs
     fake.state().queue = kNcclInProgress;
     fake.state().settles = kNcclInProgress;
     const auto start = std::chrono::steady_clock::now();
-    const Status status = sender->Send(weights);
+    const Status status = sender->Send(weights, All(weights));
     EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(1100));
     EXPECT_NE(status.message().find("not done after 100 ms"), std::string::npos);
     EXPECT_EQ(fake.state().num_aborts, 1);
-    EXPECT_EQ(sender->Send(weights).message(), status.message());
+    EXPECT_EQ(sender->Send(weights, All(weights)).message(), status.message());
   }
   fake.state().queue = fake.state().settles = kNcclSuccess;
-  EXPECT_TRUE(SenderOf(fake, {})->Send(weights).ok());
+  EXPECT_TRUE(SenderOf(fake, {})->Send(weights, All(weights)).ok());
 }
 
 }  // namespace

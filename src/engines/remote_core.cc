@@ -59,7 +59,12 @@ void RemoteCore::GoFor(const ServerAnswer& answer) {
 }
 
 void RemoteCore::Failed(int64_t call, const Status& error) {
-  if (calls_.erase(call) > 0) Go(error);
+  const auto found = calls_.find(call);
+  if (found == calls_.end()) return;
+  const bool opens =
+      channel_.has_value() && update_.empty() && found->second == Purpose(Control::kLoad);
+  calls_.erase(found);
+  Go(opens ? error.At(channel_->NameForErrors()) : error);
 }
 
 void RemoteCore::Answered(int64_t call, const ServerAnswer& answer) {
@@ -236,10 +241,8 @@ void RemoteCore::LoadIfQuiet() {
   if (phase_ != Phase::kPausing) return;
   if (Rule() == InFlightRule::kEnd && groups_.num_in_server() > 0) return;
   if (!paused_) {
-    const bool asked = std::any_of(calls_.begin(), calls_.end(), [](const auto& call) {
-      const auto* control = std::get_if<Control>(&call.second);
-      return control != nullptr && *control == Control::kPause;
-    });
+    const bool asked = std::ranges::any_of(
+        calls_, [](const auto& call) { return call.second == Purpose(Control::kPause); });
     if (!asked) Send(Control::kPause, dialect_.Pause(Rule()), options_.load_deadline);
     return;
   }
@@ -255,8 +258,8 @@ void RemoteCore::Load() {
     for (HttpCall& call : dialect_.Load(sync_->folder, label, Rule(), facts_.fetches)) {
       update_.push_back({.http = std::move(call)});
     }
-  } else if (channel_open_) {
-    update_ = dialect_.Update(sync_->weights, label, Rule());
+  } else if (channel_.has_value()) {
+    update_ = dialect_.Update(sync_->weights, label, Rule(), *channel_);
   } else {
     actions_.emplace_back(OpenChannel{next_call_, facts_.num_workers});
     calls_.emplace(next_call_++, Control::kTransfer);
@@ -265,15 +268,16 @@ void RemoteCore::Load() {
   LoadNextPart();
 }
 
-void RemoteCore::Invited(int64_t call, const std::string& invitation) {
+void RemoteCore::Invited(int64_t call, const ChannelInvitation& invitation) {
   if (!calls_.contains(call)) return;
+  channel_ = invitation;
   Send(Control::kLoad, dialect_.OpenChannel(invitation), options_.load_deadline);
 }
 
 void RemoteCore::LoadNextPart() {
   const UpdateCall& part = update_[num_loaded_];
-  if (part.receives) {
-    actions_.emplace_back(SendWeights{next_call_, sync_->weights});
+  if (!part.sends.empty()) {
+    actions_.emplace_back(SendWeights{next_call_, sync_->weights, part.sends});
     calls_.emplace(next_call_++, Control::kTransfer);
   }
   Send(Control::kLoad, part.http, options_.load_deadline);
@@ -288,28 +292,26 @@ void RemoteCore::Transferred(int64_t call, const Status& status) {
 
 // Both sides have to say so: the server and the channel.
 void RemoteCore::EndPartIfDone() {
-  const bool loads = std::any_of(calls_.begin(), calls_.end(), [](const auto& call) {
-    const auto* control = std::get_if<Control>(&call.second);
-    return control != nullptr && (*control == Control::kLoad || *control == Control::kTransfer);
+  const bool loads = std::ranges::any_of(calls_, [](const auto& call) {
+    return call.second == Purpose(Control::kLoad) || call.second == Purpose(Control::kTransfer);
   });
   if (loads) return;
   // What ended was the opening of the channel.
-  if (update_.empty()) {
-    channel_open_ = true;
-    return Load();
-  }
+  if (update_.empty()) return Load();
   if (++num_loaded_ < update_.size()) return LoadNextPart();
   update_.clear();
   ResumeServer();
 }
 
 void RemoteCore::OnLoad(const ServerAnswer& answer) {
-  if (answer.status == 200) return EndPartIfDone();
+  const bool opens = update_.empty();
+  const bool is_refusal = !opens && answer.status == 400 && update_[num_loaded_].may_be_refused;
+  if (answer.status == 200 || is_refusal) return EndPartIfDone();
   const bool by_folder = options_.weights == WeightPath::kFolder;
   const Status error =
-      Unavailable(by_folder         ? Concat("loading ", sync_->folder)
-                  : update_.empty() ? "the weight channel"
-                                    : "an update of its weights",
+      Unavailable(by_folder ? Concat("loading ", sync_->folder)
+                  : opens   ? channel_->NameForErrors()
+                            : "an update of its weights",
                   " was answered ", answer.status, ": ", dialect_.ReadError(answer.body));
   // What half an update leaves is a mixture: the whole once more, and never a resume.
   if (by_folder && ++num_load_failures_ < kMaxFailures) {
@@ -638,8 +640,7 @@ void RemoteCore::CheckInvariants() const {
   PACE_CHECK(num_generate + deferred_.size() == sent.size(), "calls and responses disagree");
   PACE_CHECK(deferred_.empty() || phase_ == Phase::kResuming, "deferred while not resuming");
   PACE_CHECK(phase_ != Phase::kGone || (groups_.empty() && calls_.empty()), "gone and busy");
-  const bool syncing = phase_ == Phase::kChecking || phase_ == Phase::kPausing ||
-                       phase_ == Phase::kLoading || phase_ == Phase::kResuming;
+  const bool syncing = phase_ >= Phase::kChecking && phase_ <= Phase::kResuming;
   PACE_CHECK(syncing == sync_.has_value(), "a sync without a phase");
   PACE_CHECK(turn_ != Turn::kAllowed || syncing, "a turn without a sync");
 }

@@ -68,7 +68,7 @@ class RemoteCore {
   void Answered(int64_t call, const ServerAnswer& answer);
   void Failed(int64_t call, const Status& error);
   // OpenChannel's invitation; what became of OpenChannel or SendWeights.
-  void Invited(int64_t call, const std::string& invitation);
+  void Invited(int64_t call, const ChannelInvitation& invitation);
   void Transferred(int64_t call, const Status& status);
   void AllowPause();
 
@@ -159,8 +159,8 @@ class RemoteCore {
   int64_t num_load_failures_ = 0;
   bool paused_ = false;  // the server has, for the sync under way
   Turn turn_ = Turn::kNone;
-  bool channel_open_ = false;
-  std::vector<UpdateCall> update_;  // the parts of the update under way
+  std::optional<ChannelInvitation> channel_;  // that is open, or to be opened
+  std::vector<UpdateCall> update_;            // the parts of the update under way
   bool asks_health_ = false;
   bool fetching_ = false;  // to be asked again whether the server has read the weights
   bool overloaded_ = false;

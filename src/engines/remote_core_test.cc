@@ -15,7 +15,7 @@ void Start(RemoteWorld& world) {
   world.core.Join();
   world.Settle();
   ASSERT_EQ(world.Take<WorkerReady>().size(), 1U);
-  ASSERT_TRUE(world.core.Sync({PolicyVersion(0), "/weights/v0"}).ok());
+  ASSERT_TRUE(world.core.Sync(WorldWeights(0)).ok());
   world.Settle();
   ASSERT_EQ(world.Take<WeightsSynced>().size(), 1U);
   EXPECT_EQ(world.server.label, "run:0");
@@ -500,7 +500,7 @@ TEST(RemoteCoreTest, WeightsComeOverAChannelThatIsOpenedOnce) {
   Start(world);
   EXPECT_EQ(world.num_workers, 4);
   EXPECT_EQ(world.server.num_loads, 1);
-  ASSERT_TRUE(world.core.Sync({PolicyVersion(1)}).ok());
+  ASSERT_TRUE(world.core.Sync(WorldWeights(1)).ok());
   world.Settle();
   EXPECT_EQ(world.Take<WeightsSynced>().size(), 1U);
   EXPECT_EQ(world.server.label, "run:1");
@@ -514,7 +514,7 @@ TEST(RemoteCoreTest, AnUpdateIsDoneWhenTheServerAndTheChannelSaySo) {
     RemoteWorld world(ChannelOptions());
     Start(world);
     world.meets = false;
-    ASSERT_TRUE(world.core.Sync({PolicyVersion(1)}).ok());
+    ASSERT_TRUE(world.core.Sync(WorldWeights(1)).ok());
     world.Settle();
     ASSERT_TRUE(world.Meet());
     if (server_first) {
@@ -534,7 +534,7 @@ TEST(RemoteCoreTest, AFailedTransferLosesTheWorkerAndIsNeverResumed) {
   world.core.Submit(WorldRequest(1, 2, 30));
   world.Settle();
   world.meets = false;
-  ASSERT_TRUE(world.core.Sync({PolicyVersion(1)}).ok());
+  ASSERT_TRUE(world.core.Sync(WorldWeights(1)).ok());
   world.Settle();
   ASSERT_EQ(world.transfers.size(), 1U);
   world.core.Transferred(world.transfers[0], Unavailable("NCCL broadcast: not done after 120 s"));
@@ -551,7 +551,7 @@ TEST(RemoteCoreTest, AServerWithoutTheRouteOfTheChannelIsUnfit) {
   RemoteWorld world(ChannelOptions());
   world.core.Join();
   world.Settle();
-  ASSERT_TRUE(world.core.Sync({PolicyVersion(0)}).ok());
+  ASSERT_TRUE(world.core.Sync(WorldWeights(0)).ok());
   world.Collect();
   while (world.calls[0].http.target != "/init_weight_transfer_engine") {
     world.DeliverCall(0);

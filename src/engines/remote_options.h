@@ -68,10 +68,11 @@ struct OpenChannel {
   int64_t call = 0;
   int64_t num_workers = 1;
 };
-// Send these over the channel; answer with Transferred.
+// Send these tensors of it over the channel; answer with Transferred.
 struct SendWeights {
   int64_t call = 0;
   WeightSet weights = {};
+  std::vector<WeightChunk> chunks = {};
 };
 // Answer with AllowPause when the server may pause, at once or later; EndPause follows.
 struct AskPause {};

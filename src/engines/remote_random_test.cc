@@ -38,16 +38,21 @@ std::optional<double> ScoreOf(const GroupRequest& request, const PartialResponse
   return score;
 }
 
+FakeServer::Kind KindOf(uint64_t seed) {
+  return seed / 4 % 2 == 0 ? FakeServer::Kind::kVllm : FakeServer::Kind::kSglang;
+}
+
 class RandomRun {
  public:
   RandomRun(const RemoteOptions& options, uint64_t seed, double lies)
-      : options_(options), random_(seed), world_(options), lies_(lies) {
+      : options_(options), random_(seed), world_(options, KindOf(seed)), lies_(lies) {
     if (lies > 0) {
       world_.server.lie = [this](ServerAnswer& answer) {
         if (Chance(lies_)) Lie(answer);
       };
     }
     if (seed % 3 == 0) world_.server.fetches = static_cast<int64_t>(seed % 5);
+    world_.server.session_open = seed % 3 == 1;
     world_.core.Join();
     world_.Collect();
   }
@@ -139,7 +144,7 @@ class RandomRun {
       world_.core.Cancel(at->first);
     } else if (kind < 95) {
       ++version_;
-      EXPECT_TRUE(world_.core.Sync({PolicyVersion(version_), Concat("/w/v", version_)}).ok());
+      EXPECT_TRUE(world_.core.Sync(WorldWeights(version_)).ok());
     } else if (kind < 96) {
       world_.core.Hold();
     } else if (kind < 98) {

@@ -118,7 +118,8 @@ std::vector<GroupRequest> RemoteWorker::State::Ask(const std::function<void(int6
 
 void RemoteWorker::State::Open(const OpenChannel& action) {
   EndTransfer();
-  Result<std::unique_ptr<WeightChannel>> opened = options.open_channel(action.num_workers);
+  Result<std::unique_ptr<WeightChannel>> opened =
+      options.open_channel({action.num_workers, http.local_address()});
   if (!opened.ok()) return core.Transferred(action.call, opened.status());
   channel = std::move(opened).value();
   core.Invited(action.call, channel->Invitation());
@@ -225,7 +226,9 @@ void RemoteWorker::State::Carry(RemoteAction& action) {
     Open(*open);
   } else if (auto* weights = std::get_if<SendWeights>(&action)) {
     Transfer(weights->call,
-             [this, sent = std::move(weights->weights)] { return channel->Send(sent); });
+             [this, sent = std::move(weights->weights), chunks = std::move(weights->chunks)] {
+               return channel->Send(sent, chunks);
+             });
   } else if (std::get_if<AskPause>(&action) != nullptr) {
     turn->Ask();
   } else if (std::get_if<EndPause>(&action) != nullptr) {

@@ -28,7 +28,8 @@ struct PauseCount {
 // A FakeServer behind real sockets.
 class FakeHttpServer {
  public:
-  explicit FakeHttpServer(int64_t port = 0) {
+  explicit FakeHttpServer(int64_t port = 0, FakeServer::Kind kind = FakeServer::Kind::kVllm)
+      : fake_(kind) {
     HttpServerOptions options;
     options.port = port;
     Result<std::unique_ptr<HttpServer>> started = HttpServer::Start(
@@ -55,6 +56,7 @@ class FakeHttpServer {
   }
 
   int64_t port() const { return server_->port(); }
+  const Dialect& dialect() const { return fake_.dialect(); }
   std::string url() const { return Concat("http://127.0.0.1:", port()); }
   void Freeze() { frozen_ = true; }
   void CountPauses(PauseCount& count) {
@@ -198,9 +200,12 @@ class FakeChannel final : public WeightChannel {
   FakeChannel(FakeHttpServer& server, Counts& counts) : server_(server), counts_(counts) {
     ++counts_.num_opened;
   }
-  std::string Invitation() const override { return R"({"init_info":{}})"; }
-  Status Join() override { return Meet(); }
-  Status Send(const WeightSet&) override {
+  ChannelInvitation Invitation() const override {
+    return {.group = "pace-1", .address = "127.0.0.1", .buffer_bytes = kBufferBytes};
+  }
+  // SGLang's workers come with their first broadcast.
+  Status Join() override { return &server_.dialect() == &VllmDialect() ? Meet() : Status::Ok(); }
+  Status Send(const WeightSet&, std::span<const WeightChunk>) override {
     while (counts_.hangs && !cancelled_) std::this_thread::yield();
     PACE_RETURN_IF_ERROR(Meet());
     ++counts_.num_sent;
@@ -217,31 +222,39 @@ class FakeChannel final : public WeightChannel {
   std::atomic<bool> cancelled_ = false;
 };
 
+PublishedWeights Sent(int64_t version) {
+  return {.version = PolicyVersion(version), .weights = WorldWeights(version).weights};
+}
+
 RemoteWorkerOptions ChannelOptionsFor(FakeHttpServer& server, FakeChannel::Counts& counts) {
   RemoteWorkerOptions options = OptionsFor(server);
+  options.dialect = &server.dialect();
   options.core.weights = WeightPath::kChannel;
-  options.open_channel = [&](int64_t) -> Result<std::unique_ptr<WeightChannel>> {
+  options.open_channel = [&](const ChannelPeer& peer) -> Result<std::unique_ptr<WeightChannel>> {
+    EXPECT_EQ(peer.our_address, "127.0.0.1");
     return std::unique_ptr<WeightChannel>(new FakeChannel(server, counts));
   };
   return options;
 }
 
 TEST(RemoteWorkerTest, SendsWeightsOverAChannelWhileResponsesRun) {
-  FakeHttpServer server;
-  FakeChannel::Counts counts;
-  RemoteWorker worker(ChannelOptionsFor(server, counts));
-  std::vector<RolloutEvent> events;
-  const GroupRequest request = WorldRequest(1, 8, 400);
-  worker.Submit(request);
-  for (int64_t step = 0; step < 5; ++step) {
-    ASSERT_TRUE(worker.Sync({.version = PolicyVersion(step)}).ok());
-    EXPECT_EQ(Next<WeightsSynced>(worker, events).version, PolicyVersion(step));
+  for (const FakeServer::Kind kind : {FakeServer::Kind::kVllm, FakeServer::Kind::kSglang}) {
+    FakeHttpServer server(0, kind);
+    FakeChannel::Counts counts;
+    RemoteWorker worker(ChannelOptionsFor(server, counts));
+    std::vector<RolloutEvent> events;
+    const GroupRequest request = WorldRequest(1, 8, 400);
+    worker.Submit(request);
+    for (int64_t step = 0; step < 5; ++step) {
+      ASSERT_TRUE(worker.Sync(Sent(step)).ok());
+      EXPECT_EQ(Next<WeightsSynced>(worker, events).version, PolicyVersion(step));
+    }
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_TRUE(IsTrue(request, Next<FinishedResponse>(worker, events).response));
+    }
+    EXPECT_EQ(counts.num_opened, 1);
+    EXPECT_EQ(counts.num_sent, kind == FakeServer::Kind::kVllm ? 5 : 15) << "buckets";
   }
-  for (int i = 0; i < 8; ++i) {
-    EXPECT_TRUE(IsTrue(request, Next<FinishedResponse>(worker, events).response));
-  }
-  EXPECT_EQ(counts.num_opened, 1);
-  EXPECT_EQ(counts.num_sent, 5);
 }
 
 // Neither the end of the worker nor that of the server waits for a transfer that hangs.
@@ -253,7 +266,7 @@ TEST(RemoteWorkerTest, ATransferThatHangsEndsWithTheWorkerOrTheServer) {
     RemoteWorker worker(ChannelOptionsFor(server, counts));
     std::vector<RolloutEvent> events;
     Next<WorkerReady>(worker, events);
-    ASSERT_TRUE(worker.Sync({.version = PolicyVersion(0)}).ok());
+    ASSERT_TRUE(worker.Sync(Sent(0)).ok());
     EXPECT_TRUE(worker.Wait(SteadyClock::now() + std::chrono::milliseconds(50)).empty());
   }
   FakeHttpServer server;
@@ -261,7 +274,7 @@ TEST(RemoteWorkerTest, ATransferThatHangsEndsWithTheWorkerOrTheServer) {
   options.core.load_deadline = Seconds(1);
   RemoteWorker worker(options);
   std::vector<RolloutEvent> events;
-  ASSERT_TRUE(worker.Sync({.version = PolicyVersion(0)}).ok());
+  ASSERT_TRUE(worker.Sync(Sent(0)).ok());
   EXPECT_EQ(Next<WorkerGone>(worker, events).loss, Loss::kLost);
 }
 
@@ -269,12 +282,12 @@ TEST(RemoteWorkerTest, AChannelThatCannotBeOpenedLosesTheWorker) {
   FakeHttpServer server;
   RemoteWorkerOptions options = OptionsFor(server);
   options.core.weights = WeightPath::kChannel;
-  options.open_channel = [](int64_t) -> Result<std::unique_ptr<WeightChannel>> {
+  options.open_channel = [](const ChannelPeer&) -> Result<std::unique_ptr<WeightChannel>> {
     return Unavailable("libnccl.so.2 is missing");
   };
   RemoteWorker worker(options);
   std::vector<RolloutEvent> events;
-  ASSERT_TRUE(worker.Sync({.version = PolicyVersion(0)}).ok());
+  ASSERT_TRUE(worker.Sync(Sent(0)).ok());
   EXPECT_NE(Next<WorkerGone>(worker, events).error.message().find("libnccl.so.2 is missing"),
             std::string::npos);
 }

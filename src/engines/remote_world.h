@@ -13,12 +13,15 @@
 
 #include "engines/fake_server.h"
 #include "engines/remote_core.h"
+#include "engines/world_values.h"
 
 namespace pace {
 
 class RemoteWorld {
  public:
-  explicit RemoteWorld(const RemoteOptions& options) : core(VllmDialect(), options) {}
+  explicit RemoteWorld(const RemoteOptions& options,
+                       FakeServer::Kind kind = FakeServer::Kind::kVllm)
+      : server(kind), core(server.dialect(), options) {}
 
   // Moves what the core wants into the network.
   void Collect() {
@@ -29,11 +32,18 @@ class RemoteWorld {
         events.push_back(std::move(*event));
       } else if (const auto* open = std::get_if<OpenChannel>(&action)) {
         num_workers = open->num_workers;
-        transfers.push_back(open->call);
-        core.Invited(open->call, "{}");
+        // SGLang's workers join in their first broadcast.
+        const bool joins = server.kind() == FakeServer::Kind::kVllm;
+        (joins ? transfers : met).push_back(open->call);
+        core.Invited(open->call, {.num_workers = num_workers,
+                                  .group = Concat("pace-", ++num_channels),
+                                  .address = joins ? "" : "10.0.0.1",
+                                  .port = 29500,
+                                  .buffer_bytes = kBufferBytes});
         Collect();
       } else if (const auto* weights = std::get_if<SendWeights>(&action)) {
         transfers.push_back(weights->call);
+        for (const WeightChunk& chunk : weights->chunks) num_sent += chunk.count;
       } else if (std::get_if<AskPause>(&action) != nullptr) {
         asks_pause = true;
       } else if (std::get_if<EndPause>(&action) != nullptr) {
@@ -113,8 +123,8 @@ class RemoteWorld {
     return found;
   }
 
-  RemoteCore core;
   FakeServer server;
+  RemoteCore core;
   std::vector<SendCall> calls;
   std::vector<FakeServer::Answer> answers;
   std::deque<RolloutEvent> events;
@@ -122,46 +132,11 @@ class RemoteWorld {
   std::vector<int64_t> met;        // whose end our end does not know yet
   bool meets = true;
   int64_t num_workers = 0;  // of the channel that was opened
+  int64_t num_channels = 0;
+  size_t num_sent = 0;  // tensors
   bool asks_pause = false;
   int64_t num_pauses_ended = 0;
 };
-
-inline RemoteOptions WorldOptions(SyncMode mode = SyncMode::kReprefill, bool scores = true) {
-  RemoteOptions options;
-  options.run = "run";
-  options.rollout.sync_mode = mode;
-  options.rollout.score_prefixes = scores;
-  options.rollout.min_scored = 4;
-  options.rollout.max_scored = 12;
-  options.vocabulary = FakeServer::kVocabulary;
-  options.max_context = 1000;
-  options.probe = {1, 2, 3};
-  return options;
-}
-
-inline GroupRequest WorldRequest(int64_t group, int64_t num_responses, int64_t max_tokens) {
-  GroupRequest request;
-  request.group = GroupId(group);
-  request.prompt = PromptIndex(group);
-  request.seed = 7;
-  request.prompt_tokens = {1, 2, static_cast<TokenId>(group % 40)};
-  request.num_responses = num_responses;
-  request.stop.max_tokens = max_tokens;
-  request.stop.stop_tokens = {0};
-  return request;
-}
-
-// What every finished response of an honest server satisfies.
-inline bool IsTrue(const GroupRequest& request, const PartialResponse& response) {
-  for (size_t i = 0; i < response.tokens.size(); ++i) {
-    const TokenRecord& token = response.tokens[i];
-    if (token.is_tool) continue;
-    const auto count = static_cast<int64_t>(request.prompt_tokens.size() + i);
-    const std::string label = Concat("run:", token.version.step());
-    if (token.logprob != FakeServer::LogprobOf(label, count, token.id)) return false;
-  }
-  return true;
-}
 
 }  // namespace pace
 

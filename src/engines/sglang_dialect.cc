@@ -8,6 +8,8 @@ namespace {
 
 enum JoinCall : size_t { kServerInfo, kModelInfo, kTokenize, kNumJoinCalls };
 
+constexpr int64_t kMostRanks = 1 << 16;
+
 template <typename Put>
 HttpCall JsonCall(std::string target, Put put) {
   HttpCall http{.target = std::move(target)};
@@ -42,6 +44,16 @@ void PutSampling(JsonWriter& json, const GenerateCall& call) {
     json.EndArray();
   }
   json.EndObject();
+}
+
+// A group for updates has the tensor-parallel ranks of one replica.
+bool ReadReplicas(JsonScanner& scan, const std::string& key, ServerFacts& facts) {
+  int64_t count = 1;
+  if (scan.Integer(1, kMostRanks, "", count) && count > 1) {
+    facts.no_channel = Concat(key, " = ", count, ": must be 1 (SGLang receives weights over NCCL ",
+                              "with tensor parallelism alone)");
+  }
+  return true;
 }
 
 // [[-0.1, 5, null], ...]; the log-probability of an entry may be null where `nulls`.
@@ -131,6 +143,10 @@ class Sglang final : public Dialect {
       if (index == kServerInfo && key == "version" && text) return scan.Text(facts.version);
       if (index == kServerInfo && key == "context_length" && kind == JsonScanner::Kind::kNumber) {
         return scan.Integer(1, answer::kMaxCount, "", facts.max_tokens.emplace());
+      }
+      if (index == kServerInfo && kind == JsonScanner::Kind::kNumber) {
+        if (key == "tp_size") return scan.Integer(1, kMostRanks, "", facts.num_workers);
+        if (key == "dp_size" || key == "pp_size") return ReadReplicas(scan, key, facts);
       }
       if (index == kModelInfo && key == "served_model_name" && text) return scan.Text(facts.model);
       if (index == kTokenize && key == "tokens") {
@@ -225,11 +241,38 @@ class Sglang final : public Dialect {
     })};
   }
 
-  // Not offered: its workers join through c10d, not by an id of NCCL (CheckServers refuses it).
-  HttpCall OpenChannel(const std::string& /*invitation*/) const override { return {}; }
-  std::vector<UpdateCall> Update(const WeightSet&, const std::string&,
-                                 InFlightRule) const override {
-    return {};
+  HttpCall OpenChannel(const ChannelInvitation& invitation) const override {
+    return JsonCall("/init_weights_update_group", [&](JsonWriter& json) {
+      json.Put("master_address", invitation.address);
+      json.Put("master_port", invitation.port);
+      json.Put("rank_offset", 1);
+      json.Put("world_size", invitation.num_workers + 1);
+      json.Put("group_name", invitation.group);
+      json.Put("backend", "nccl");
+    });
+  }
+  // Updates happen in a session. One that a run left open keeps the next from beginning.
+  std::vector<UpdateCall> Update(const WeightSet& weights, const std::string& label,
+                                 InFlightRule mode,
+                                 const ChannelInvitation& channel) const override {
+    const auto session = [](const char* target) { return JsonCall(target, [](JsonWriter&) {}); };
+    const std::vector<WeightChunk> buckets = BucketsOf(weights, channel.buffer_bytes);
+    std::vector<UpdateCall> calls;
+    calls.push_back({.http = session("/end_weight_update"), .may_be_refused = true});
+    calls.push_back({.http = session("/begin_weight_update")});
+    for (const WeightChunk& bucket : buckets) {
+      const bool last = &bucket == &buckets.back();
+      HttpCall call = JsonCall("/update_weights_from_distributed", [&](JsonWriter& json) {
+        PutTensorLists(json, weights, bucket, "dtypes");
+        json.Put("group_name", channel.group);
+        json.Put("load_format", "flattened_bucket");
+        json.Put("flush_cache", last && mode != InFlightRule::kKeep);
+        if (last) json.Put("weight_version", label);
+      });
+      calls.push_back({.http = std::move(call), .sends = {bucket}});
+    }
+    calls.push_back({.http = session("/end_weight_update")});
+    return calls;
   }
 
   HttpCall Resume() const override {

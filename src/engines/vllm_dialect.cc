@@ -6,7 +6,7 @@
 #include "core/printable.h"
 #include "engines/answer_scan.h"
 #include "engines/dialect.h"
-#include "engines/nccl_sender.h"
+#include "http/message.h"
 
 namespace pace {
 namespace {
@@ -336,20 +336,39 @@ class Vllm final : public Dialect {
     return {load, name};
   }
 
-  HttpCall OpenChannel(const std::string& invitation) const override {
-    return {.target = "/init_weight_transfer_engine", .body = invitation};
+  HttpCall OpenChannel(const ChannelInvitation& invitation) const override {
+    HttpCall open{.target = "/init_weight_transfer_engine"};
+    JsonWriter json(open.body);
+    json.BeginObject();
+    json.Key("init_info");
+    json.BeginObject();
+    json.Put("nccl_unique_id_b64", EncodeBase64(invitation.id));
+    json.Put("rank_offset", 1);
+    json.Put("world_size", invitation.num_workers + 1);
+    json.Put("packed", invitation.packed);
+    json.Put("packed_buffer_size_bytes", invitation.buffer_bytes);
+    json.Put("packed_num_buffers", 2);
+    json.EndObject();
+    json.EndObject();
+    return open;
   }
-  std::vector<UpdateCall> Update(const WeightSet& weights, const std::string& label,
-                                 InFlightRule) const override {
+  std::vector<UpdateCall> Update(const WeightSet& weights, const std::string& label, InFlightRule,
+                                 const ChannelInvitation& channel) const override {
+    UpdateCall all{.http = {.target = "/update_weights"},
+                   .sends = ChunksOf(weights, channel.buffer_bytes)};
+    JsonWriter lists(all.http.body);
+    lists.BeginObject();
+    lists.Key("update_info");
+    lists.BeginObject();
+    PutTensorLists(lists, weights, {.count = weights.views().size()}, "dtype_names");
+    lists.EndObject();
+    lists.EndObject();
     UpdateCall end{.http = {.target = "/finish_weight_update"}};
     JsonWriter json(end.http.body);
     json.BeginObject();
     json.Put("weight_version", label);
     json.EndObject();
-    return {{.http = {.target = "/start_weight_update"}},
-            {.http = {.target = "/update_weights", .body = NcclSender::UpdateInfo(weights)},
-             .receives = true},
-            end};
+    return {{.http = {.target = "/start_weight_update"}}, std::move(all), std::move(end)};
   }
 
   HttpCall Resume() const override { return {.target = "/resume"}; }

@@ -88,6 +88,12 @@ void CheckEngine(Lines& lines, const FleetFacts& fleet, const EngineFacts& engin
     lines.Ok(url, fleet.probe.has_value() ? "vocabulary: that of policy.model"
                                           : "vocabulary: has a tokenizer");
   }
+  if (fleet.sends_weights && !facts.no_channel.empty()) {
+    lines.Fail(url, Concat("transfer: ", facts.no_channel));
+  } else if (fleet.sends_weights) {
+    lines.Ok(url, Concat("transfer: to ", facts.num_workers,
+                         facts.num_workers == 1 ? " worker" : " workers"));
+  }
   CheckClock(lines, url, engine.clock_offset);
   if (engine.answers_without_token) {
     lines.Ok(url, "access: control routes answer without a token (keep it on a private network)");

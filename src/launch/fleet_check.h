@@ -45,6 +45,7 @@ struct FleetFacts {
   std::optional<std::vector<TokenId>> probe = {};  // kProbeText in its tokens
   int64_t max_context = 0;                         // its longest prompt with its response
   std::optional<FolderFacts> weights = {};
+  bool sends_weights = false;                // engine.transfer=nccl
   bool needs_nccl = false;                   // several trainer ranks on GPUs, or engine.transfer
   Result<std::string> nccl = std::string();  // version, or why there is none
 };

@@ -82,6 +82,11 @@ TEST(FleetCheckTest, EachFailureIsOneLine) {
   EXPECT_EQ(with([](FleetFacts& f) { f.weights->status = Unavailable("/w: Permission denied"); }),
             (Texts{"weights /w: Permission denied"}));
   EXPECT_EQ(with([](FleetFacts& f) {
+              f.sends_weights = true;
+              f.engines[0].facts.no_channel = "dp_size = 2: must be 1";
+            }),
+            (Texts{"http://a:1 transfer: dp_size = 2: must be 1"}));
+  EXPECT_EQ(with([](FleetFacts& f) {
               f.needs_nccl = true;
               f.nccl = NotFound("libnccl.so.2: cannot be loaded");
             }),

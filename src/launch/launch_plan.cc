@@ -56,8 +56,9 @@ Status CheckLauncher(const Settings& settings, Launcher launcher, const Placemen
   const LaunchOptions& launch = settings.launch;
   const bool sends = settings.engine.transfer == WeightTransfer::kNccl;
   if (sends &&
-      (launch.engine != EngineProgram::kVllm || settings.policy.device != PolicyDevice::kCuda)) {
-    return InvalidArgument("engine.transfer = nccl: needs launch.engine=vllm and device=cuda");
+      (launch.engine == EngineProgram::kPace || settings.policy.device != PolicyDevice::kCuda)) {
+    return InvalidArgument(
+        "engine.transfer = nccl: needs launch.engine=vllm or sglang, and device=cuda");
   }
   if (launcher == Launcher::kLocal && placement.num_nodes > 1) {
     return InvalidArgument("cluster: ", settings.cluster.AllGpus(), " GPUs on machines of ",

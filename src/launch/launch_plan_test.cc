@@ -105,8 +105,13 @@ TEST(LaunchPlanTest, EnginesThatGetWeightsOverNcclAreToldSo) {
   EXPECT_HAS(text, R"(--weight-transfer-config '{"backend":"nccl"}')");
   EXPECT_EQ(LocalScript(Plan("math-4b", Launcher::kLocal, {})).find("weight-transfer"),
             std::string::npos);
-  EXPECT_HAS(Refusal("math-4b", Launcher::kLocal, {"engine.transfer=nccl", "launch.engine=sglang"}),
-             "engine.transfer = nccl: needs launch.engine=vllm");
+  // SGLang's need no option.
+  const std::string sglang = LocalScript(
+      Plan("math-4b", Launcher::kLocal, {"engine.transfer=nccl", "launch.engine=sglang"}));
+  EXPECT_HAS(sglang, "sglang.launch_server");
+  EXPECT_EQ(sglang.find("weight-transfer"), std::string::npos);
+  EXPECT_HAS(Refusal("math-4b", Launcher::kLocal, {"engine.transfer=nccl", "launch.engine=pace"}),
+             "engine.transfer = nccl: needs launch.engine=vllm or sglang");
 }
 
 TEST(LaunchPlanTest, EnginesOfSeveralGpusAreNamedTogether) {

@@ -3,9 +3,6 @@
 // Two groups: one for the calls, one on which a thread tells the others that this rank is there
 // (RankWatch). A killed rank closes its connections, and a stopped one misses the deadline; either
 // ends a call on the second group, in every rank in turn, also while the first is not in use.
-#include <c10/util/Logging.h>
-
-#include <exception>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -13,6 +10,7 @@
 #include <utility>
 
 #include "core/mutex.h"
+#include "ranks/c10d_errors.h"
 #include "ranks/communicator.h"
 
 namespace pace {
@@ -20,28 +18,6 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kWatchInterval{500};
-
-// The reason alone: torch's and gloo's messages carry a file, a stack trace and advice.
-std::string ReasonOf(const std::exception& error) {
-  std::string text = error.what();
-  text = text.substr(0, text.find('\n'));
-  text = text.substr(0, text.find(". This is typically caused by"));
-  if (text.starts_with('[')) {
-    const size_t end = text.find("] ");
-    if (end != std::string::npos) text = text.substr(end + 2);
-  }
-  return text;
-}
-
-template <typename Call>
-Status Caught(const Call& call) {
-  try {
-    call();
-    return Status::Ok();
-  } catch (const std::exception& error) {
-    return Unavailable(ReasonOf(error));
-  }
-}
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 
@@ -218,10 +194,7 @@ class GlooRanks final : public Communicator {
 
 Result<std::unique_ptr<Communicator>> ConnectRanks(const RankEnvironment& environment,
                                                    const RankOptions& options) {
-  // c10d logs what it also throws, with stack traces.
-  if (!ProcessVariable("TORCH_CPP_LOG_LEVEL").has_value()) {
-    FLAGS_caffe2_log_level = c10::GLOG_FATAL;
-  }
+  SilenceC10d();
   std::unique_ptr<Communicator> ranks;
   const Status status = Caught([&] {
     c10d::TCPStoreOptions meeting;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "engines/nccl_channel.h"
 #include "execution/learner_options.h"
 #include "model/devices.h"
+#include "ranks/meeting_store.h"
 
 namespace pace {
 namespace {
@@ -74,6 +76,15 @@ LocalServers::Options OwnServers(const Settings& settings, const RunSetup& setup
   return options;
 }
 
+GroupMeeting MeetingIn(const std::shared_ptr<MeetingStore>& store, const std::string& address) {
+  return {.address = address,
+          .port = store->port(),
+          .put = [store](const std::string& key,
+                         const std::string& value) { return store->Put(key, value); },
+          // What is left there does no harm.
+          .remove = [store](const std::string& key) { static_cast<void>(store->Remove(key)); }};
+}
+
 }  // namespace
 
 Status CheckServers(const Settings& settings) {
@@ -86,9 +97,14 @@ Status CheckServers(const Settings& settings) {
   }
   const EngineSettings& engine = settings.engine;
   if (engine.transfer == WeightTransfer::kNccl) {
-    if (engine.fleet > 0 || engine.server != ServerKind::kVllm) {
+    if (engine.fleet > 0 || engine.urls.empty()) {
       return InvalidArgument(
-          "engine.transfer = nccl: needs vLLM servers (engine.urls, engine.server=vllm)");
+          "engine.transfer = nccl: needs vLLM or SGLang servers (engine.urls, engine.server)");
+    }
+    if (engine.transfer_address.find_first_of(" \t\r\n/\"") != std::string::npos) {
+      return InvalidArgument("engine.transfer_address = ", Printable(engine.transfer_address),
+                             ": must be a host name or an address, without a port "
+                             "(engine.transfer_port)");
     }
     if (settings.policy.device != PolicyDevice::kCuda) {
       return InvalidArgument(
@@ -153,11 +169,25 @@ Result<std::unique_ptr<ServerFleet>> ServerFleet::Create(const Settings& setting
     options.core.weights = WeightPath::kChannel;
     const auto deadline =
         std::chrono::duration_cast<std::chrono::milliseconds>(options.core.load_deadline);
-    options.open_channel = [deadline, mib = engine.transfer_mib](int64_t num_workers) {
-      return OpenNcclChannel({.num_workers = num_workers,
+    // SGLang's workers look for NCCL's id there.
+    std::shared_ptr<MeetingStore> store;
+    if (engine.server == ServerKind::kSglang) {
+      Result<std::unique_ptr<MeetingStore>> opened =
+          OpenMeetingStore({.port = engine.transfer_port});
+      if (!opened.ok()) return opened.status().At("engine.transfer_port");
+      store = std::move(opened).value();
+    }
+    options.open_channel = [deadline, store, mib = engine.transfer_mib,
+                            address = engine.transfer_address](const ChannelPeer& peer) {
+      std::optional<GroupMeeting> meeting;
+      if (store != nullptr) {
+        meeting = MeetingIn(store, address.empty() ? peer.our_address : address);
+      }
+      return OpenNcclChannel({.num_workers = peer.num_workers,
                               .buffer_bytes = mib << 20,
                               .join = deadline,
-                              .deadline = deadline});
+                              .deadline = deadline},
+                             std::move(meeting));
     };
   }
   const std::string token = options.server.token;

@@ -47,6 +47,29 @@ class Liar(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Sglang(http.server.BaseHTTPRequestHandler):
+    """What an SGLang server says of itself, without a tokenizer."""
+    protocol_version = "HTTP/1.1"
+    dp_size = 1
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        facts = {"/server_info": {"version": "0.5.23", "context_length": 4096, "tp_size": 4,
+                                  "dp_size": self.dp_size, "pp_size": 1},
+                 "/model_info": {"served_model_name": "m", "weight_version": "default"}}
+        text = json.dumps(facts.get(self.path, {"error": "no tokenizer"})).encode()
+        self.send_response(200 if self.path in facts else 404)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = answer
+    do_POST = answer
+
+    def log_message(self, *_):
+        pass
+
+
 class FleetDoctorTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -69,7 +92,9 @@ class FleetDoctorTest(unittest.TestCase):
 
     def liar(self, **facts):
         host, port = self.url.removeprefix("http://").split(":")
-        handler = type("OneLiar", (Liar,), dict(facts, target=(host, int(port))))
+        return self.serve(type("OneLiar", (Liar,), dict(facts, target=(host, int(port)))))
+
+    def serve(self, handler):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
@@ -135,6 +160,16 @@ class FleetDoctorTest(unittest.TestCase):
         if "libnccl.so.2: cannot be loaded" in done.stdout:
             self.assertEqual((done.returncode, len(failures)), (1, 1), done.stdout)
             self.assertIn("failed nccl libnccl.so.2", failures[0])
+
+    def test_sglang_servers_receive_weights_with_tensor_parallelism_alone(self):
+        urls = [self.serve(type("OneSglang", (Sglang,), {"dp_size": size})) for size in (1, 2)]
+        path = self.settings(f"engine: {{urls: {json.dumps(urls)}, server: sglang, transfer: nccl}}")
+        done, failures = self.doctor(path, token=False)
+        self.assertIn(f"ok {urls[0]} transfer: to 4 workers", done.stdout)
+        failures = [line for line in failures if not line.startswith("failed nccl")]
+        self.assertEqual(failures, [f"failed {urls[1]} transfer: dp_size = 2: must be 1 (SGLang "
+                                    "receives weights over NCCL with tensor parallelism alone)"])
+        self.assertEqual(done.returncode, 1)
 
     def test_json(self):
         done = pace_process.run("doctor", self.url, "--token-file", self.token_file, "--json")

@@ -371,6 +371,15 @@ class EnginesTest(unittest.TestCase):
         done = self.train("engine.urls=[http://127.0.0.1:9]", "--fleet", 2,
                           "--out", self.folder / "bad3", code=2)
         self.assertIn("must be 0 where engine.urls names servers", done.stderr)
+        server = "engine.urls=[http://127.0.0.1:9]"
+        for number, (message, settings) in enumerate({
+                "needs vLLM or SGLang servers": ["--fleet", 2],
+                "sends from the trainer's GPU": [server, "engine.server=sglang"],
+                "engine.transfer_address = http://a: must be a host name or an address":
+                    [server, "engine.server=sglang", "engine.transfer_address=http://a"]}.items()):
+            done = self.train("engine.transfer=nccl", *settings,
+                              "--out", self.folder / f"sent{number}", code=2)
+            self.assertIn(message, done.stderr)
 
 
 if __name__ == "__main__":
