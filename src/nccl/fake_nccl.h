@@ -39,9 +39,9 @@ class FakeNccl {
     int polls_until_settled = 3;
     bool finishes = true;  // the others leave too
     std::atomic<bool> abort_blocks = false;
+    int num_finalized = 0;
     std::atomic<int> num_aborts = 0;
     std::atomic<int> num_aborted = 0;  // that returned
-    int num_destroyed = 0;
     NcclConfig config = {};
     std::vector<Sent> sent = {};
     int pending = 0;  // polls
@@ -106,13 +106,10 @@ class FakeNccl {
       return kNcclSuccess;
     };
     calls.comm_finalize = [](NcclComm /*comm*/) {
+      ++Current()->num_finalized;
       if (Current()->finishes) return kNcclSuccess;
       Current()->settles = Current()->queue = kNcclInProgress;
       return kNcclInProgress;
-    };
-    calls.comm_destroy = [](NcclComm /*comm*/) {
-      ++Current()->num_destroyed;
-      return kNcclSuccess;
     };
     calls.comm_abort = [](NcclComm comm) {
       auto* const state = static_cast<State*>(comm);

@@ -57,12 +57,13 @@ Result<std::unique_ptr<NcclGroup>> NcclGroup::Join(const NcclCalls& calls, const
   return group;
 }
 
+// Once what was queued has left, the communicator is aborted, not destroyed: NCCL's destruction
+// waits, in a thread of its own, until every other member has destroyed its own.
 NcclGroup::~NcclGroup() {
   if (comm_ == nullptr) return;
   const Time deadline = Clock::now() + kFarewell;
-  if (Settle("leave", calls_.comm_finalize(comm_), deadline, kFarewell).ok()) {
-    static_cast<void>(calls_.comm_destroy(comm_));
-  }
+  static_cast<void>(Settle("leave", calls_.comm_finalize(comm_), deadline, kFarewell));
+  Abort();
 }
 
 Status NcclGroup::ErrorOf(const char* what, int result) const {

@@ -38,7 +38,6 @@ Result<NcclCalls> ReadLibrary() {
   symbols.Find("ncclGetUniqueId", calls.get_unique_id);
   symbols.Find("ncclCommInitRankConfig", calls.comm_init_rank_config);
   symbols.Find("ncclCommFinalize", calls.comm_finalize);
-  symbols.Find("ncclCommDestroy", calls.comm_destroy);
   symbols.Find("ncclCommAbort", calls.comm_abort);
   symbols.Find("ncclCommGetAsyncError", calls.comm_get_async_error);
   symbols.Find("ncclGetErrorString", calls.get_error_string);

@@ -66,7 +66,6 @@ struct NcclCalls {
   int (*comm_init_rank_config)(NcclComm* comm, int size, NcclId id, int rank,
                                NcclConfig* config) = nullptr;
   int (*comm_finalize)(NcclComm comm) = nullptr;
-  int (*comm_destroy)(NcclComm comm) = nullptr;
   int (*comm_abort)(NcclComm comm) = nullptr;
   int (*comm_get_async_error)(NcclComm comm, int* error) = nullptr;
   const char* (*get_error_string)(int result) = nullptr;
