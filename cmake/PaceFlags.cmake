@@ -29,6 +29,12 @@ if(PACE_MOLD)
   check_linker_flag(CXX -fuse-ld=mold PACE_HAS_MOLD)
   if(PACE_HAS_MOLD)
     target_link_options(pace_build_flags INTERFACE -fuse-ld=mold)
+    # Before version 2 it begins the part that is made read-only at thread-local data, which may
+    # lie in a page that is not there: about one program in a hundred would not start.
+    execute_process(COMMAND ${PACE_MOLD} --version OUTPUT_VARIABLE mold_version ERROR_QUIET)
+    if(mold_version MATCHES "mold [01]\\.")
+      target_link_options(pace_build_flags INTERFACE -Wl,-z,norelro)
+    endif()
   endif()
 endif()
 

@@ -165,7 +165,7 @@ class FleetDoctorTest(unittest.TestCase):
         urls = [self.serve(type("OneSglang", (Sglang,), {"dp_size": size})) for size in (1, 2)]
         path = self.settings(f"engine: {{urls: {json.dumps(urls)}, server: sglang, transfer: nccl}}")
         done, failures = self.doctor(path, token=False)
-        self.assertIn(f"ok {urls[0]} transfer: to 4 workers", done.stdout)
+        self.assertIn(f"ok     {urls[0]} transfer: to 4 workers", done.stdout)
         failures = [line for line in failures if not line.startswith("failed nccl")]
         self.assertEqual(failures, [f"failed {urls[1]} transfer: dp_size = 2: must be 1 (SGLang "
                                     "receives weights over NCCL with tensor parallelism alone)"])
