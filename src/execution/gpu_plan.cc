@@ -6,7 +6,7 @@
 #include "execution/engine_maker.h"
 #include "execution/learner_options.h"
 #include "model/cuda/decode/cuda_decoder.h"
-#include "model/cuda/train/training_functions.h"
+#include "model/cuda/train/training_memory.h"
 #include "model/recompute_plan.h"
 
 namespace pace {

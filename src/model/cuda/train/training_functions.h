@@ -14,8 +14,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/status.h"
 #include "model/cuda/train/cuda_attention.h"
+#include "model/cuda/train/training_memory.h"
 #include "model/model_config.h"
 
 namespace pace {
@@ -99,15 +99,6 @@ double CudaSumOfSquares(const std::vector<at::Tensor>& tensors);
 
 // Waits for what this thread has queued.
 void FinishCudaWork();
-// The most that training may hold of the GPU from now on, workspaces included; an error where
-// there is no GPU.
-Status LimitTrainingMemory(int64_t num_bytes);
-// What LibTorch may still take of the GPU, less a margin for what it cannot use.
-int64_t FreeTrainingMemory();
-// The most that training has held of the GPU.
-int64_t MostTrainingMemory();
-// Returns unused memory of LibTorch to the device and resets the maximum.
-void ReleaseTrainingMemory();
 
 // The device's own time between two points of LibTorch's current stream, whatever the host did
 // meanwhile. Thread-safety: none.
