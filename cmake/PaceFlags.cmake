@@ -19,6 +19,10 @@ target_compile_options(pace_build_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports overlapping copies inside std::string that do not exist.
   target_compile_options(pace_build_flags INTERFACE -Wno-restrict)
+  # It would collect garbage each time its memory has grown from one precompiled header to two,
+  # a twentieth of its time. No file of ours needs a gigabyte more.
+  target_compile_options(pace_build_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1048576>")
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(pace_build_flags INTERFACE -Wthread-safety)
 endif()
