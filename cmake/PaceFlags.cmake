@@ -63,6 +63,10 @@ if(PACE_SANITIZE)
   target_compile_options(pace_build_flags INTERFACE
     -fsanitize=${PACE_SANITIZE} -fno-sanitize-recover=all -g1)
   target_link_options(pace_build_flags INTERFACE -fsanitize=${PACE_SANITIZE})
+  # Inlining what sanitizers have added makes code longer and hardly faster.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(pace_build_flags INTERFACE "SHELL:-mllvm -inline-threshold=25")
+  endif()
   # Debian's clang looks for its own version of the symbolizer alone; any will do.
   find_program(PACE_SYMBOLIZER NAMES llvm-symbolizer-19 llvm-symbolizer)
   set(symbolizer "")
