@@ -52,7 +52,7 @@ class RandomRun {
       };
     }
     if (seed % 3 == 0) world_.server.fetches = static_cast<int64_t>(seed % 5);
-    // A run that ended in an update has left it.
+    // As a run before this one may have left it.
     world_.server.session_open = options.weights == WeightPath::kChannel && seed % 3 == 1;
     world_.core.Join();
     world_.Collect();
@@ -96,6 +96,7 @@ class RandomRun {
   int64_t num_scored = 0;
   int64_t num_bound = 0;
   bool gone() const { return gone_; }
+  int64_t num_buckets() const { return world_.server.num_buckets; }
 
  private:
   int64_t Below(int64_t bound) {
@@ -286,6 +287,7 @@ TEST(RemoteRandomTest, AnHonestServerGivesExactVersionsAndScores) {
   int64_t num_finished = 0;
   int64_t num_scored = 0;
   int64_t num_bound = 0;
+  int64_t num_buckets = 0;
   uint64_t seed = 1;
   for (const SyncMode mode : {SyncMode::kReprefill, SyncMode::kKeep, SyncMode::kDrain}) {
     for (const bool scores : {true, false}) {
@@ -299,6 +301,7 @@ TEST(RemoteRandomTest, AnHonestServerGivesExactVersionsAndScores) {
         num_finished += run.num_finished;
         num_scored += run.num_scored;
         num_bound += run.num_bound;
+        num_buckets += run.num_buckets();
         if (HasFatalFailure()) return;
       }
     }
@@ -306,6 +309,7 @@ TEST(RemoteRandomTest, AnHonestServerGivesExactVersionsAndScores) {
   EXPECT_GT(num_finished, 100);
   EXPECT_GT(num_scored, 20);
   EXPECT_GT(num_bound, 20);
+  EXPECT_GT(num_buckets, 20) << "of SGLang's updates";
 }
 
 TEST(RemoteRandomTest, ALyingServerCannotBreakARule) {
