@@ -21,9 +21,6 @@ function(_pace_header name)
   target_link_libraries(pace_${name}_header PRIVATE pace_build_flags ${ARG_DEPS})
   target_compile_options(pace_${name}_header PRIVATE ${ARG_OPTIONS})
   target_precompile_headers(pace_${name}_header PRIVATE ${ARG_HEADERS})
-  # Reading the headers back for a file without contents takes seconds.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/cmake/precompiled.cc PROPERTIES
-    SKIP_PRECOMPILE_HEADERS ON)
   _pace_header_flags(pace_${name}_header)
 endfunction()
 
