@@ -51,7 +51,8 @@ class NcclGroup {
   // `calls` outlive it.
   static Result<std::unique_ptr<NcclGroup>> Join(const NcclCalls& calls, const NcclId& id,
                                                  const Options& options);
-  // Ends what was queued, for which it waits for at most kFarewell; leaves the others to themselves.
+  // Ends what was queued, for which it waits for at most kFarewell; leaves the others to
+  // themselves.
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
