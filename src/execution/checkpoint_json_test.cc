@@ -126,6 +126,12 @@ TEST(CheckpointJsonTest, TheRunReadsBackToTheBit) {
   run.warnings.num_wrong_responses = 64;
   run.warnings.any_correct = true;
   run.warnings.num_dropped = 7;
+  RunJournal::UnderWay& step = run.under_way.emplace();
+  step.journal.pool_bytes = 5;
+  step.journal.drawn.plan = {.step = PolicyVersion(9), .occupancy = 3, .budget = 0.25};
+  step.journal.drawn.num_offered = 2;
+  step.journal.drawn.reward_offered = {.sum = -1.0 / 3, .max = -0.1, .count = 2};
+  step.facts = {.step = 9, .budget = 0.25, .num_offered = 2, .last_response = "\"so\"\n"};
   run.record_sizes = {{"metrics.jsonl", 77}};
   run.version = "1.2.3";
   run.commit = "abc";
@@ -140,6 +146,9 @@ TEST(CheckpointJsonTest, TheRunReadsBackToTheBit) {
   EXPECT_EQ(again.warnings.num_wrong_responses, 64);
   EXPECT_TRUE(again.warnings.any_correct);
   EXPECT_EQ(again.version, "1.2.3");
+  EXPECT_EQ(again.under_way->journal.drawn.reward_offered.sum, -1.0 / 3);
+  EXPECT_EQ(again.under_way->journal.drawn.plan.budget, 0.25);
+  EXPECT_EQ(again.under_way->facts.last_response, "\"so\"\n");
 }
 
 TEST(CheckpointJsonTest, EveryTruncationIsAnError) {

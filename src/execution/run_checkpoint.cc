@@ -152,6 +152,70 @@ void JsonKeys(V& v, RunWarnings::State& state) {
   v("num_dropped", state.num_dropped);
 }
 
+template <typename V>
+void JsonKeys(V& v, StepPlan& plan) {
+  v("step", plan.step);
+  v("occupancy", plan.occupancy);
+  v("target_rate", plan.target_rate);
+  v("smoothed_rate", plan.smoothed_rate);
+  v("budget", plan.budget);
+  v("cutoff", plan.cutoff);
+  v("tie_probability", plan.tie_probability);
+}
+template <typename V>
+void JsonItems(V& v, StepMetrics::Spread& spread) {
+  v(Within(spread.sum, -kLargestJsonReal, kLargestJsonReal));
+  v(Within(spread.max, -kLargestJsonReal, kLargestJsonReal));
+  v(spread.count);
+}
+template <typename V>
+void JsonKeys(V& v, StepMetrics::State& drawn) {
+  v("plan", drawn.plan);
+  v("num_offered", drawn.num_offered);
+  v("num_rejected", drawn.num_rejected);
+  v("num_guarded", drawn.num_guarded);
+  v("num_scored", drawn.num_scored);
+  v("waiting", drawn.waiting);
+  v("waiting_assembly", drawn.waiting_assembly);
+  v("waiting_pool", drawn.waiting_pool);
+  v("generation", drawn.generation);
+  v("effective", drawn.effective);
+  v("lag", drawn.lag);
+  v("prefix", drawn.prefix);
+  v("length_offered", drawn.length_offered);
+  v("length_trained", drawn.length_trained);
+  v("reward_offered", drawn.reward_offered);
+  v("reward_trained", drawn.reward_trained);
+  v("turns_offered", drawn.turns_offered);
+  v("turns_trained", drawn.turns_trained);
+  v("equal_offered", drawn.equal_offered);
+  v("equal_trained", drawn.equal_trained);
+  v("truncated_offered", drawn.truncated_offered);
+  v("truncated_trained", drawn.truncated_trained);
+  v("tool_calls", drawn.tool_calls);
+  v("tool_failures", drawn.tool_failures);
+  v("tool_seconds", drawn.tool_seconds);
+}
+template <typename V>
+void JsonKeys(V& v, StepFacts& facts) {
+  v("step", facts.step);
+  v("warming_up", facts.warming_up);
+  v("budget", facts.budget);
+  v("num_offered", facts.num_offered);
+  v("num_rejected", facts.num_rejected);
+  v("num_trained", facts.num_trained);
+  v("num_equal_rewards", facts.num_equal_rewards);
+  v("num_responses", facts.num_responses);
+  v("num_correct", facts.num_correct);
+  v("last_response", facts.last_response);
+}
+template <typename V>
+void JsonKeys(V& v, RunJournal::UnderWay& step) {
+  v("drawn", step.journal.drawn);
+  v("pool_bytes", step.journal.pool_bytes);
+  v("facts", step.facts);
+}
+
 namespace {
 
 // Unfinished responses as checkpoints of format 1 have them.
@@ -199,6 +263,7 @@ void JsonKeys(V& v, RunText& text) {
   v("totals", run.totals);
   v("step_totals", run.step_totals);
   v.Optional("warnings", run.warnings);
+  v.Optional("under_way", run.under_way, run.under_way.has_value());
   v.Optional("calls", run.calls, !run.calls.empty());
   v.Optional("environments", run.environments, !run.environments.empty());
   v("record_sizes", run.record_sizes);
@@ -348,6 +413,12 @@ Status CheckRun(const RunCheckpoint& run) {
   if (run.step_clock.last > run.time) {
     return DataLoss("part_since = ", run.step_clock.last.count(),
                     ": is behind time = ", run.time.count());
+  }
+  if (run.under_way.has_value()) {
+    const PolicyVersion step = run.under_way->journal.drawn.plan.step;
+    if (step != run.step || !coordinator.gathering) {
+      return DataLoss("under_way: step ", step, " does not wait for groups");
+    }
   }
   for (const auto& [id, worker] : coordinator.workers) {
     if (worker.in_flight.has_value() || worker.served != run.served) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,8 @@ struct RunCheckpoint {
   RunTotals totals = {};
   RunTotals step_totals = {};  // as the last step ended
   RunWarnings::State warnings = {};
+  // Of a step that has begun and waits for groups; none otherwise, and in earlier versions.
+  std::optional<RunJournal::UnderWay> under_way = {};
   CoordinatorSnapshot coordinator = {};
   std::vector<GroupTrajectories> groups = {};
   std::vector<GroupInFlight> in_flight = {};

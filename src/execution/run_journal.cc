@@ -109,10 +109,12 @@ void RunJournal::OnFailedReward(PolicyVersion step, const std::string& text, boo
 }
 
 void RunJournal::Restore(const RunTotals& totals, const RunTotals& step_totals,
-                         const RunWarnings::State& warnings) {
+                         const RunWarnings::State& warnings, const UnderWay& under_way) {
   totals_ = totals;
   step_begin_ = step_totals;
   warnings_.Restore(warnings);
+  Journal::Restore(under_way.journal);
+  facts_ = under_way.facts;
 }
 
 void RunJournal::OnResponse(const GroupTrajectories& group, int64_t member,

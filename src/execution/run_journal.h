@@ -62,9 +62,15 @@ class RunJournal final : public Journal {
   const RunTotals& totals() const { return totals_; }
   const RunTotals& step_totals() const { return step_begin_; }  // as the last step ended
   const RunWarnings::State& warnings() const { return warnings_.state(); }
-  // Continues after a checkpoint.
+  // Of a step that has begun and waits for groups.
+  struct UnderWay {
+    State journal = {};
+    StepFacts facts = {};
+  };
+  UnderWay under_way() const { return {state(), facts_}; }
+  // Continues after a checkpoint, with the step that was under way there.
   void Restore(const RunTotals& totals, const RunTotals& step_totals,
-               const RunWarnings::State& warnings);
+               const RunWarnings::State& warnings, const UnderWay& under_way);
 
  private:
   PayloadStats StatsOf(GroupId group) override { return store_.At(group).Stats(); }

@@ -274,6 +274,7 @@ Result<RunCheckpoint> TrainingRun::Describe(PolicyVersion step, PolicyVersion se
   checkpoint.totals = journal_.totals();
   checkpoint.step_totals = journal_.step_totals();
   checkpoint.warnings = journal_.warnings();
+  if (coordinator_.gathering()) checkpoint.under_way = journal_.under_way();
   checkpoint.coordinator = coordinator_.Save();
   PACE_RETURN_IF_ERROR(coordinator_.failure());
   checkpoint.settings = ToYaml(settings_);
@@ -366,7 +367,11 @@ Result<ResumedRun> TrainingRun::Restore() {
     }
   }
   saved.kept.clear();
-  journal_.Restore(saved.totals, saved.step_totals, saved.warnings);
+  RunJournal::UnderWay under_way;
+  under_way.journal.drawn.plan.step = saved.step;
+  under_way.facts.step = saved.step.step();
+  journal_.Restore(saved.totals, saved.step_totals, saved.warnings,
+                   saved.under_way.value_or(under_way));
   if (saved.served == saved.step) {
     PACE_ASSIGN_OR_RETURN(resumed.served, parts_.trainer->Snapshot());
     return resumed;

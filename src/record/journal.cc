@@ -31,6 +31,12 @@ void Journal::OnGroupDrawn(const GroupSummary& group, const Decision& decision,
   Keep(writer_->WriteTraceDraw(group.id, members_, served));
 }
 
+void Journal::Restore(const State& state) {
+  plan_ = state.drawn.plan;
+  pool_bytes_ = state.pool_bytes;
+  metrics_.Restore(state.drawn);
+}
+
 MetricsRow Journal::EndStep(const StepTimes& times, StepTotals totals,
                             const Coordinator& coordinator, const MetricsRow& training) {
   totals.pool_bytes = pool_bytes_;

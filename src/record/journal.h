@@ -33,6 +33,12 @@ class Journal : public CoordinatorObserver {
   // The first failure to write, if any.
   const Status& status() const { return status_; }
 
+  // Of the step under way: its plan and what was drawn.
+  struct State {
+    StepMetrics::State drawn = {};
+    int64_t pool_bytes = 0;  // as it began
+  };
+
  protected:
   // Settings outlive the journal; `writer` may be null.
   Journal(const Settings& settings, RunWriter* writer) : settings_(settings), writer_(writer) {}
@@ -49,6 +55,8 @@ class Journal : public CoordinatorObserver {
   void Keep(const Status& status) {
     if (status_.ok()) status_ = status;
   }
+  State state() const { return {metrics_.state(), pool_bytes_}; }
+  void Restore(const State& state);
 
   const Settings& settings_;
   RunWriter* const writer_;

@@ -37,44 +37,44 @@ void StepMetrics::Spread::Add(double value) {
 
 void StepMetrics::BeginStep(const StepPlan& plan) {
   *this = StepMetrics();
-  plan_ = plan;
+  state_.plan = plan;
 }
 
 void StepMetrics::AddDraw(const GroupSummary& group, const Decision& decision,
                           const PayloadStats& payload) {
-  ++num_offered_;
-  length_offered_.Add(payload.length);
-  reward_offered_.Add(payload.reward);
-  turns_offered_.Add(payload.turns);
-  if (payload.equal_rewards.has_value()) equal_offered_.Add(*payload.equal_rewards ? 1 : 0);
-  if (payload.truncated.has_value()) truncated_offered_.Add(*payload.truncated);
+  ++state_.num_offered;
+  state_.length_offered.Add(payload.length);
+  state_.reward_offered.Add(payload.reward);
+  state_.turns_offered.Add(payload.turns);
+  if (payload.equal_rewards.has_value()) state_.equal_offered.Add(*payload.equal_rewards ? 1 : 0);
+  if (payload.truncated.has_value()) state_.truncated_offered.Add(*payload.truncated);
   if (payload.tools.has_value()) {
-    tool_calls_.Add(payload.tools->calls);
-    tool_failures_.Add(payload.tools->failures);
-    tool_seconds_.Add(payload.tools->seconds);
+    state_.tool_calls.Add(payload.tools->calls);
+    state_.tool_failures.Add(payload.tools->failures);
+    state_.tool_seconds.Add(payload.tools->seconds);
   }
   if (decision.verdict == Verdict::kReject) {
-    ++num_rejected_;
+    ++state_.num_rejected;
     return;
   }
   const bool guarded =
       decision.reason == Reason::kFreshestPossible || decision.reason == Reason::kProgressGuard;
-  if (guarded) ++num_guarded_;
-  waiting_.Add(decision.waiting);
-  waiting_assembly_.Add(group.WaitingAssembly());
-  waiting_pool_.Add(group.WaitingPool(plan_.step));
-  generation_.Add(decision.generation);
-  effective_.Add(decision.score);
-  lag_.Add(group.LagAt(plan_.step));
+  if (guarded) ++state_.num_guarded;
+  state_.waiting.Add(decision.waiting);
+  state_.waiting_assembly.Add(group.WaitingAssembly());
+  state_.waiting_pool.Add(group.WaitingPool(state_.plan.step));
+  state_.generation.Add(decision.generation);
+  state_.effective.Add(decision.score);
+  state_.lag.Add(group.LagAt(state_.plan.step));
   if (decision.prefix_score.has_value()) {
-    ++num_scored_;
-    prefix_.Add(*decision.prefix_score);
+    ++state_.num_scored;
+    state_.prefix.Add(*decision.prefix_score);
   }
-  length_trained_.Add(payload.length);
-  reward_trained_.Add(payload.reward);
-  turns_trained_.Add(payload.turns);
-  if (payload.equal_rewards.has_value()) equal_trained_.Add(*payload.equal_rewards ? 1 : 0);
-  if (payload.truncated.has_value()) truncated_trained_.Add(*payload.truncated);
+  state_.length_trained.Add(payload.length);
+  state_.reward_trained.Add(payload.reward);
+  state_.turns_trained.Add(payload.turns);
+  if (payload.equal_rewards.has_value()) state_.equal_trained.Add(*payload.equal_rewards ? 1 : 0);
+  if (payload.truncated.has_value()) state_.truncated_trained.Add(*payload.truncated);
 }
 
 MetricsRow StepMetrics::EndStep(const StepTimes& times, const StepTotals& totals) {
@@ -96,44 +96,45 @@ MetricsRow StepMetrics::EndStep(const StepTimes& times, const StepTotals& totals
     put(std::move(name), static_cast<double>(count));
   };
 
-  put_count("step", plan_.step.step());
+  put_count("step", state_.plan.step.step());
   put("time", totals.time.count());
-  put_spread("staleness/waiting", waiting_);
-  put_spread("staleness/waiting_assembly", waiting_assembly_);
-  put_spread("staleness/waiting_pool", waiting_pool_);
-  put_spread("staleness/generation", generation_);
-  put_spread("staleness/effective", effective_);
-  put_spread("staleness/lag", lag_);
-  put_mean("prefix/score_mean", prefix_);
-  if (waiting_.count > 0) {
+  put_spread("staleness/waiting", state_.waiting);
+  put_spread("staleness/waiting_assembly", state_.waiting_assembly);
+  put_spread("staleness/waiting_pool", state_.waiting_pool);
+  put_spread("staleness/generation", state_.generation);
+  put_spread("staleness/effective", state_.effective);
+  put_spread("staleness/lag", state_.lag);
+  put_mean("prefix/score_mean", state_.prefix);
+  if (state_.waiting.count > 0) {
     put("prefix/scored_fraction",
-        static_cast<double>(num_scored_) / static_cast<double>(waiting_.count));
+        static_cast<double>(state_.num_scored) / static_cast<double>(state_.waiting.count));
   }
-  put_count("pool/occupancy", plan_.occupancy);
+  put_count("pool/occupancy", state_.plan.occupancy);
   put_count("pool/bytes", totals.pool_bytes);
   if (totals.supply_limit.has_value()) put("supply/limit", *totals.supply_limit);
-  if (plan_.budget.has_value()) put("admission/budget", *plan_.budget);
-  if (plan_.cutoff.has_value()) put("admission/cutoff", *plan_.cutoff);
-  put_count("admission/offered", num_offered_);
-  put_count("admission/rejected", num_rejected_);
-  put_count("admission/guarded", num_guarded_);
-  if (num_offered_ > 0) {
+  if (state_.plan.budget.has_value()) put("admission/budget", *state_.plan.budget);
+  if (state_.plan.cutoff.has_value()) put("admission/cutoff", *state_.plan.cutoff);
+  put_count("admission/offered", state_.num_offered);
+  put_count("admission/rejected", state_.num_rejected);
+  put_count("admission/guarded", state_.num_guarded);
+  if (state_.num_offered > 0) {
     put("admission/realised",
-        static_cast<double>(num_rejected_) / static_cast<double>(num_offered_));
+        static_cast<double>(state_.num_rejected) / static_cast<double>(state_.num_offered));
   }
-  put_mean("selection/length_offered", length_offered_);
-  put_mean("selection/length_trained", length_trained_);
-  put_mean("selection/reward_offered", reward_offered_);
-  put_mean("selection/reward_trained", reward_trained_);
-  put_mean("selection/turns_offered", turns_offered_);
-  put_mean("selection/turns_trained", turns_trained_);
-  put_mean("selection/equal_rewards_offered", equal_offered_);
-  put_mean("selection/equal_rewards_trained", equal_trained_);
-  put_mean("selection/truncated_offered", truncated_offered_);
-  put_mean("selection/truncated_trained", truncated_trained_);
-  put_mean("tools/calls", tool_calls_);
-  if (tool_calls_.sum > 0) put("tools/success", 1 - tool_failures_.sum / tool_calls_.sum);
-  put_mean("tools/seconds", tool_seconds_);
+  put_mean("selection/length_offered", state_.length_offered);
+  put_mean("selection/length_trained", state_.length_trained);
+  put_mean("selection/reward_offered", state_.reward_offered);
+  put_mean("selection/reward_trained", state_.reward_trained);
+  put_mean("selection/turns_offered", state_.turns_offered);
+  put_mean("selection/turns_trained", state_.turns_trained);
+  put_mean("selection/equal_rewards_offered", state_.equal_offered);
+  put_mean("selection/equal_rewards_trained", state_.equal_trained);
+  put_mean("selection/truncated_offered", state_.truncated_offered);
+  put_mean("selection/truncated_trained", state_.truncated_trained);
+  put_mean("tools/calls", state_.tool_calls);
+  if (state_.tool_calls.sum > 0)
+    put("tools/success", 1 - state_.tool_failures.sum / state_.tool_calls.sum);
+  put_mean("tools/seconds", state_.tool_seconds);
   put("throughput/produced", totals.produced);
   put("throughput/consumed", totals.consumed);
   put("time/step", times.step.count());

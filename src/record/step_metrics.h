@@ -81,27 +81,34 @@ std::optional<double> Find(const MetricsRow& row, std::string_view name);
 
 class StepMetrics {
  public:
-  void BeginStep(const StepPlan& plan);
-  void AddDraw(const GroupSummary& group, const Decision& decision, const PayloadStats& payload);
-  // The finished row, first `step` and `time`. Ready for the next BeginStep.
-  MetricsRow EndStep(const StepTimes& times, const StepTotals& totals);
-
- private:
   struct Spread {
     double sum = 0, max = 0;
     int64_t count = 0;
     void Add(double value);
     double Mean() const { return count == 0 ? 0 : sum / static_cast<double>(count); }
   };
+  // What the draws of the step under way have added up to.
+  struct State {
+    StepPlan plan = {};
+    int64_t num_offered = 0, num_rejected = 0, num_guarded = 0, num_scored = 0;
+    // Of trained groups.
+    Spread waiting, waiting_assembly, waiting_pool, generation, effective, lag, prefix;
+    Spread length_offered, length_trained, reward_offered, reward_trained;
+    Spread turns_offered, turns_trained;
+    Spread equal_offered, equal_trained, truncated_offered, truncated_trained;
+    Spread tool_calls, tool_failures, tool_seconds;  // of groups offered
+  };
 
-  StepPlan plan_;
-  int64_t num_offered_ = 0, num_rejected_ = 0, num_guarded_ = 0, num_scored_ = 0;
-  // Of trained groups.
-  Spread waiting_, waiting_assembly_, waiting_pool_, generation_, effective_, lag_, prefix_;
-  Spread length_offered_, length_trained_, reward_offered_, reward_trained_;
-  Spread turns_offered_, turns_trained_;
-  Spread equal_offered_, equal_trained_, truncated_offered_, truncated_trained_;
-  Spread tool_calls_, tool_failures_, tool_seconds_;  // of groups offered
+  void BeginStep(const StepPlan& plan);
+  void AddDraw(const GroupSummary& group, const Decision& decision, const PayloadStats& payload);
+  // The finished row, first `step` and `time`. Ready for the next BeginStep.
+  MetricsRow EndStep(const StepTimes& times, const StepTotals& totals);
+
+  const State& state() const { return state_; }
+  void Restore(const State& state) { state_ = state; }
+
+ private:
+  State state_;
 };
 
 }  // namespace pace

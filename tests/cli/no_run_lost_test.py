@@ -3,6 +3,8 @@ they leave can be read and goes on, and a lab run ends as if nothing had happene
 
 PACE_LONG_TESTS=1 tries twenty random moments of each signal instead of a few."""
 
+import collections
+import json
 import os
 import pathlib
 import random
@@ -175,6 +177,48 @@ class NoRunLostTest(unittest.TestCase):
         self.assertEqual(steps_in(run), steps + 2)
         self.assertIn(f"{steps + 2} steps in", done.stdout)
         self.assertIn("2 of them since it was resumed", done.stdout)
+
+    def test_a_stop_while_a_step_waits_for_groups_keeps_what_it_has_drawn(self):
+        run = self.folder / "waiting"
+        # A slow reward: most of a step is waiting for its groups.
+        reward = self.folder / "slow.py"
+        reward.write_text("import time\n\n\ndef score(response):\n    time.sleep(0.03)\n"
+                          "    return len(response) % 3 / 2\n")
+        process = self.begin("run.num_steps=100000", "run.checkpoint_every=0",
+                             f"task.verifier=python:{reward}:score", "record.level=full",
+                             "--out", run)
+        wait_for(lambda: steps_in(run) >= 2, process)
+        chance = random.Random(4)
+        for _ in range(40):
+            time.sleep(chance.uniform(0, 0.1))  # into the step after the last one recorded
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=pace_process.PATIENCE)
+            self.assertEqual(process.returncode, killed_run.STOPPED, errors)
+            saved = run / "checkpoints" / f"step-{steps_in(run):06d}" / "run.json"
+            if "under_way" in json.loads(saved.read_text()):
+                break
+            process = subprocess.Popen(
+                [str(pace_process.BINARY), "train", "--resume", str(run)], cwd=self.folder,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            steps = steps_in(run)
+            wait_for(lambda steps=steps: steps_in(run) > steps, process)
+        else:
+            self.fail("no stop found a step that waited")
+        last = steps_in(run) + 2
+        done = self.resume(run, f"run.num_steps={last}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = pace_process.json_lines((run / "metrics.jsonl").read_text())
+        self.assertEqual([row["step"] for row in rows], list(range(last)))
+        decisions = pace_process.json_lines((run / "decisions.jsonl").read_text())
+        drawn = collections.Counter(line["step"] for line in decisions)
+        self.assertEqual([row["admission/offered"] for row in rows],
+                         [drawn[step] for step in range(last)])
+        replayed = pace_process.run("replay", run / "trace.jsonl")
+        self.assertEqual(replayed.returncode, 0, replayed.stderr)
+        self.assertEqual([(line["group"], line["verdict"])
+                          for line in pace_process.json_lines(replayed.stdout)
+                          if "verdict" in line],
+                         [(line["group"], line["verdict"]) for line in decisions])
 
     def test_a_second_signal_ends_it_at_once_and_the_run_still_goes_on(self):
         run = self.folder / "cut-short"
