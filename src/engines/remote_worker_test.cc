@@ -56,7 +56,10 @@ class FakeHttpServer {
   }
 
   int64_t port() const { return server_->port(); }
-  const Dialect& dialect() const { return fake_.dialect(); }
+  const Dialect& dialect() {
+    const MutexLock lock(mutex_);
+    return fake_.dialect();
+  }
   std::string url() const { return Concat("http://127.0.0.1:", port()); }
   void Freeze() { frozen_ = true; }
   void CountPauses(PauseCount& count) {
