@@ -271,6 +271,37 @@ def cpu_lines():
             *cpu_rows(""), *cpu_rows("_aarch64")]
 
 
+RANKS = """
+## Training on several ranks
+
+{ranks} ranks with one thread each ([ranks.md](ranks.md)) train a Qwen3 of {parameters:.0f} million
+parameters over gloo, beside one rank with {ranks} threads and PyTorch's `fully_shard` on as many
+ranks, on the same sequences in the same rounds. Peer: {peer}.
+
+{cpu}; commit {commit};
+`pace bench ranks --repetitions {repetitions}`.
+
+| `train.shard` | tokens/s | times one rank | times FSDP2 |
+|---|---|---|---|
+"""
+
+
+def ranks_lines():
+    report = load("ranks.json")
+    found = values(report)
+    settings = report["settings"]
+    count = settings["ranks"]
+    lines = [RANKS.format(ranks=count, parameters=settings["num_parameters"] / 1e6,
+                          peer=report["peer"], cpu=report["machine"]["cpu"],
+                          commit=report["commit"],
+                          repetitions=settings["repetitions"]).rstrip()]
+    for mode in ("none", "gradients", "full"):
+        name = f"train_ranks_{count}_{mode}"
+        lines.append(f"| `{mode}` | {found[name]:,.0f} | {found[f'{name}_times_threads']:.2f} | "
+                     f"{found[f'{name}_times_fsdp2']:.2f} |")
+    return lines
+
+
 SERVE = """
 ## Serving on a CPU
 
@@ -334,6 +365,7 @@ def page():
         *train_lines(load("train_h200.json")),
         *method_lines(),
         *cpu_lines(),
+        *ranks_lines(),
         *serve_lines(),
     ]
     return "\n".join(lines) + "\n"
