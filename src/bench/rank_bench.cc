@@ -29,8 +29,8 @@ namespace pace {
 namespace {
 
 constexpr int64_t kNumRanks = 2;
-constexpr int64_t kTokenBudget = 2048;  // tokens in flight, over all ranks or threads
-constexpr double kTolerance = 1e-3;     // of losses and gradient norms, relative
+constexpr int64_t kRankTokenBudget = 2048;  // tokens in flight, over all ranks or threads
+constexpr double kRankTolerance = 1e-3;     // of losses and gradient norms, relative
 constexpr double kLeastOverFsdp = 1.5;
 constexpr double kLeastOverThreads = 0.85;
 constexpr std::array<std::pair<ShardMode, const char*>, 3> kModes = {
@@ -54,7 +54,7 @@ RankEnvironment PlaceOf(int64_t rank, int64_t port) {
 }
 
 TrainerOptions RankOptionsOf(ShardMode mode) {
-  TrainerOptions options = BenchTrainerOptions(1, kTokenBudget / kNumRanks);
+  TrainerOptions options = BenchTrainerOptions(1, kRankTokenBudget / kNumRanks);
   options.shard = mode;
   return options;
 }
@@ -86,7 +86,7 @@ void StartFollower(const BenchModel& model, ShardMode mode, RankedSide& side) {
 
 Status CheckSameStep(const TrainStep& own, const TrainStep& other, const std::string& name) {
   const auto differ = [](double a, double b) {
-    return std::abs(a - b) > kTolerance * std::max(std::abs(b), 1e-6);
+    return std::abs(a - b) > kRankTolerance * std::max(std::abs(b), 1e-6);
   };
   if (!differ(own.loss, other.loss) && !differ(own.grad_norm, other.grad_norm)) return Status::Ok();
   return DataLoss(name, ": loss ", other.loss, ", gradient norm ", other.grad_norm,
@@ -98,7 +98,7 @@ Result<Peer> StartFsdp(const BenchModel& model, const std::vector<TrainSequence>
   TrainerOptions options = RankOptionsOf(ShardMode::kFull);
   options.num_threads = kNumRanks;
   PACE_RETURN_IF_ERROR(
-      peer.Ask(TrainLoadRequest(model.folder, sequences, options, kTokenBudget / kNumRanks))
+      peer.Ask(TrainLoadRequest(model.folder, sequences, options, kRankTokenBudget / kNumRanks))
           .status());
   return peer;
 }
@@ -126,7 +126,7 @@ Status RunRankBench(const BenchOptions& options, BenchReport& report) {
   threads.name = Concat("train_threads_", kNumRanks);
   PACE_ASSIGN_OR_RETURN(threads.loop,
                         TrainLoop::Create(model->config, model->weights, Dtype::kF32,
-                                          BenchTrainerOptions(kNumRanks, kTokenBudget)));
+                                          BenchTrainerOptions(kNumRanks, kRankTokenBudget)));
   Result<Peer> peer = options.python ? StartFsdp(*model, sequences) : Unavailable("not asked for");
   Measurement fsdp{.name = Concat("train_fsdp2_", kNumRanks), .unit = "tokens/s"};
   const auto num_tokens = static_cast<double>(CountTokens(sequences));
@@ -174,7 +174,7 @@ Status RunRankBench(const BenchOptions& options, BenchReport& report) {
   settings.Put("num_parameters", model->config.num_parameters());
   settings.Put("repetitions", options.repetitions);
   settings.Put("ranks", kNumRanks);
-  settings.Put("token_budget", kTokenBudget);
+  settings.Put("token_budget", kRankTokenBudget);
   settings.Put("num_tokens", CountTokens(sequences));
   report.more().Put("peer", DescriptionOf(peer));
   return Status::Ok();

@@ -8,6 +8,7 @@
 #ifndef PACE_NCCL_FAKE_NCCL_H_
 #define PACE_NCCL_FAKE_NCCL_H_
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -96,7 +97,9 @@ class FakeNccl {
     };
     calls.comm_get_async_error = [](NcclComm /*comm*/, int* error) {
       State& state = *Current();
-      if (state.pending > 0 && --state.pending == 0 && state.settles != kNcclInProgress) {
+      const bool is_over = state.pending == 1;
+      state.pending = std::max(0, state.pending - 1);
+      if (is_over && state.settles != kNcclInProgress) {
         state.join = state.queue = kNcclSuccess;
         *error = state.settles;
       } else {

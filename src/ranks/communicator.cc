@@ -30,22 +30,36 @@ Status Communicator::AllReduce(const at::Tensor& tensor) {
                  [&] { return gpus == nullptr ? Sum(tensor) : gpus->Sum(tensor.view(-1)); });
 }
 
-Status Communicator::ReduceScatter(const at::Tensor& all, const at::Tensor& own) {
+PendingCollective Communicator::StartReduceScatter(const at::Tensor& all, const at::Tensor& own) {
   PACE_CHECK(all.numel() == size() * own.numel(), all.numel(), " of ", own.numel());
+  constexpr auto kWhat = "reduce-scatter";
+  if (!failure_.ok()) return {*this, kWhat, Completed(failure_)};
   GpuCollectives* const gpus = CarrierOf(all);
-  return Checked("reduce-scatter", [&] {
-    return gpus == nullptr ? SumParts(all.view(-1), own.view(-1))
-                           : gpus->SumParts(all.view(-1), own.view(-1));
-  });
+  return {*this, kWhat,
+          gpus == nullptr ? SumParts(all.view(-1), own.view(-1))
+                          : Completed(gpus->SumParts(all.view(-1), own.view(-1)))};
+}
+
+PendingCollective Communicator::StartAllGather(const at::Tensor& own, const at::Tensor& all) {
+  PACE_CHECK(all.numel() == size() * own.numel(), all.numel(), " of ", own.numel());
+  constexpr auto kWhat = "all-gather";
+  if (!failure_.ok()) return {*this, kWhat, Completed(failure_)};
+  GpuCollectives* const gpus = CarrierOf(own);
+  return {*this, kWhat,
+          gpus == nullptr ? Collect(own.view(-1), all.view(-1))
+                          : Completed(gpus->Collect(own.view(-1), all.view(-1)))};
+}
+
+Status PendingCollective::Finish() {
+  return ranks_->Checked(what_, std::exchange(completion_, nullptr));
+}
+
+Status Communicator::ReduceScatter(const at::Tensor& all, const at::Tensor& own) {
+  return StartReduceScatter(all, own).Finish();
 }
 
 Status Communicator::AllGather(const at::Tensor& own, const at::Tensor& all) {
-  PACE_CHECK(all.numel() == size() * own.numel(), all.numel(), " of ", own.numel());
-  GpuCollectives* const gpus = CarrierOf(own);
-  return Checked("all-gather", [&] {
-    return gpus == nullptr ? Collect(own.view(-1), all.view(-1))
-                           : gpus->Collect(own.view(-1), all.view(-1));
-  });
+  return StartAllGather(own, all).Finish();
 }
 
 Status Communicator::Broadcast(const at::Tensor& tensor, int64_t root) {

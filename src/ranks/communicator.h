@@ -10,10 +10,14 @@
 //   PACE_RETURN_IF_ERROR(ConnectGpus(**ranks, {}));  // for tensors on GPUs: gpu_ranks.h
 //   PACE_RETURN_IF_ERROR((*ranks)->AllReduce(gradient));
 //
+//   PendingCollective gather = (*ranks)->StartAllGather(own, all);
+//   ...                                              // computes something else
+//   PACE_RETURN_IF_ERROR(gather.Finish());           // now `all` is there
+//
 // A call fails when a rank is gone or when its deadline passes. The group is of no more use then:
 // every later call returns the first error at once. No call throws.
-// Tensors are contiguous; AllGather's `all` has size() times the elements of `own`, and rank r's
-// part stands at r.
+// Tensors are contiguous; `all` has size() times the elements of `own`, and rank r's part stands at
+// r. `own` may be this rank's part of `all`.
 // Thread-safety: none; one thread at a time, which may change.
 #ifndef PACE_RANKS_COMMUNICATOR_H_
 #define PACE_RANKS_COMMUNICATOR_H_
@@ -25,6 +29,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/status.h"
@@ -42,6 +47,26 @@ class GpuCollectives {
   virtual Status Send(const at::Tensor& tensor, int64_t root) = 0;
 };
 
+class Communicator;
+
+// A collective that makes progress while its caller computes. Its tensors must not be read, written
+// or freed before Finish returns.
+class [[nodiscard]] PendingCollective {
+ public:
+  // Returns when this rank's result is there. REQUIRES: the first call
+  Status Finish();
+
+ private:
+  friend Communicator;
+  using Completion = std::function<Status()>;
+  PendingCollective(Communicator& ranks, const char* what, Completion completion)
+      : ranks_(&ranks), what_(what), completion_(std::move(completion)) {}
+
+  Communicator* ranks_;
+  const char* what_;
+  Completion completion_;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -57,6 +82,10 @@ class Communicator {
   // This rank's part of the sum of `all`.
   Status ReduceScatter(const at::Tensor& all, const at::Tensor& own);
   Status AllGather(const at::Tensor& own, const at::Tensor& all);
+  // The same for callers that compute until they need the result. Several may be pending; they are
+  // finished in the order of their starts. Tensors on GPUs: the collective is done at once.
+  PendingCollective StartReduceScatter(const at::Tensor& all, const at::Tensor& own);
+  PendingCollective StartAllGather(const at::Tensor& own, const at::Tensor& all);
   Status Broadcast(const at::Tensor& tensor, int64_t root);
 
   // Texts of any lengths, made of the above.
@@ -71,12 +100,18 @@ class Communicator {
 
  protected:
   enum class Patience { kCollective, kIdle };
+  using Completion = PendingCollective::Completion;
+  static Completion Completed(const Status& status) {
+    return [status] { return status; };
+  }
   virtual Status Sum(const at::Tensor& tensor) = 0;
-  virtual Status SumParts(const at::Tensor& all, const at::Tensor& own) = 0;
-  virtual Status Collect(const at::Tensor& own, const at::Tensor& all) = 0;
+  // Both start; the completion waits. It holds what it needs of the tensors.
+  virtual Completion SumParts(const at::Tensor& all, const at::Tensor& own) = 0;
+  virtual Completion Collect(const at::Tensor& own, const at::Tensor& all) = 0;
   virtual Status Send(const at::Tensor& tensor, int64_t root, Patience patience) = 0;
 
  private:
+  friend PendingCollective;
   template <typename Call>
   Status Checked(const char* what, const Call& call);
   Status SendBytes(std::string& bytes, int64_t root, Patience patience);

@@ -33,6 +33,22 @@ void CheckCollectives(Communicator& ranks) {
     EXPECT_EQ(gathered[i][1].item<double>(), static_cast<double>(i));
   }
 
+  // Two at a time, of different sizes, in place and not.
+  const at::Tensor long_whole = at::ones({1000 * size}, at::kFloat) * static_cast<double>(rank);
+  const at::Tensor long_part = long_whole.narrow(0, 1000 * rank, 1000);
+  const at::Tensor short_all = at::empty({2 * size}, at::kFloat);
+  PendingCollective sum_of_long = ranks.StartReduceScatter(long_whole, long_part);
+  PendingCollective gather =
+      ranks.StartAllGather(at::full({2}, static_cast<double>(rank)), short_all);
+  PendingCollective sum_of_short = ranks.StartReduceScatter(whole, part);
+  ASSERT_TRUE(sum_of_long.Finish().ok());
+  ASSERT_TRUE(gather.Finish().ok());
+  ASSERT_TRUE(sum_of_short.Finish().ok());
+  EXPECT_TRUE(at::equal(long_part, at::full({1000}, static_cast<double>(all_ranks))));
+  EXPECT_TRUE(at::equal(short_all, at::arange(size).repeat_interleave(2).to(at::kFloat)));
+  EXPECT_TRUE(at::equal(part, at::arange(3 * rank, 3 * rank + 3, at::kFloat) *
+                                  static_cast<double>(all_ranks + size)));
+
   std::string text = rank == size - 1 ? std::string("one\0two", 7) : "other";
   ASSERT_TRUE(ranks.BroadcastBytes(text, size - 1).ok());
   EXPECT_EQ(text, std::string("one\0two", 7));

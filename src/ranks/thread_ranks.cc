@@ -61,17 +61,17 @@ class ThreadRanks::Member final : public Communicator {
     tensor.copy_(sum);
     return Status::Ok();
   }
-  Status SumParts(const at::Tensor& all, const at::Tensor& own) override {
-    PACE_ASSIGN_OR_RETURN(const at::Tensor sum, SumOf(all));
-    own.copy_(sum.narrow(0, rank_ * own.numel(), own.numel()));
-    return Status::Ok();
+  Completion SumParts(const at::Tensor& all, const at::Tensor& own) override {
+    const Result<at::Tensor> sum = SumOf(all);
+    if (sum.ok()) own.copy_(sum->narrow(0, rank_ * own.numel(), own.numel()));
+    return Completed(sum.status());
   }
-  Status Collect(const at::Tensor& own, const at::Tensor& all) override {
-    PACE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> parts, meeting_->Exchange(rank_, own));
-    for (int64_t i = 0; i < size(); ++i) {
-      all.narrow(0, i * own.numel(), own.numel()).copy_(parts[static_cast<size_t>(i)]);
+  Completion Collect(const at::Tensor& own, const at::Tensor& all) override {
+    const Result<std::vector<at::Tensor>> parts = meeting_->Exchange(rank_, own);
+    for (int64_t i = 0; parts.ok() && i < size(); ++i) {
+      all.narrow(0, i * own.numel(), own.numel()).copy_((*parts)[static_cast<size_t>(i)]);
     }
-    return Status::Ok();
+    return Completed(parts.status());
   }
   Status Send(const at::Tensor& tensor, int64_t root, Patience /*patience*/) override {
     PACE_ASSIGN_OR_RETURN(

@@ -50,14 +50,14 @@ class LonelyRank final : public Communicator {
     if (tensor.scalar_type() == at::kDouble && tensor.numel() == 1) bytes_ = memory_.bytes();
     return Status::Ok();
   }
-  Status SumParts(const at::Tensor& all, const at::Tensor& own) override {
+  Completion SumParts(const at::Tensor& all, const at::Tensor& own) override {
     own.copy_(all.narrow(0, 0, own.numel()));
-    return Status::Ok();
+    return Completed(Status::Ok());
   }
-  Status Collect(const at::Tensor& own, const at::Tensor& all) override {
+  Completion Collect(const at::Tensor& own, const at::Tensor& all) override {
     if (own.is_floating_point()) at_gathers_.push_back(memory_.bytes());
-    all.view({size_, -1}).copy_(own);
-    return Status::Ok();
+    all.view({size_, -1}).copy_(own.clone());  // it may be a part of `all`
+    return Completed(Status::Ok());
   }
   Status Send(const at::Tensor& /*tensor*/, int64_t /*root*/, Patience /*patience*/) override {
     return Status::Ok();

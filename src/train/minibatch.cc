@@ -1,6 +1,7 @@
 #include "train/minibatch.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -174,6 +175,27 @@ std::vector<std::vector<size_t>> ShareSequences(std::span<const int64_t> lengths
   }
   for (std::vector<size_t>& share : shares) std::sort(share.begin(), share.end());
   return shares;
+}
+
+std::vector<std::vector<size_t>> PackEvenly(std::span<const int64_t> lengths, int64_t token_budget,
+                                            int64_t count) {
+  const auto tokens_of = [&](const std::vector<size_t>& bin) {
+    return std::transform_reduce(bin.begin(), bin.end(), int64_t{0}, std::plus<>(),
+                                 [&](size_t sequence) { return lengths[sequence]; });
+  };
+  std::vector<std::vector<size_t>> bins;
+  if (!lengths.empty()) bins = ShareSequences(lengths, count);
+  const bool fits = std::ranges::all_of(bins, [&](const std::vector<size_t>& bin) {
+    return bin.size() == 1 || tokens_of(bin) <= token_budget;
+  });
+  if (!fits) bins = PackSequences(lengths, token_budget);
+  PACE_CHECK(std::ssize(bins) <= count, bins.size(), " bins instead of at most ", count);
+  std::ranges::sort(bins, [&](const std::vector<size_t>& a, const std::vector<size_t>& b) {
+    const int64_t tokens = tokens_of(a);
+    const int64_t others = tokens_of(b);
+    return tokens != others ? tokens > others : a.front() < b.front();
+  });
+  return bins;
 }
 
 }  // namespace pace

@@ -88,6 +88,13 @@ std::vector<size_t> WithDifferentRewards(std::span<const TrainSequence* const> s
 std::vector<std::vector<size_t>> PackSequences(std::span<const int64_t> lengths,
                                                int64_t token_budget);
 
+// The same for ranks that compute each pass together, so that its slowest rank sets its time: at
+// most `count` bins, as equal in tokens as can be, the largest first. Where equal bins would exceed
+// the budget, the bins of PackSequences, the largest first. REQUIRES: count is at least the number
+// of bins of PackSequences
+std::vector<std::vector<size_t>> PackEvenly(std::span<const int64_t> lengths, int64_t token_budget,
+                                            int64_t count);
+
 // Shares sequences among at most `count` threads, the longest first and each to
 // the thread with the fewest tokens. Indices rise within a share; no share is
 // empty. REQUIRES: count > 0

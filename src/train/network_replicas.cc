@@ -1,6 +1,7 @@
 #include "train/network_replicas.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <exception>
@@ -56,7 +57,10 @@ void NetworkReplicas::RunBins(const Minibatch& batch, int64_t token_budget,
     try {
       std::vector<int64_t> own;
       for (const size_t sequence : shares[thread]) own.push_back(lengths[sequence]);
-      for (std::vector<size_t>& bin : PackSequences(own, token_budget)) {
+      std::vector<std::vector<size_t>> bins =
+          passes_ ? PackEvenly(own, token_budget, static_cast<int64_t>(num_idle))
+                  : PackSequences(own, token_budget);
+      for (std::vector<size_t>& bin : bins) {
         for (size_t& index : bin) index = shares[thread][index];
         if (passes_) shards_->BeginPass();
         body({.thread = thread, .network = members_[thread], .sequences = std::move(bin)});

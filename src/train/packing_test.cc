@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/random.h"
 #include "train/minibatch.h"
@@ -44,6 +45,68 @@ TEST(PackingTest, EverySequenceIsInExactlyOneBinWithinTheBudget) {
 
 TEST(PackingTest, NothingGivesNoBins) {
   EXPECT_TRUE(PackSequences({}, 10).empty());
+  EXPECT_TRUE(PackEvenly({}, 10, 3).empty());
+}
+
+int64_t TokensOf(const std::vector<size_t>& bin, const std::vector<int64_t>& lengths) {
+  int64_t tokens = 0;
+  for (const size_t sequence : bin) tokens += lengths[sequence];
+  return tokens;
+}
+
+TEST(PackingTest, EvenBinsHoldEverySequenceOnceWithinTheBudgetLargestFirst) {
+  const CounterRandom random(2, 0);
+  for (uint64_t round = 0; round < 200; ++round) {
+    const int64_t budget = 1 + static_cast<int64_t>(200 * random.Uniform(round, 0));
+    std::vector<int64_t> lengths;
+    const auto num_sequences = static_cast<uint64_t>(60 * random.Uniform(round, 1));
+    for (uint64_t i = 1; i <= num_sequences; ++i) {
+      lengths.push_back(1 + static_cast<int64_t>(100 * random.Uniform(round, 1 + i)));
+    }
+    const auto count = std::ssize(PackSequences(lengths, budget)) + static_cast<int64_t>(round % 3);
+    const std::vector<std::vector<size_t>> bins = PackEvenly(lengths, budget, count);
+    EXPECT_LE(std::ssize(bins), count);
+    std::vector<int> seen(lengths.size());
+    for (size_t i = 0; i < bins.size(); ++i) {
+      for (const size_t sequence : bins[i]) ++seen[sequence];
+      EXPECT_TRUE(TokensOf(bins[i], lengths) <= budget || bins[i].size() == 1);
+      EXPECT_TRUE(std::is_sorted(bins[i].begin(), bins[i].end()));
+      if (i > 0) {
+        EXPECT_GE(TokensOf(bins[i - 1], lengths), TokensOf(bins[i], lengths));
+      }
+    }
+    EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](int times) { return times == 1; }));
+  }
+}
+
+// What ranks that compute each pass together take: the sum of the largest bins.
+TEST(PackingTest, EvenBinsOfTwoRanksDifferByLittleInEveryPass) {
+  const CounterRandom random(3, 0);
+  constexpr int64_t kBudget = 1024;
+  for (uint64_t round = 0; round < 50; ++round) {
+    std::vector<int64_t> lengths;
+    for (uint64_t i = 0; i < 48; ++i) {
+      lengths.push_back(20 + static_cast<int64_t>(300 * random.Uniform(round, i)));
+    }
+    int64_t count = 0;
+    std::vector<std::vector<int64_t>> of_ranks;
+    for (const std::vector<size_t>& share : ShareSequences(lengths, 2)) {
+      std::vector<int64_t>& own = of_ranks.emplace_back();
+      for (const size_t sequence : share) own.push_back(lengths[sequence]);
+      count = std::max(count, std::ssize(PackSequences(own, kBudget)));
+    }
+    std::vector<int64_t> slowest(static_cast<size_t>(count));
+    int64_t tokens = 0;
+    for (const std::vector<int64_t>& own : of_ranks) {
+      const std::vector<std::vector<size_t>> bins = PackEvenly(own, kBudget, count);
+      for (size_t i = 0; i < bins.size(); ++i) {
+        slowest[i] = std::max(slowest[i], TokensOf(bins[i], own));
+        tokens += TokensOf(bins[i], own);
+      }
+    }
+    const int64_t sum = std::accumulate(slowest.begin(), slowest.end(), int64_t{0});
+    EXPECT_LE(static_cast<double>(sum), 1.1 * static_cast<double>(tokens) / 2) << round;
+  }
 }
 
 TEST(PackingTest, LongOnesFirstThenWhatFits) {

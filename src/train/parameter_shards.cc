@@ -1,5 +1,7 @@
 #include "train/parameter_shards.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <cmath>
 #include <map>
 #include <utility>
@@ -35,6 +37,7 @@ ParameterShards::ParameterShards(TrainingNetwork& network, ShardMode mode, Commu
     own_ = parameters_;
     return;
   }
+  overlaps_ = parameters_.begin()->second.is_cpu();
   const at::NoGradGuard no_grad;
   for (size_t u = 0; u < layout_.units.size(); ++u) {
     const ShardUnit& unit = layout_.units[u];
@@ -70,11 +73,24 @@ void ParameterShards::TakeApart(size_t unit, const at::Tensor& flat) {
   }
 }
 
+void ParameterShards::StartGather(size_t unit) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor flat = at::empty({layout_.units[unit].size}, parts_[unit].options());
+  gathering_ = {unit, flat, ranks_->StartAllGather(parts_[unit], flat)};
+}
+
+void ParameterShards::GatherAhead(size_t unit) {
+  if (mode_ == ShardMode::kFull && overlaps_ && !flats_[unit].defined()) StartGather(unit);
+}
+
 void ParameterShards::GatherWeights(size_t unit) {
   if (mode_ != ShardMode::kFull || flats_[unit].defined()) return;
   const at::NoGradGuard no_grad;
-  const at::Tensor flat = at::empty({layout_.units[unit].size}, parts_[unit].options());
-  const Status status = ranks_->AllGather(parts_[unit], flat);
+  if (!gathering_.has_value()) StartGather(unit);
+  PACE_CHECK(gathering_->unit == unit, "unit ", gathering_->unit, " instead of ", unit);
+  const Status status = gathering_->pending.Finish();
+  const at::Tensor flat = gathering_->flat;
+  gathering_.reset();
   // The pass continues to its end; its results are discarded.
   if (!status.ok()) flat.zero_();
   Note(status);
@@ -108,16 +124,27 @@ at::Tensor ParameterShards::TakeGradients(size_t unit) {
   return flat;
 }
 
-void ParameterShards::SumUnit(size_t unit) {
+void ParameterShards::StartSum(size_t unit) {
+  EndSum();
   const at::NoGradGuard no_grad;
   const at::Tensor flat = TakeGradients(unit);
-  const at::Tensor part = at::empty({layout_.units[unit].part_size}, flat.options());
-  Note(ranks_->ReduceScatter(flat, part));
-  if (gradients_[unit].defined()) {
-    gradients_[unit].add_(part);
+  const int64_t part_size = layout_.units[unit].part_size;
+  const at::Tensor part = flat.narrow(0, rank() * part_size, part_size);
+  summing_ = {unit, flat, part, ranks_->StartReduceScatter(flat, part)};
+  if (!overlaps_) EndSum();
+}
+
+void ParameterShards::EndSum() {
+  if (!summing_.has_value()) return;
+  const at::NoGradGuard no_grad;
+  Note(summing_->pending.Finish());
+  at::Tensor& gradient = gradients_[summing_->unit];
+  if (gradient.defined()) {
+    gradient.add_(summing_->part);
   } else {
-    gradients_[unit] = part;
+    gradient = summing_->part.clone();
   }
+  summing_.reset();
 }
 
 void ParameterShards::MeasureUnit(size_t unit) {
@@ -134,14 +161,16 @@ void ParameterShards::FinishUnit(size_t unit) {
   if (measures_) {
     MeasureUnit(unit);
   } else {
-    SumUnit(unit);
+    StartSum(unit);
   }
   ReleaseWeights(unit);
 }
 
 void ParameterShards::BeforeForward(int64_t layer) {
   PACE_CHECK(layer == next_forward_, "layer ", layer, " instead of ", next_forward_);
-  GatherWeights(static_cast<size_t>(layer));
+  const auto unit = static_cast<size_t>(layer);
+  GatherWeights(unit);
+  if (unit + 1 < root_) GatherAhead(unit + 1);
 }
 
 void ParameterShards::AfterForward(int64_t layer) {
@@ -153,7 +182,9 @@ void ParameterShards::AfterForward(int64_t layer) {
 
 void ParameterShards::BeforeBackward(int64_t layer) {
   PACE_CHECK(layer == next_backward_, "layer ", layer, " instead of ", next_backward_);
-  GatherWeights(static_cast<size_t>(layer));
+  const auto unit = static_cast<size_t>(layer);
+  GatherWeights(unit);
+  if (unit > 0) GatherAhead(unit - 1);
 }
 
 void ParameterShards::AfterBackward(int64_t layer) {
@@ -163,6 +194,9 @@ void ParameterShards::AfterBackward(int64_t layer) {
 
 void ParameterShards::BeginPass() {
   if (!counts_passes()) return;
+  // What a pass that an exception ended has left.
+  gathering_.reset();
+  summing_.reset();
   backward_ = at::GradMode::is_enabled();
   next_forward_ = 0;
   next_backward_ = static_cast<int64_t>(root_) - 1;
@@ -187,6 +221,7 @@ void ParameterShards::EndPass() {
     return;
   }
   FinishUnit(root_);
+  EndSum();
   for (const auto& [name, parameter] : parameters_) {
     PACE_CHECK(!parameter.grad().defined(), name, " got its gradient after it was summed");
   }
@@ -228,7 +263,7 @@ Status ParameterShards::SumGradients() {
   for (size_t u = 0; u < layout_.units.size(); ++u) {
     if (counts_passes()) continue;
     if (sharded()) {
-      SumUnit(u);
+      StartSum(u);
       PACE_RETURN_IF_ERROR(status_);
       continue;
     }
@@ -240,6 +275,8 @@ Status ParameterShards::SumGradients() {
     }
   }
   if (!sharded()) return Status::Ok();
+  EndSum();
+  PACE_RETURN_IF_ERROR(status_);
   for (const ShardSlice& slice : slices_) {
     const std::string& name = layout_.units[slice.unit].slots[slice.slot].name;
     if (!touched_[name] || !gradients_[slice.unit].defined()) continue;
@@ -258,9 +295,11 @@ Result<double> ParameterShards::NormOfGradients() {
 
 Status ParameterShards::ShareUpdate() {
   if (!sharded() || mode_ == ShardMode::kFull) return Status::Ok();
+  std::vector<PendingCollective> gathers;
   for (size_t u = 0; u < layout_.units.size(); ++u) {
-    PACE_RETURN_IF_ERROR(ranks_->AllGather(parts_[u].clone(), flats_[u]));
+    gathers.push_back(ranks_->StartAllGather(parts_[u], flats_[u]));
   }
+  for (PendingCollective& gather : gathers) PACE_RETURN_IF_ERROR(gather.Finish());
   return Status::Ok();
 }
 

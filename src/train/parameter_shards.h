@@ -27,6 +27,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,11 +89,16 @@ class ParameterShards final : public LayerHooks {
   bool sharded() const { return mode_ != ShardMode::kNone; }
   void Note(const Status& status);
   void TakeApart(size_t unit, const at::Tensor& flat);
+  // Starts to gather, so that the next GatherWeights, of the same unit, waits less.
+  void StartGather(size_t unit);
+  void GatherAhead(size_t unit);
   void GatherWeights(size_t unit);
   void ReleaseWeights(size_t unit);
   // The local gradients of a unit, flat; they leave the parameters.
   at::Tensor TakeGradients(size_t unit);
-  void SumUnit(size_t unit);
+  // Sums the unit's gradients, and ends the sum started before. The last needs EndSum.
+  void StartSum(size_t unit);
+  void EndSum();
   void MeasureUnit(size_t unit);
   void FinishUnit(size_t unit);
   // Which parameters have a gradient on any rank.
@@ -99,6 +106,7 @@ class ParameterShards final : public LayerHooks {
 
   const ShardMode mode_;
   Communicator* const ranks_;
+  bool overlaps_ = false;  // communication with computation: on CPUs
   const NamedTensors parameters_;
   const ShardLayout layout_;
   const std::vector<ShardSlice> slices_;  // of this rank
@@ -108,6 +116,21 @@ class ParameterShards final : public LayerHooks {
   std::vector<at::Tensor> gradients_;     // of this rank; undefined: zero
   NamedTensors own_;
   std::map<std::string, bool> touched_;  // has a gradient since ZeroGradients
+
+  // Collectives that are pending while a layer is computed. Nullopt: none.
+  struct Gathering {
+    size_t unit = 0;
+    at::Tensor flat = {};
+    PendingCollective pending;
+  };
+  struct Summing {
+    size_t unit = 0;
+    at::Tensor flat = {};
+    at::Tensor part = {};  // of `flat`
+    PendingCollective pending;
+  };
+  std::optional<Gathering> gathering_ = {};
+  std::optional<Summing> summing_ = {};
 
   bool measures_ = false;
   double measured_ = 0;

@@ -266,6 +266,8 @@ class TrainRanksTest(unittest.TestCase):
         metrics = pathlib.Path(self.path(name)) / "metrics.jsonl"
         deadline = time.monotonic() + PATIENCE_S
         while not metrics.exists() or metrics.read_bytes().count(b"\n") < 3:
+            if launcher.poll() is not None:
+                self.fail(f"torchrun ended early: {launcher.stderr.read()[-2000:]}")
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
         os.kill(self.ranks_of(launcher)[victim], signal.SIGKILL)
