@@ -78,14 +78,16 @@ class Phase:
     def __init__(self, rows, begin, end):
         rows = rows[begin + SETTLED:end]
         self.step = sum(row["time/step"] for row in rows) / len(rows)
+        self.token = self.step * len(rows) / sum(row["selection/length_trained"] for row in rows)
         self.wait = sum(row["time/wait_data"] for row in rows) / len(rows) / self.step
         self.lag = sum(row["staleness/waiting/mean"] + row["staleness/generation/mean"]
                        for row in rows) / len(rows)
 
 
-def best_threshold(phases):
+def best_threshold(phases, time="step"):
     """The smallest whole threshold that is as fast as 8, of {threshold: phase}."""
-    return next(t for t in THRESHOLDS if phases[t].step <= SLOWDOWN * phases[8].step)
+    return next(t for t in THRESHOLDS
+                if getattr(phases[t], time) <= SLOWDOWN * getattr(phases[8], time))
 
 
 def steady_row(pace, name, settings):
@@ -117,6 +119,23 @@ def change_row(pace, name, settings, change):
             f"{fixed[first][1].lag:.2f} |")
 
 
+def lean_row(pace, name, settings, change):
+    settings = [*settings, *CHANGES[change], f"change.step={CHANGE}"]
+
+    def phases(*more):
+        rows = simulate(pace, settings, "--methods", "lean", *more)
+        return Phase(rows, 0, CHANGE), Phase(rows, CHANGE, STEPS)
+
+    fixed = {t: phases("compare.overrides=lean:supply.policy=threshold", f"supply.threshold={t}")
+             for t in THRESHOLDS}
+    found = phases()
+    first, second = (best_threshold({t: fixed[t][i] for t in THRESHOLDS}, "token") for i in (0, 1))
+    reference = fixed[second][1]
+    return (f"| {name} | {change} | {found[0].token / fixed[first][0].token:.3f} | "
+            f"{found[1].token / reference.token:.3f} | {found[1].lag:.2f} | {second} | "
+            f"{reference.lag:.2f} | {first} | {fixed[first][1].token / reference.token:.3f} |")
+
+
 def _numbers(row, *columns):
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     return [float(cells[column]) for column in columns]
@@ -137,6 +156,13 @@ def change_summary(rows):
     return (f"After the change the step time is within 3 % of that of the best threshold in {close} of "
             f"{len(rows)} cases.\nThe threshold that was best before the change is up to "
             f"{slow - 1:.0%} slower than the best one after it.\n")
+
+
+def lean_summary(rows):
+    """What the rows of the third table say together."""
+    before, after = (sum(_numbers(row, column)[0] <= 1.03 for row in rows) for column in (2, 3))
+    return (f"The time per token is within 3 % of that of the best threshold in {before} of {len(rows)} "
+            f"cases before\nthe change and in {after} after it.\n")
 
 
 HEAD = f"""# Just-in-time supply in the simulator
@@ -171,9 +197,22 @@ After {CHANGE} of {STEPS} steps the cluster changes. *first threshold* is the be
 """
 
 
-def page(steady, changed):
+LEAN_HEAD = """
+## Changes in mid-run, under lean
+
+The same with all rules of [lean](policies.md#lean), and thresholds in place of its supply. What a
+threshold produces too early, the other rules reject, and the stalest groups have the longest
+responses. A step then takes less time because it trains on less. So times are per trained token.
+
+| cluster | change | time before, over best | time after, over best | lag after | best threshold after | its lag | first threshold | its time after, over best |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def page(steady, changed, lean):
     return (HEAD + "\n".join(steady) + "\n\n" + steady_summary(steady) + CHANGES_HEAD +
-            "\n".join(changed) + "\n\n" + change_summary(changed))
+            "\n".join(changed) + "\n\n" + change_summary(changed) + LEAN_HEAD + "\n".join(lean) +
+            "\n\n" + lean_summary(lean))
 
 
 def main():
@@ -184,9 +223,11 @@ def main():
     clusters = {**PRESETS, **{f"r{i}": random_cluster(i) for i in RANDOM}}
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         steady = pool.map(lambda name: steady_row(arguments.pace, name, clusters[name]), clusters)
-        changed = pool.map(lambda row: change_row(arguments.pace, row[0], PRESETS[row[0]], row[1]),
-                           [(name, change) for name in CHANGED for change in CHANGES])
-        print(page(list(steady), list(changed)), end="")
+        cases = [(name, change) for name in CHANGED for change in CHANGES]
+        changed, lean = (
+            pool.map(lambda case, row=row: row(arguments.pace, case[0], PRESETS[case[0]], case[1]),
+                     cases) for row in (change_row, lean_row))
+        print(page(list(steady), list(changed), list(lean)), end="")
 
 
 if __name__ == "__main__":

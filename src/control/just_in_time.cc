@@ -167,7 +167,8 @@ void JustInTimeSupply::EndTrial(const SupplyView& view) {
   if (state_.trial_from == 0 || !Measured()) return;
   const double from = std::exchange(state_.trial_from, 0);
   const double before = std::exchange(state_.gain, 0);
-  if (!WaitsLong() || state_.limit <= from) return;
+  // A limit that has hardly grown since the load was another one tells nothing.
+  if (!WaitsLong() || state_.limit < kVisibleGrowth * from) return;
   if (state_.trial_throughput <= 0 || state_.throughput <= 0) return;  // not reported
   const double added = state_.running - state_.trial_running;
   const double below = from - kBelow * batch_;

@@ -106,6 +106,17 @@ TEST(JustInTimeSupplyTest, GrowsToTheBoundAsLongAsThroughputFollows) {
   EXPECT_EQ(LimitOf(supply), kBound);
 }
 
+// A short wait raises the limit by a single group; then the trainer becomes twice as fast.
+TEST(JustInTimeSupplyTest, GrowthByOneGroupBeforeTheLoadRoseSetsNoCeiling) {
+  JustInTimeSupply supply = Started();
+  for (int i = 0; i < 10; ++i) Finish(supply, {});
+  Finish(supply, {.num_pooled = kBatch - 1, .waited = 0.18});
+  for (int i = 0; i < 3; ++i) Finish(supply, {});
+  ASSERT_EQ(LimitOf(supply), 2 * kBatch + 1);
+  Lack(supply, 60, Proportional);
+  EXPECT_EQ(LimitOf(supply), kBound);
+}
+
 TEST(JustInTimeSupplyTest, WithoutTokensItGrowsAsLongAsTheTrainerWaits) {
   JustInTimeSupply supply = Started();
   Lack(supply, 60, [](double) { return 0.0; });

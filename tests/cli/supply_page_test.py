@@ -20,7 +20,8 @@ class SupplyPageTest(unittest.TestCase):
         rows = [line for line in self.lines if line.startswith("| ") and "cluster" not in line]
         steady = [row for row in rows if row.count("|") == 9]
         changed = [row for row in rows if row.count("|") == 11]
-        self.assertEqual(self.page, supply_page.page(steady, changed))
+        lean = [row for row in rows if row.count("|") == 10]
+        self.assertEqual(self.page, supply_page.page(steady, changed, lean))
 
     def test_a_row_of_a_steady_cluster_is_simulated_again(self):
         row = supply_page.steady_row(str(pace_process.BINARY), "math-4b",
@@ -30,6 +31,11 @@ class SupplyPageTest(unittest.TestCase):
     def test_a_row_of_a_change_is_simulated_again(self):
         row = supply_page.change_row(str(pace_process.BINARY), "math-8b",
                                      supply_page.PRESETS["math-8b"], "trainer twice as fast")
+        self.assertIn(row, self.lines)
+
+    def test_a_row_of_lean_is_simulated_again(self):
+        row = supply_page.lean_row(str(pace_process.BINARY), "math-8b",
+                                   supply_page.PRESETS["math-8b"], "trainer twice as fast")
         self.assertIn(row, self.lines)
 
 
