@@ -11,6 +11,7 @@ constexpr double kAttentionCost = 2;
 constexpr int64_t kElementBytes = 2;
 constexpr int64_t kStatisticBytes = 4;
 constexpr int64_t kGradientBytes = 4;
+constexpr int64_t kFewPasses = 3;
 
 struct Part {
   bool KeptParts::* kept;
@@ -92,6 +93,12 @@ int64_t KeptBytes(const ModelConfig& config, std::span<const int64_t> lengths,
     for (const KeptParts& kept : plan) sum += kept.*part.kept ? part.num_bytes : 0;
   }
   return sum;
+}
+
+bool PassSizes::Change(int64_t num_rows) {
+  num_equal_ = num_rows == last_rows_ ? num_equal_ + 1 : 0;
+  last_rows_ = num_rows;
+  return num_equal_ < kFewPasses;
 }
 
 int64_t LayerElements(const ModelConfig& config) {

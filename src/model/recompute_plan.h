@@ -33,6 +33,18 @@ std::vector<KeptParts> PlanRecompute(const ModelConfig& config, std::span<const 
 int64_t KeptBytes(const ModelConfig& config, std::span<const int64_t> lengths,
                   std::span<const KeptParts> plan);
 
+// Whether passes have differed in size lately: blocks of memory that are freed then do not fit the
+// next pass, and more memory stays unused.
+class PassSizes {
+ public:
+  // Of the next pass and the ones before it; true for the first ones.
+  bool Change(int64_t num_rows);
+
+ private:
+  int64_t last_rows_ = 0;
+  int64_t num_equal_ = 0;  // passes before the last that had its size
+};
+
 // Logits that are computed at a time on a GPU.
 inline constexpr int64_t kMaxGpuLogits = int64_t{1} << 28;
 

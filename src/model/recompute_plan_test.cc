@@ -84,7 +84,7 @@ TEST(RecomputePlanTest, APassHoldsALayerOrLogits) {
   const auto least = [&](int64_t rows) {
     return rows * 36 * 2560 * 2 + config.vocab_size * 2560 * 4;
   };
-  constexpr int64_t kParameters = 2560 * (4096 + 6144 + 3 * 9728);
+  constexpr int64_t kParameters = int64_t{2560} * (4096 + 6144 + 3 * 9728);
   EXPECT_EQ(PassBytes(config, 16384) - least(16384),
             int64_t{16384} * 2 * (4 * 2560 + 3 * 6144 + 6 * 9728) + 6 * kParameters);
   EXPECT_EQ(PassBytes(config, 1000) - least(1000),
@@ -98,6 +98,17 @@ TEST(RecomputePlanTest, ShortSequencesKeepAttentionLast) {
   const int64_t budget = rows * 2 * (2560 + 6144);  // the sum and qkv
   const KeptParts expected = {.qkv = true, .output = true};
   EXPECT_EQ(PlanRecompute(config, lengths, budget).front(), expected);
+}
+
+TEST(PassSizesTest, ChangeUntilThreePassesInARowWereEqual) {
+  PassSizes sizes;
+  EXPECT_TRUE(sizes.Change(16));
+  EXPECT_TRUE(sizes.Change(16));
+  EXPECT_TRUE(sizes.Change(16));
+  EXPECT_FALSE(sizes.Change(16));
+  EXPECT_FALSE(sizes.Change(16));
+  EXPECT_TRUE(sizes.Change(17));
+  EXPECT_TRUE(sizes.Change(16));
 }
 
 }  // namespace

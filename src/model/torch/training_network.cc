@@ -1,5 +1,7 @@
 #include "model/torch/training_network.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -33,6 +35,7 @@ struct TrainingNetwork::State {
   NetworkWeights<TorchOps> weights;
   at::Tensor frequencies;
   TorchOps::Options ops_options;
+  PassSizes pass_sizes;  // of passes with recomputed layers
 };
 
 TrainingNetwork::TrainingNetwork(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -116,8 +119,8 @@ at::Tensor TrainingNetwork::Hidden(const PackedTokens& batch,
   // With hooks, parameters come and go in the pass.
   if (options.recompute_layers && options.hooks == nullptr && head_VH().is_cuda()) {
     const auto num_rows = static_cast<int64_t>(batch.tokens.size());
-    options.kept_bytes =
-        std::max<int64_t>(0, FreeTrainingMemory() - PassBytes(state_->config, num_rows));
+    const int64_t free = FreeTrainingMemory(state_->pass_sizes.Change(num_rows));
+    options.kept_bytes = std::max<int64_t>(0, free - PassBytes(state_->config, num_rows));
   }
   const auto ops =
       std::make_shared<TorchOps>(state_->config, batch, state_->frequencies, options, routing);
@@ -158,7 +161,7 @@ WeightSet TrainingNetwork::DeviceWeights(Dtype dtype) const {
     const at::Tensor& values = tensors->emplace_back(parameter.detach().to(
         in_bf16 ? at::kBFloat16 : at::kFloat, /*non_blocking=*/false, /*copy=*/true));
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(values.data_ptr()),
-                                           static_cast<size_t>(values.nbytes()));
+                                           values.nbytes());
     views.emplace(name, TensorView{.dtype = dtype, .shape = values.sizes().vec(), .bytes = bytes});
   }
   const bool on_gpu = head_VH().is_cuda();

@@ -7,7 +7,7 @@
 namespace pace {
 namespace {
 
-[[noreturn]] void NeverCalled() {
+[[noreturn]] void WithoutCudnn() {
   PACE_CHECK(false, "a build without cuDNN's frontend");
   std::abort();
 }
@@ -19,12 +19,12 @@ bool HasCudnnAttention(const AttentionHeads&, const AttentionPlanSize&) {
 }
 std::vector<at::Tensor> CudnnForward(const AttentionHeads&, const AttentionPlanSize&,
                                      const at::Tensor&, const AttentionInputs&) {
-  NeverCalled();
+  WithoutCudnn();
 }
 AttentionInputs CudnnBackward(const AttentionHeads&, const AttentionPlanSize&, const at::Tensor&,
                               const AttentionInputs&, const std::vector<at::Tensor>&,
                               const at::Tensor&) {
-  NeverCalled();
+  WithoutCudnn();
 }
 
 }  // namespace pace

@@ -86,7 +86,7 @@ void FinishCudaWork() {}
 Status LimitTrainingMemory(int64_t) {
   return Unavailable("device = cuda: this build has no CUDA (cmake --preset cuda builds with it)");
 }
-int64_t FreeTrainingMemory() {
+int64_t FreeTrainingMemory(bool) {
   return 0;
 }
 int64_t MostTrainingMemory() {
