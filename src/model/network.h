@@ -132,10 +132,14 @@ void RunLayer(const LayerWeights<Ops>& layer, int64_t index, Ops& ops, typename 
 
 // The last hidden state of every token, normed: Linear with `head` gives logits.
 // An Ops may have a Layer(weights, index, x) of its own, that runs RunLayer in
-// its own way: computing it again in the backward pass, say.
+// its own way: computing it again in the backward pass, say. It may also have a
+// Layers(weights, x), that runs all layers, or returns false and does nothing.
 template <typename Ops>
 typename Ops::Rows RunNetwork(const NetworkWeights<Ops>& weights, Ops& ops) {
   auto x = ops.Embed(weights.embedding);
+  if constexpr (requires { ops.Layers(weights.layers, x); }) {
+    if (ops.Layers(weights.layers, x)) return ops.Norm(x, weights.final_norm);
+  }
   for (int64_t index = 0; const LayerWeights<Ops>& layer : weights.layers) {
     if constexpr (requires { ops.Layer(layer, index, x); }) {
       ops.Layer(layer, index, x);

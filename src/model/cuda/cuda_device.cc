@@ -2,17 +2,46 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
+#include <functional>
+#include <memory>
+
 #include "model/cuda/decode/cuda_decoder.h"
 #include "model/cuda/device_memory.h"
+#include "model/cuda/kernels.h"
+#include "model/cuda/matrix_product.h"
 
 namespace pace {
 namespace {
 
+using cuda::BytesOf;
 using cuda::DeviceMemory;
+using cuda::Element;
 using cuda::ToStatus;
 
 std::string VersionText(int version) {
   return Concat(version / 1000, ".", version % 1000 / 10);
+}
+
+// Of work on the default stream, as a mean of several runs after two that are not counted.
+Result<double> SecondsOf(const std::function<Status()>& run) {
+  constexpr int kRounds = 10;
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end = nullptr;
+  PACE_RETURN_IF_ERROR(ToStatus(cudaEventCreate(&begin), "event"));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaEventCreate(&end), "event"));
+  Status status;
+  for (int round = 0; round < kRounds + 2 && status.ok(); ++round) {
+    if (round == 2) status = ToStatus(cudaEventRecord(begin), "event");
+    if (status.ok()) status = run();
+  }
+  if (status.ok()) status = ToStatus(cudaEventRecord(end), "event");
+  if (status.ok()) status = ToStatus(cudaEventSynchronize(end), "event");
+  float milliseconds = 0;
+  if (status.ok()) status = ToStatus(cudaEventElapsedTime(&milliseconds, begin, end), "event");
+  (void)cudaEventDestroy(begin);
+  (void)cudaEventDestroy(end);
+  PACE_RETURN_IF_ERROR(status);
+  return 1e-3 * static_cast<double>(milliseconds) / kRounds;
 }
 
 }  // namespace
@@ -50,28 +79,39 @@ Result<CudaDevice> FindCudaDevice() {
 
 Result<double> MeasureCudaBandwidth() {
   constexpr int64_t kBytes = int64_t{2} << 30;
-  constexpr int kRounds = 10;
   PACE_ASSIGN_OR_RETURN(const DeviceMemory from, DeviceMemory::Allocate(kBytes, "bandwidth"));
   PACE_ASSIGN_OR_RETURN(const DeviceMemory to, DeviceMemory::Allocate(kBytes, "bandwidth"));
-  cudaEvent_t begin = nullptr;
-  cudaEvent_t end = nullptr;
-  PACE_RETURN_IF_ERROR(ToStatus(cudaEventCreate(&begin), "bandwidth"));
-  PACE_RETURN_IF_ERROR(ToStatus(cudaEventCreate(&end), "bandwidth"));
-  cudaError_t error = cudaSuccess;
-  for (int round = 0; round < kRounds + 2; ++round) {
-    if (round == 2) error = cudaEventRecord(begin);
-    if (error == cudaSuccess) {
-      error = cudaMemcpyAsync(to.at(), from.at(), kBytes, cudaMemcpyDeviceToDevice);
-    }
-  }
-  if (error == cudaSuccess) error = cudaEventRecord(end);
-  if (error == cudaSuccess) error = cudaEventSynchronize(end);
-  float milliseconds = 0;
-  if (error == cudaSuccess) error = cudaEventElapsedTime(&milliseconds, begin, end);
-  (void)cudaEventDestroy(begin);
-  (void)cudaEventDestroy(end);
-  PACE_RETURN_IF_ERROR(ToStatus(error, "bandwidth"));
-  return 2.0 * kRounds * static_cast<double>(kBytes) / (1e-3 * static_cast<double>(milliseconds));
+  PACE_ASSIGN_OR_RETURN(const double seconds, SecondsOf([&] {
+                          return ToStatus(
+                              cudaMemcpyAsync(to.at(), from.at(), kBytes, cudaMemcpyDeviceToDevice),
+                              "bandwidth");
+                        }));
+  return 2.0 * static_cast<double>(kBytes) / seconds;
+}
+
+Result<double> MeasureCudaProducts() {
+  constexpr int64_t kSize = 8192;
+  constexpr int64_t kBytes = kSize * kSize * BytesOf(Element::kHalf);
+  PACE_ASSIGN_OR_RETURN(const DeviceMemory a, DeviceMemory::Allocate(kBytes, "products"));
+  PACE_ASSIGN_OR_RETURN(const DeviceMemory b, DeviceMemory::Allocate(kBytes, "products"));
+  PACE_ASSIGN_OR_RETURN(const DeviceMemory out, DeviceMemory::Allocate(kBytes, "products"));
+  // Products of zeros are faster.
+  cuda::FillRandom(a.at(), Element::kHalf, kSize, kSize, kSize, 1, 0.0F, 1.0F, nullptr);
+  cuda::FillRandom(b.at(), Element::kHalf, kSize, kSize, kSize, 2, 0.0F, 1.0F, nullptr);
+  PACE_ASSIGN_OR_RETURN(const std::unique_ptr<cuda::MatrixProduct> products,
+                        cuda::MatrixProduct::Create());
+  const cuda::Product product{.weight = a.at(),
+                              .x = b.at(),
+                              .out = out.at(),
+                              .num_rows = kSize,
+                              .num_outputs = kSize,
+                              .num_inputs = kSize,
+                              .out_stride = kSize,
+                              .element = Element::kHalf,
+                              .out_element = Element::kHalf};
+  PACE_ASSIGN_OR_RETURN(const double seconds,
+                        SecondsOf([&] { return products->Run(product, nullptr); }));
+  return 2.0 * kSize * kSize * kSize / seconds;
 }
 
 Status CopyFromCuda(std::span<const std::byte> from, std::span<std::byte> to) {

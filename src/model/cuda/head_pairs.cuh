@@ -11,17 +11,33 @@ namespace pace::cuda {
 // Pairs of a head that a lane turns.
 inline constexpr int kPairsPerLane = kMaxHeadDim / 2 / 32;
 
+// By how much the pairs of a lane are turned: the same for all heads of a row.
+struct PairAngles {
+  float sine[kPairsPerLane];
+  float cosine[kPairsPerLane];
+
+  __device__ PairAngles(const float* frequencies, int position, int half, int lane) {
+#pragma unroll
+    for (int p = 0; p < kPairsPerLane; ++p) {
+      const int i = lane + p * 32;
+      if (i >= half) continue;
+      sincosf(static_cast<float>(position) * frequencies[i], &sine[p], &cosine[p]);
+    }
+  }
+};
+
 // A head of a row, in one warp: pairs (i, i + half) for i = lane, lane + 32, ...
 struct HeadPairs {
   float low[kPairsPerLane];
   float high[kPairsPerLane];
 
+  // Not through the L1 cache: other processors may have written x in this kernel.
   __device__ void Load(const float* x, const float* bias, int half, int lane) {
 #pragma unroll
     for (int p = 0; p < kPairsPerLane; ++p) {
       const int i = lane + p * 32;
-      low[p] = i < half ? x[i] + (bias == nullptr ? 0.0F : bias[i]) : 0.0F;
-      high[p] = i < half ? x[i + half] + (bias == nullptr ? 0.0F : bias[i + half]) : 0.0F;
+      low[p] = i < half ? __ldcg(x + i) + (bias == nullptr ? 0.0F : bias[i]) : 0.0F;
+      high[p] = i < half ? __ldcg(x + i + half) + (bias == nullptr ? 0.0F : bias[i + half]) : 0.0F;
     }
   }
   __device__ void ApplyNorm(const float* weight, float epsilon, int half, int lane) {
@@ -37,14 +53,12 @@ struct HeadPairs {
       high[p] *= factor * weight[i + half];
     }
   }
-  __device__ void Turn(const float* frequencies, int position, int half, int lane) {
+  __device__ void Turn(const PairAngles& angles, int half, int lane) {
 #pragma unroll
     for (int p = 0; p < kPairsPerLane; ++p) {
-      const int i = lane + p * 32;
-      if (i >= half) continue;
-      float sine;
-      float cosine;
-      sincosf(static_cast<float>(position) * frequencies[i], &sine, &cosine);
+      if (lane + p * 32 >= half) continue;
+      const float sine = angles.sine[p];
+      const float cosine = angles.cosine[p];
       const float turned = low[p] * cosine - high[p] * sine;
       high[p] = high[p] * cosine + low[p] * sine;
       low[p] = turned;
@@ -53,13 +67,18 @@ struct HeadPairs {
 
   // Head `head` of q, k and v, one after the other, as Rotate defines it.
   __device__ void LoadTurned(const RotateArguments& a, int64_t row, int head, int lane) {
+    LoadTurned(a, row, head, lane,
+               PairAngles(a.frequencies, a.rows.positions[row], a.cache.head_dim / 2, lane));
+  }
+  __device__ void LoadTurned(const RotateArguments& a, int64_t row, int head, int lane,
+                             const PairAngles& angles) {
     const int dim = a.cache.head_dim;
     Load(a.qkv + row * a.qkv_stride + head * dim, a.bias == nullptr ? nullptr : a.bias + head * dim,
          dim / 2, lane);
     if (head >= a.num_heads + a.cache.num_kv_heads) return;
     const float* const norm = head < a.num_heads ? a.q_norm : a.k_norm;
     if (norm != nullptr) ApplyNorm(norm, a.epsilon, dim / 2, lane);
-    Turn(a.frequencies, a.rows.positions[row], dim / 2, lane);
+    Turn(angles, dim / 2, lane);
   }
 
   template <typename T, typename Index>

@@ -17,7 +17,7 @@ struct QueryTile {
   int32_t first_column = 0;  // a column is a row and a head of the group
 };
 // Columns of one tile.
-inline constexpr int kTileColumns = 64;
+inline constexpr int kTileColumns = 128;
 
 struct AttentionArguments {
   const void* queries = nullptr;  // as Rotate writes them

@@ -166,8 +166,9 @@ TEST_F(CudaKernelsTest, RotatingOnTheWayChangesNothing) {
 
 TEST_F(CudaKernelsTest, TileAttentionEqualsThePlainOne) {
   for (const HeadShape& shape : kHeadShapes) {
-    const std::vector<std::pair<int, int>> chunks = {{0, 2},   {0, 17},  {5, 40},
-                                                     {100, 3}, {0, 200}, {333, 70}};
+    const std::vector<std::pair<int, int>> chunks = {{0, 2},   {0, 17},   {5, 40},  {100, 3},
+                                                     {0, 200}, {333, 70}, {15, 1},  {16, 16},
+                                                     {1, 129}, {47, 64},  {900, 35}};
     const Sequences s = Sequences::Of(chunks, shape.num_heads, shape.num_kv_heads, shape.head_dim);
     std::vector<QueryTile> tiles;
     int32_t row = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "model/cuda/cache_layout.h"
@@ -132,6 +133,13 @@ void BatchMetadata::AddChunks(const Pass& pass) {
     std::copy(chunk.blocks.begin(), chunk.blocks.end(), host().As<int32_t>(blocks_) + num_blocks_);
     num_blocks_ += std::ssize(chunk.blocks);
   }
+  // The longest contexts first, so that no long one is left at the end.
+  const int32_t* const positions = host().As<int32_t>(positions_);
+  const auto context = [&](const QueryTile& t) {
+    return positions[t.first_row] + t.first_column / static_cast<int32_t>(group_);
+  };
+  std::ranges::stable_sort(std::span(host().As<QueryTile>(tiles_), static_cast<size_t>(tile)),
+                           std::greater(), context);
 }
 
 void BatchMetadata::PadRows(int64_t from) {

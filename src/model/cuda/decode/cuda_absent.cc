@@ -29,11 +29,19 @@ Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& /*decoder*/, const Pa
   return Absent();
 }
 
+Result<int64_t> CountCudaExperts(Decoder& /*decoder*/, const Pass& /*pass*/) {
+  return Absent();
+}
+
 Result<CudaDevice> FindCudaDevice() {
   return Absent();
 }
 
 Result<double> MeasureCudaBandwidth() {
+  return Absent();
+}
+
+Result<double> MeasureCudaProducts() {
   return Absent();
 }
 

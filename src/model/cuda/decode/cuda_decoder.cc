@@ -72,6 +72,7 @@ class CudaDecoder : public Decoder {
   Result<PassResult> Run(const Pass& pass) override;
   void CopyBlocks(std::span<const BlockCopy> copies) override;
   Result<std::vector<DecodePart>> Profile(const Pass& pass);
+  Result<int64_t> CountExperts(const Pass& pass);
 
  private:
   // A speculative pass that was queued.
@@ -97,6 +98,8 @@ class CudaDecoder : public Decoder {
   std::optional<PassRunner::Ticket> Begin(const SpeculativePass& next,
                                           std::span<const int32_t> sources);
   void DropSpeculative();
+  // Runs a decode pass, whose batch metadata stays on the device, and describes it.
+  Result<ProfiledPass> RunForProfile(const Pass& pass);
   void Copy(const std::vector<int32_t>& pairs);
 
   const ModelConfig config_;
@@ -288,21 +291,32 @@ Result<std::vector<float>> CudaDecoder::RunCached(std::span<const ScoreRequest> 
   return logprobs;
 }
 
-Result<std::vector<DecodePart>> CudaDecoder::Profile(const Pass& pass) {
+Result<ProfiledPass> CudaDecoder::RunForProfile(const Pass& pass) {
   PACE_CHECK(IsDecodeOnly(pass), "a decode pass");
   DropSpeculative();
-  // Loads kernels and uploads the batch metadata, which stays on the device.
+  // Loads kernels, too.
   PACE_RETURN_IF_ERROR(RunNow(pass).status());
   int64_t num_context_tokens = 0;
   for (const Chunk& chunk : pass.chunks) num_context_tokens += chunk.start + chunk.num_tokens;
-  return ProfilePass({.config = config_,
+  return ProfiledPass{.config = config_,
                       .network = network_,
                       .metadata = runner_->metadata(),
                       .cache = cache_.at(),
                       .layer_bytes = layer_bytes(),
                       .num_context_tokens = num_context_tokens,
-                      .element = element_},
-                     runner_->ops(), stream_);
+                      .num_rows = std::ssize(pass.tokens),
+                      .element = element_};
+}
+
+Result<std::vector<DecodePart>> CudaDecoder::Profile(const Pass& pass) {
+  PACE_ASSIGN_OR_RETURN(const ProfiledPass profiled, RunForProfile(pass));
+  return ProfilePass(profiled, runner_->ops(), stream_);
+}
+
+Result<int64_t> CudaDecoder::CountExperts(const Pass& pass) {
+  PACE_CHECK(config_.moe.has_value(), "a mixture of experts");
+  PACE_ASSIGN_OR_RETURN(const ProfiledPass profiled, RunForProfile(pass));
+  return cuda::CountExperts(profiled, runner_->ops(), stream_);
 }
 
 void CudaDecoder::Copy(const std::vector<int32_t>& pairs) {
@@ -366,6 +380,12 @@ Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& decoder, const Pass& 
   auto* const ours = dynamic_cast<cuda::CudaDecoder*>(&decoder);
   PACE_CHECK(ours != nullptr, "a decoder of CreateCudaDecoder");
   return ours->Profile(pass);
+}
+
+Result<int64_t> CountCudaExperts(Decoder& decoder, const Pass& pass) {
+  auto* const ours = dynamic_cast<cuda::CudaDecoder*>(&decoder);
+  PACE_CHECK(ours != nullptr, "a decoder of CreateCudaDecoder");
+  return ours->CountExperts(pass);
 }
 
 }  // namespace pace

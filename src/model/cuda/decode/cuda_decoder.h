@@ -43,9 +43,15 @@ struct DecodePart {
   int64_t num_bytes = 0;  // of weights or cache that it must read
 };
 // Measures each part of the pass alone, as a graph; the cache of these sequences is lost.
-// Covers dense networks in full; experts are not measured.
+// Every layer has the experts that one routing of the pass's tokens selects.
 // REQUIRES: a decoder of CreateCudaDecoder; a decode pass
 Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& decoder, const Pass& pass);
+
+// Runs the pass and returns the number of experts that at least one of its rows selects, summed
+// over the layers. Its results are discarded; the same pass may run again.
+// REQUIRES: a decoder of CreateCudaDecoder for a mixture of experts; a decode pass of no more rows
+// than an earlier pass had
+Result<int64_t> CountCudaExperts(Decoder& decoder, const Pass& pass);
 
 struct CudaDevice {
   std::string name;
@@ -63,6 +69,9 @@ Result<CudaDevice> FindCudaDevice();
 // Bytes per second of copies from the device's memory into itself, read and
 // written bytes counted: the limit of what memory-bound kernels can reach.
 Result<double> MeasureCudaBandwidth();
+
+// Operations per second of a large product in bf16, a multiply-add counted as two.
+Result<double> MeasureCudaProducts();
 
 // Waits for the bytes. REQUIRES: as many on both sides
 Status CopyFromCuda(std::span<const std::byte> from, std::span<std::byte> to);

@@ -46,6 +46,13 @@ ModelConfig WideModel(int64_t num_heads, int64_t num_kv_heads, int64_t head_dim)
   return config;
 }
 
+// Passes of one or two rows run all layers in one kernel (persistent_layers.h).
+ModelConfig OneKernelModel(int64_t num_heads, int64_t num_kv_heads, int64_t head_dim) {
+  ModelConfig config = WideModel(num_heads, num_kv_heads, head_dim);
+  config.intermediate_size = 384;
+  return config;
+}
+
 std::vector<TinyConfig> Configs() {
   std::vector<TinyConfig> all = TinyConfigs();
   all.push_back({"heads of 128", WideModel(8, 2, 128)});
@@ -55,6 +62,11 @@ std::vector<TinyConfig> Configs() {
   odd.hidden_size = 68;
   odd.tied = true;
   all.push_back({"widths that need padding", odd});
+  all.push_back({"layers in one kernel, heads of 128", OneKernelModel(8, 2, 128)});
+  ModelConfig biased = OneKernelModel(9, 3, 64);
+  biased.qk_norm = false;
+  biased.qkv_bias = biased.output_bias = biased.mlp_bias = true;
+  all.push_back({"layers in one kernel, heads of 64, biases", biased});
   return all;
 }
 
@@ -185,11 +197,11 @@ std::vector<std::vector<Sampled>> SampleTogether(DecoderDriver& driver, size_t n
 }
 
 TEST_F(CudaDecoderTest, GraphsSampleWhatTheScoresSay) {
-  const ModelConfig config = WideModel(8, 2, 128);
+  const ModelConfig config = OneKernelModel(8, 2, 128);
   const WeightSet weights = RandomWeights(config, 8, 0.1);
   for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
     DecoderDriver driver = Driver(config, weights, dtype, 1200);
-    for (const size_t batch : {1U, 3U, 33U, 70U}) {
+    for (const size_t batch : {1U, 2U, 3U, 33U, 70U}) {
       for (const SamplingOptions& sampling :
            {SamplingOptions{.temperature = 0.9},
             SamplingOptions{.temperature = 1, .top_k = 50, .top_p = 0.9}}) {
@@ -216,6 +228,21 @@ TEST_F(CudaDecoderTest, GraphsSampleWhatTheScoresSay) {
         }
       }
     }
+  }
+}
+
+TEST_F(CudaDecoderTest, FewRowsAttendToLongContexts) {
+  const ModelConfig config = OneKernelModel(8, 2, 128);
+  const WeightSet weights = RandomWeights(config, 14, 0.1);
+  DecoderDriver alone = Driver(config, weights, Dtype::kBF16, 600);
+  DecoderDriver driver = Driver(config, weights, Dtype::kBF16, 600, true);
+  DecoderDriver::Sequence longer{.tokens = RandomTokens(4080, config.vocab_size, 1)};
+  DecoderDriver::Sequence shorter{.tokens = RandomTokens(540, config.vocab_size, 2)};
+  const std::vector<DecoderDriver::Sequence*> both = {&longer, &shorter};
+  driver.Advance(both, std::vector<int64_t>{4040, 500});
+  for (int i = 0; i < 39; ++i) driver.Advance(both, std::vector<int64_t>{1, 1});
+  for (const DecoderDriver::Sequence* const sequence : both) {
+    EXPECT_LT(LargestDifference(sequence->logprobs, alone.Score(sequence->tokens, {5000})), 0.15);
   }
 }
 
@@ -311,6 +338,39 @@ TEST_F(CudaDecoderTest, CopiedBlocksContinueAsTheirOriginal) {
                 dtype == Dtype::kF32 ? 1e-4 : 0.15);
     }
   }
+}
+
+TEST_F(CudaDecoderTest, CountsTheExpertsThatAPassSelects) {
+  const ModelConfig config = TinyModel(Architecture::kQwen3Moe);
+  ASSERT_TRUE(config.moe.has_value());
+  const MoeConfig& moe = *config.moe;
+  int64_t num_sparse = 0;
+  for (int64_t layer = 0; layer < config.num_layers; ++layer) {
+    if (config.IsSparse(layer)) ++num_sparse;
+  }
+  auto decoder =
+      std::move(CreateDecoder(DeviceKind::kCuda, config, {.dtype = Dtype::kBF16, .num_blocks = 64}))
+          .value();
+  decoder->Install(*decoder->Prepare(RandomWeights(config, 3, 0.3)));
+  std::vector<std::vector<BlockId>> blocks;
+  Pass same;
+  Pass different;
+  for (int64_t row = 0; row < 24; ++row) blocks.push_back({static_cast<BlockId>(row)});
+  for (int64_t row = 0; row < 24; ++row) {
+    for (Pass* const pass : {&same, &different}) {
+      pass->chunks.push_back(
+          {.start = 0, .num_tokens = 1, .blocks = blocks[static_cast<size_t>(row)]});
+      pass->samples.push_back({.row = row, .options = {}, .key = {}});
+    }
+    same.tokens.push_back(1);
+    different.tokens.push_back(static_cast<TokenId>(row));
+  }
+  // Equal rows select the same experts.
+  ASSERT_TRUE(decoder->Run(same).ok());
+  EXPECT_EQ(CountCudaExperts(*decoder, same).value(), num_sparse * moe.num_experts_per_token);
+  const int64_t selected = CountCudaExperts(*decoder, different).value();
+  EXPECT_GT(selected, num_sparse * moe.num_experts_per_token);
+  EXPECT_LE(selected, num_sparse * moe.num_experts);
 }
 
 TEST_F(CudaDecoderTest, PreparesBesideARun) {

@@ -4,17 +4,22 @@
 // until Reserve moves them. The residual stream and all sums are float32; with
 // bf16 weights, what enters a product is rounded to bf16. Norms are lazy: few
 // rows are normed inside the product that follows, without a kernel of their own.
+// Layers runs all layers of a pass of one or two decode rows in one kernel where
+// persistent_layers.h has a case for them; otherwise they run piece by piece.
 // Calls launch kernels and return; the first error sticks.
 // Thread-safety: none.
 #ifndef PACE_MODEL_CUDA_DECODE_CUDA_OPS_H_
 #define PACE_MODEL_CUDA_DECODE_CUDA_OPS_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/cuda/decode/attention_kernels.h"
 #include "model/cuda/decode/batch_metadata.h"
+#include "model/cuda/decode/layers_plan.h"
 #include "model/cuda/decode/logits_kernels.h"
 #include "model/cuda/decode/product_kernels.h"
 #include "model/cuda/device_memory.h"
@@ -65,6 +70,9 @@ class CudaOps {
   void AddExperts(Rows& x, const Rows& h, const Routing& routing,
                   const std::vector<Expert<CudaOps>>& experts);
 
+  // All layers in one kernel; false where there is no such case, and nothing is done.
+  bool Layers(const std::vector<LayerWeights<CudaOps>>& layers, Rows& x);
+
   // Computes the results of the pass's requests.
   void RunRequests(const Rows& x, const Matrix& head);
   // Writes each row, normed, into `states` at its cache slot, StrideOf(hidden size) elements
@@ -72,6 +80,8 @@ class CudaOps {
   void CacheStates(const Rows& x, void* states);
   void RunCachedRequests(const void* states, const Matrix& head);
   LogitsResult* results() const { return ResultsOf(metadata_->shape().copy); }
+  // What the last Route selected: num_experts_per_token for each row. On the device.
+  const int32_t* chosen_experts() const { return chosen_; }
 
   // The first error since the last call.
   Status TakeStatus();
@@ -81,6 +91,7 @@ class CudaOps {
 
   LogitsResult* ResultsOf(int copy) const { return results_ + copy * request_capacity_; }
   LayerCache CacheOf(int64_t layer) const;
+  LayersShape LayersShapeOf(int64_t num_rows) const;
   // x as input of a product: normed into a workspace where a norm is due.
   const void* Normed(const Rows& x);
   bool Streams(int64_t num_rows) const;
@@ -106,6 +117,8 @@ class CudaOps {
   DeviceMemory frequencies_;
   DeviceMemory stops_;
   Status status_;
+  // Of passes with one row, and with two.
+  std::array<std::optional<LayersPlan>, kMaxLayersRows> layers_plans_;
 
   const BatchMetadata* metadata_ = nullptr;
   void* cache_ = nullptr;
@@ -126,6 +139,7 @@ class CudaOps {
   void* gated_ = nullptr;
   float* partial_ = nullptr;
   int32_t* finished_ = nullptr;
+  void* exchange_ = nullptr;  // of persistent_layers.h
   float* router_logits_ = nullptr;
   int32_t* chosen_ = nullptr;
   float* chosen_weights_ = nullptr;

@@ -7,6 +7,9 @@ namespace {
 
 constexpr int kGroupSlots = 8;
 constexpr int kLaneExperts = kMaxExperts / 32;
+// Of GroupKernel: slots that a warp loads at a time.
+constexpr int kSlotsAtOnce = 256;
+constexpr int kGroupThreads = 1024;
 
 // One warp for a row; lane l holds experts l, l + 32, ...
 __global__ void RouteKernel(RouteArguments a) {
@@ -56,34 +59,72 @@ __global__ void RouteKernel(RouteArguments a) {
     a.weights[row * a.num_chosen + choice] /= total;
 }
 
-// One block; thread e gathers the slots of expert e, in order.
-__global__ void GroupKernel(const int32_t* experts, int64_t num_slots, int num_experts,
-                            ExpertGroup* groups, int32_t* num_groups) {
-  __shared__ int first[kMaxExperts + 1];
+// Calls found(index, slot) for the slots of this expert, in order, where index counts them. All
+// lanes of a warp take part. Returns the number of slots.
+template <typename Found>
+__device__ int ForSlots(const int32_t* experts, int num_slots, int expert, const Found& found) {
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  int count = 0;
+  for (int first = 0; first < num_slots; first += kSlotsAtOnce) {
+    int32_t mine[kSlotsAtOnce / 32];
+#pragma unroll
+    for (int i = 0; i < kSlotsAtOnce / 32; ++i) {
+      const int slot = first + i * 32 + lane;
+      mine[i] = slot < num_slots ? experts[slot] : -1;
+    }
+#pragma unroll
+    for (int i = 0; i < kSlotsAtOnce / 32; ++i) {
+      const unsigned equal = __ballot_sync(kAllLanes, mine[i] == expert);
+      if (mine[i] == expert)
+        found(count + __popc(equal & ((1U << lane) - 1)), first + i * 32 + lane);
+      count += __popc(equal);
+    }
+  }
+  return count;
+}
+
+// One block; a warp gathers the slots of an expert, in order.
+__global__ void __launch_bounds__(kGroupThreads)
+    GroupKernel(const int32_t* experts, int num_slots, int num_experts, ExpertGroup* groups,
+                int32_t* num_groups) {
+  __shared__ int counts[kMaxExperts];
+  __shared__ int first[kMaxExperts];
   ReleaseSuccessor();
   WaitForPredecessor();
-  const int expert = static_cast<int>(threadIdx.x);
-  int count = 0;
-  for (int64_t slot = 0; slot < num_slots; ++slot) count += experts[slot] == expert ? 1 : 0;
-  first[expert + 1] = expert < num_experts ? (count + kGroupSlots - 1) / kGroupSlots : 0;
-  __syncthreads();
-  if (expert == 0) {
-    first[0] = 0;
-    for (int e = 0; e < num_experts; ++e) first[e + 1] += first[e];
-    *num_groups = first[num_experts];
+  constexpr int kWarps = kGroupThreads / 32;
+  const int warp = static_cast<int>(threadIdx.x / kWarp);
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  for (int expert = warp; expert < num_experts; expert += kWarps) {
+    const int count = ForSlots(experts, num_slots, expert, [](int, int) {});
+    if (lane == 0) counts[expert] = count;
   }
   __syncthreads();
-  if (expert >= num_experts) return;
-  int found = 0;
-  for (int64_t slot = 0; slot < num_slots && found < count; ++slot) {
-    if (experts[slot] != expert) continue;
-    ExpertGroup& group = groups[first[expert] + found / kGroupSlots];
-    group.slots[found % kGroupSlots] = static_cast<int32_t>(slot);
-    if (found % kGroupSlots == 0) {
-      group.expert = expert;
-      group.num_slots = min(kGroupSlots, count - found);
+  if (warp == 0) {
+    int sum = 0;
+    for (int begin = 0; begin < num_experts; begin += 32) {
+      const int expert = begin + lane;
+      const int mine = expert < num_experts ? (counts[expert] + kGroupSlots - 1) / kGroupSlots : 0;
+      int until = mine;  // of this lane and those before it
+      for (unsigned step = 1; step < kWarp; step *= 2) {
+        const int other = __shfl_up_sync(kAllLanes, until, step);
+        if (lane >= static_cast<int>(step)) until += other;
+      }
+      if (expert < num_experts) first[expert] = sum + until - mine;
+      sum += __shfl_sync(kAllLanes, until, 31);
     }
-    ++found;
+    if (lane == 0) *num_groups = sum;
+  }
+  __syncthreads();
+  for (int expert = warp; expert < num_experts; expert += kWarps) {
+    const int count = counts[expert];
+    if (count == 0) continue;
+    ForSlots(experts, num_slots, expert, [&](int index, int slot) {
+      ExpertGroup& group = groups[first[expert] + index / kGroupSlots];
+      group.slots[index % kGroupSlots] = slot;
+      if (index % kGroupSlots != 0) return;
+      group.expert = expert;
+      group.num_slots = min(kGroupSlots, count - index);
+    });
   }
 }
 
@@ -115,8 +156,8 @@ int64_t MaxExpertGroups(int64_t num_slots, int64_t num_experts) {
 
 void GroupSlots(const int32_t* experts, int64_t num_slots, int num_experts, ExpertGroup* groups,
                 int32_t* num_groups, cudaStream_t stream) {
-  const unsigned threads = (static_cast<unsigned>(num_experts) + kWarp - 1) / kWarp * kWarp;
-  Launch(GroupKernel, 1, threads, 0, stream, experts, num_slots, num_experts, groups, num_groups);
+  Launch(GroupKernel, 1, kGroupThreads, 0, stream, experts, static_cast<int>(num_slots),
+         num_experts, groups, num_groups);
 }
 
 void CombineExperts(float* x, int64_t stride, const float* outputs, const float* weights,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -64,6 +65,18 @@ Result<double> TimeGraph(CudaOps& ops, cudaStream_t stream, const std::function<
 
 using Layer = LayerWeights<CudaOps>;
 
+// Distinct experts that the rows of the last routing selected.
+Result<int64_t> SelectedExperts(const ProfiledPass& pass, const CudaOps& ops, cudaStream_t stream) {
+  std::vector<int32_t> chosen(
+      static_cast<size_t>(pass.num_rows * pass.config.moe->num_experts_per_token));
+  PACE_RETURN_IF_ERROR(
+      ToStatus(cudaMemcpyAsync(chosen.data(), ops.chosen_experts(), chosen.size() * sizeof(int32_t),
+                               cudaMemcpyDeviceToHost, stream),
+               "experts"));
+  PACE_RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream), "experts"));
+  return static_cast<int64_t>(std::set<int32_t>(chosen.begin(), chosen.end()).size());
+}
+
 const CudaOps::Vector* NormOf(const std::optional<CudaOps::Vector>& norm) {
   return norm ? &*norm : nullptr;
 }
@@ -74,9 +87,14 @@ class PassProfiler {
       : pass_(pass), ops_(ops), stream_(stream) {}
 
   Result<std::vector<DecodePart>> Run() {
-    PACE_RETURN_IF_ERROR(FindWorkspaces());
-    PACE_RETURN_IF_ERROR(MeasureAttention());
-    if (!pass_.config.moe) PACE_RETURN_IF_ERROR(MeasureMlp());
+    PACE_ASSIGN_OR_RETURN(const bool is_one_kernel, RunsLayersAtOnce());
+    if (is_one_kernel) {
+      PACE_RETURN_IF_ERROR(MeasureLayers());
+    } else {
+      PACE_RETURN_IF_ERROR(FindWorkspaces());
+      PACE_RETURN_IF_ERROR(MeasureAttention());
+      PACE_RETURN_IF_ERROR(pass_.config.moe ? MeasureExperts() : MeasureMlp());
+    }
     PACE_RETURN_IF_ERROR(MeasureAnswers());
     return std::move(parts_);
   }
@@ -88,6 +106,36 @@ class PassProfiler {
   }
   int64_t BytesOfMatrix(const CudaOps::Matrix& matrix) const {
     return matrix.num_outputs * matrix.num_inputs * BytesOf(pass_.element);
+  }
+
+  Result<bool> RunsLayersAtOnce() {
+    Begin();
+    const bool runs = ops_.Layers(pass_.network.layers, x_);
+    PACE_RETURN_IF_ERROR(ops_.TakeStatus());
+    return runs;
+  }
+
+  int64_t BytesOfContext() const {
+    return pass_.num_context_tokens * 2 * pass_.config.kv_size() * BytesOf(pass_.element);
+  }
+
+  // Its pieces overlap, so it is one part.
+  Status MeasureLayers() {
+    int64_t num_bytes = 0;
+    for (const Layer& layer : pass_.network.layers) {
+      const Expert<CudaOps>& mlp = layer.experts.front();
+      for (const CudaOps::Matrix* const matrix :
+           {&layer.qkv, &layer.output, &mlp.gate_up, &mlp.down}) {
+        num_bytes += BytesOfMatrix(*matrix);
+      }
+      num_bytes += BytesOfContext();
+    }
+    PACE_ASSIGN_OR_RETURN(const double seconds, TimeGraph(ops_, stream_, [&] {
+                            Begin();
+                            ops_.Layers(pass_.network.layers, x_);
+                          }));
+    parts_.push_back({.name = "all layers", .seconds = seconds, .num_bytes = num_bytes});
+    return Status::Ok();
   }
 
   // One pass through the attention of the first layer finds them.
@@ -122,8 +170,7 @@ class PassProfiler {
           ops_.Linear(ops_.Norm(x_, layer.attention_norm), layer.qkv);
         },
         [&](const Layer& layer) { return BytesOfMatrix(layer.qkv); }));
-    const int64_t kv_bytes =
-        pass_.num_context_tokens * 2 * pass_.config.kv_size() * BytesOf(pass_.element);
+    const int64_t kv_bytes = BytesOfContext();
     PACE_RETURN_IF_ERROR(Measure(
         "rotary and attention",
         [&](const Layer& layer, int64_t index) {
@@ -153,6 +200,28 @@ class PassProfiler {
         [&](const Layer& layer) { return BytesOfMatrix(layer.experts.front().down); });
   }
 
+  // Sparse layers only.
+  Status MeasureExperts() {
+    PACE_RETURN_IF_ERROR(Measure(
+        "norm, router",
+        [&](const Layer& layer, int64_t /*index*/) {
+          if (layer.router) ops_.Route(ops_.Norm(x_, layer.mlp_norm), *layer.router);
+        },
+        [&](const Layer& layer) { return layer.router ? BytesOfMatrix(*layer.router) : 0; }));
+    // The routing of the last layer stays.
+    PACE_ASSIGN_OR_RETURN(const int64_t selected, SelectedExperts(pass_, ops_, stream_));
+    return Measure(
+        "experts",
+        [&](const Layer& layer, int64_t /*index*/) {
+          if (layer.router) ops_.AddExperts(x_, x_, {}, layer.experts);
+        },
+        [&](const Layer& layer) {
+          const Expert<CudaOps>& expert = layer.experts.front();
+          const int64_t bytes = BytesOfMatrix(expert.gate_up) + BytesOfMatrix(expert.down);
+          return layer.router ? selected * bytes : 0;
+        });
+  }
+
   Status MeasureAnswers() {
     PACE_ASSIGN_OR_RETURN(const double seconds, TimeGraph(ops_, stream_, [&] {
                             Begin();
@@ -179,6 +248,20 @@ class PassProfiler {
 Result<std::vector<DecodePart>> ProfilePass(const ProfiledPass& pass, CudaOps& ops,
                                             cudaStream_t stream) {
   return PassProfiler(pass, ops, stream).Run();
+}
+
+Result<int64_t> CountExperts(const ProfiledPass& pass, CudaOps& ops, cudaStream_t stream) {
+  ops.Begin(pass.metadata, pass.cache, pass.layer_bytes);
+  CudaOps::Rows x = ops.Embed(pass.network.embedding);
+  int64_t selected = 0;
+  for (int64_t index = 0; const Layer& layer : pass.network.layers) {
+    RunLayer(layer, index++, ops, x);
+    PACE_RETURN_IF_ERROR(ops.TakeStatus());
+    if (!layer.router) continue;
+    PACE_ASSIGN_OR_RETURN(const int64_t here, SelectedExperts(pass, ops, stream));
+    selected += here;
+  }
+  return selected;
 }
 
 }  // namespace pace::cuda

@@ -1,7 +1,8 @@
 // ProfilePass: the parts of a decode pass, each alone.
 //
 // A part is one piece of every layer, captured as a graph of its own and timed on
-// the device; so the sum of all parts is near the time of the pass. Activations
+// the device; so the sum of all parts is near the time of the pass. Where one
+// kernel runs all layers (persistent_layers.h), they are one part. Activations
 // hold whatever the parts leave in them.
 // Thread-safety: as CudaOps.
 #ifndef PACE_MODEL_CUDA_DECODE_PASS_PROFILE_H_
@@ -23,12 +24,17 @@ struct ProfiledPass {
   void* cache = nullptr;
   int64_t layer_bytes = 0;
   int64_t num_context_tokens = 0;  // of all sequences, new ones included
+  int64_t num_rows = 0;            // without padding
   Element element = Element::kFloat;
 };
 
 // REQUIRES: the pass ran before on this stream, its tables are on the device
 Result<std::vector<DecodePart>> ProfilePass(const ProfiledPass& pass, CudaOps& ops,
                                             cudaStream_t stream);
+
+// Runs the pass once more and returns the number of experts that at least one of its rows
+// selects, summed over the layers. REQUIRES: as ProfilePass; a mixture of experts
+Result<int64_t> CountExperts(const ProfiledPass& pass, CudaOps& ops, cudaStream_t stream);
 
 }  // namespace pace::cuda
 

@@ -79,6 +79,37 @@ void GroupSlots(const int32_t* experts, int64_t num_slots, int num_experts, Expe
 void CombineExperts(float* x, int64_t stride, const float* outputs, const float* weights,
                     int64_t num_rows, int64_t width, int num_chosen, cudaStream_t stream);
 
+// For one or two rows, of halves; the kernels above are for more.
+inline constexpr int kMaxExpertRows = 2;
+
+// Norm, router and Route at once. `normed`: rows of router.num_inputs halves.
+// REQUIRES: CanRouteRows
+bool CanRouteRows(const StreamArguments& router, const RouteArguments& route);
+void RouteRows(const StreamArguments& router, const RouteArguments& route, void* normed,
+               cudaStream_t stream);
+
+struct FewRowExperts {
+  const void* gate_up = nullptr;  // of expert 0
+  const void* down = nullptr;
+  int64_t expert_stride = 0;  // elements
+  int64_t width = 0;          // of gate and of up
+  int64_t num_inputs = 0;     // stride of gate_up and x
+  int64_t num_outputs = 0;    // of down
+  int num_rows = 0;
+  int num_chosen = 0;
+  const int32_t* experts = nullptr;  // as Route writes them
+  const float* weights = nullptr;
+  const void* x = nullptr;
+  void* gated = nullptr;     // a row per slot
+  int64_t gated_stride = 0;  // and that of down
+  float* out = nullptr;      // what is added to
+  int64_t out_stride = 0;
+};
+// The kernel before it is the one that made the choice, or one that began after it.
+// REQUIRES: CanRunFewRows
+bool CanRunFewRows(const FewRowExperts& arguments);
+void RunFewRows(const FewRowExperts& arguments, cudaStream_t stream);
+
 }  // namespace pace::cuda
 
 #endif  // PACE_MODEL_CUDA_DECODE_PRODUCT_KERNELS_H_

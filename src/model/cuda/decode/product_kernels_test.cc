@@ -234,5 +234,142 @@ TEST_F(CudaKernelsTest, RoutesGroupsAndCombinesExperts) {
   EXPECT_LT(Distance(sum.Read(), expected), 1e-5);
 }
 
+// Of one or two rows, on the device: what the kernels for few rows and those for many both read.
+struct FewRows {
+  int rows, experts, chosen;
+  size_t hidden, hidden_stride, width, width_stride;
+  bool normalize;
+
+  size_t expert_size() const { return 2 * width * hidden_stride + hidden_stride * width_stride; }
+  size_t slots() const { return static_cast<size_t>(rows * chosen); }
+};
+
+void CompareFewRows(const FewRows& s, const Floats& router) {
+  const auto stride = static_cast<int64_t>(s.hidden_stride);
+  const size_t residual_size = static_cast<size_t>(s.rows) * s.hidden_stride;
+  const OnDevice<float> x(Random(residual_size, 50, 2));
+  const OnDevice<float> norm(Random(s.hidden, 51));
+  const OnDevice<uint16_t> device_router(Halves(router));
+  const OnDevice<uint16_t> matrices(
+      Halves(Random(static_cast<size_t>(s.experts) * s.expert_size(), 52, 0.1)));
+  const OnDevice<int32_t> experts(s.slots());
+  const OnDevice<float> weights(s.slots());
+  const OnDevice<int32_t> few_experts(s.slots());
+  const OnDevice<float> few_weights(s.slots());
+  const OnDevice<uint16_t> normed(std::vector<uint16_t>(residual_size, 0));
+  const OnDevice<uint16_t> few_normed(residual_size);
+  const OnDevice<float> logits(static_cast<size_t>(s.rows * s.experts));
+
+  Norm({.x = x.get(),
+        .weight = norm.get(),
+        .epsilon = 1e-6F,
+        .num_rows = s.rows,
+        .width = static_cast<int64_t>(s.hidden),
+        .stride = stride,
+        .out = normed.get(),
+        .element = Element::kHalf},
+       nullptr);
+  StreamArguments product = {.weight = device_router.get(),
+                             .num_outputs = s.experts,
+                             .num_inputs = stride,
+                             .x = normed.get(),
+                             .x_stride = stride,
+                             .num_rows = s.rows,
+                             .out = logits.get(),
+                             .out_stride = s.experts};
+  StreamProduct(product, nullptr);
+  RouteArguments route = {.logits = logits.get(),
+                          .stride = s.experts,
+                          .num_rows = s.rows,
+                          .num_experts = s.experts,
+                          .num_chosen = s.chosen,
+                          .normalize = s.normalize,
+                          .experts = experts.get(),
+                          .weights = weights.get()};
+  Route(route, nullptr);
+  product.x = x.get();
+  product.norm_weight = norm.get();
+  product.norm_width = static_cast<int64_t>(s.hidden);
+  product.epsilon = 1e-6F;
+  route.experts = few_experts.get();
+  route.weights = few_weights.get();
+  ASSERT_TRUE(CanRouteRows(product, route));
+  RouteRows(product, route, few_normed.get(), nullptr);
+  EXPECT_EQ(few_experts.Read(), experts.Read());
+  EXPECT_LT(Distance(few_weights.Read(), weights.Read()), 1e-3);
+  EXPECT_LT(Distance(FromHalves(few_normed.Read()), FromHalves(normed.Read())), 1e-3);
+
+  const auto width_stride = static_cast<int64_t>(s.width_stride);
+  const OnDevice<uint16_t> gated(std::vector<uint16_t>(s.slots() * s.width_stride));
+  const OnDevice<uint16_t> few_gated(std::vector<uint16_t>(s.slots() * s.width_stride));
+  const OnDevice<float> outputs(s.slots() * s.hidden_stride);
+  const Floats before = Random(residual_size, 53);
+  const OnDevice<float> sum(before);
+  const OnDevice<float> few_sum(before);
+  const auto expert_stride = static_cast<int64_t>(s.expert_size());
+  const auto num_slots = static_cast<int64_t>(s.slots());
+  const StreamArguments gate = {.weight = matrices.get(),
+                                .num_outputs = static_cast<int64_t>(s.width),
+                                .num_inputs = stride,
+                                .x = normed.get(),
+                                .x_stride = stride,
+                                .num_rows = s.rows,
+                                .out = gated.get(),
+                                .out_stride = width_stride,
+                                .output = StreamOutput::kGate,
+                                .expert_stride = expert_stride,
+                                .slots_per_row = s.chosen};
+  PlainExperts(gate, experts.get(), num_slots, Element::kHalf, nullptr);
+  const StreamArguments down = {.weight = matrices.get() + 2 * s.width * s.hidden_stride,
+                                .num_outputs = static_cast<int64_t>(s.hidden),
+                                .num_inputs = width_stride,
+                                .x = gated.get(),
+                                .x_stride = width_stride,
+                                .num_rows = s.rows,
+                                .out = outputs.get(),
+                                .out_stride = stride,
+                                .expert_stride = expert_stride};
+  PlainExperts(down, experts.get(), num_slots, Element::kHalf, nullptr);
+  CombineExperts(sum.get(), stride, outputs.get(), weights.get(), s.rows,
+                 static_cast<int64_t>(s.hidden), s.chosen, nullptr);
+  const FewRowExperts few = {.gate_up = gate.weight,
+                             .down = down.weight,
+                             .expert_stride = expert_stride,
+                             .width = gate.num_outputs,
+                             .num_inputs = stride,
+                             .num_outputs = down.num_outputs,
+                             .num_rows = s.rows,
+                             .num_chosen = s.chosen,
+                             .experts = few_experts.get(),
+                             .weights = few_weights.get(),
+                             .x = normed.get(),
+                             .gated = few_gated.get(),
+                             .gated_stride = width_stride,
+                             .out = few_sum.get(),
+                             .out_stride = stride};
+  ASSERT_TRUE(CanRunFewRows(few));
+  RunFewRows(few, nullptr);
+  EXPECT_LT(Distance(FromHalves(few_gated.Read()), FromHalves(gated.Read())), 4e-3);
+  EXPECT_LT(Distance(few_sum.Read(), sum.Read()), 1e-3);
+}
+
+TEST_F(CudaKernelsTest, ExpertsOfFewRowsEqualThoseOfMany) {
+  for (const FewRows& s :
+       {FewRows{1, 9, 3, 44, 48, 30, 32, true}, FewRows{2, 5, 5, 44, 48, 30, 32, false},
+        FewRows{1, 128, 8, 2048, 2048, 16, 16, true}, FewRows{2, 130, 8, 1028, 1032, 24, 24, true},
+        FewRows{1, 6, 4, 2600, 2600, 1100, 1104, true}, FewRows{2, 300, 1, 256, 256, 8, 8, false},
+        FewRows{1, 20, 16, 4096, 4096, 40, 40, true}}) {
+    SCOPED_TRACE(testing::Message() << s.rows << " rows, " << s.experts << " experts");
+    Floats router = Random(static_cast<size_t>(s.experts) * s.hidden_stride, 54, 0.05);
+    for (size_t i = 0; i < router.size(); ++i) {
+      if (i % s.hidden_stride >= s.hidden) router[i] = 0;
+    }
+    CompareFewRows(s, router);
+    // Equal logits: the first experts.
+    std::fill(router.begin(), router.end(), 0.0F);
+    CompareFewRows(s, router);
+  }
+}
+
 }  // namespace
 }  // namespace pace::cuda

@@ -8,6 +8,21 @@ namespace {
 
 constexpr unsigned kRowThreads = 256;
 constexpr unsigned kHeadWarps = 4;
+// Groups of four elements of a row that a thread keeps between the two passes over it.
+constexpr int kKeptQuads = 4;
+
+__device__ float SquaresOf(float4 v) {
+  return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+}
+__device__ void StoreQuad(float* to, float x, float y, float z, float w) {
+  *reinterpret_cast<float4*>(to) = make_float4(x, y, z, w);
+}
+__device__ void StoreQuad(Half* to, float x, float y, float z, float w) {
+  *reinterpret_cast<uint2*>(to) = make_uint2(PackHalves(x, y), PackHalves(z, w));
+}
+__device__ float2 UnpackHalves(uint32_t pair) {
+  return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&pair));
+}
 
 template <typename T>
 __global__ void EmbedKernel(EmbedArguments a) {
@@ -32,13 +47,38 @@ __global__ void NormKernel(NormArguments a) {
   WaitForPredecessor();
   const int64_t row = blockIdx.x;
   const float* const x = a.x + (a.rows == nullptr ? row : a.rows[row]) * a.stride;
-  float squares = 0;
-  for (int64_t i = threadIdx.x; i < a.width; i += blockDim.x) squares += x[i] * x[i];
-  const float mean = BlockSum(squares, scratch) / static_cast<float>(a.width);
-  const float factor = rsqrtf(mean + a.epsilon);
   const int64_t slot = a.slots.positions == nullptr ? row : SlotOf(a.slots, row);
   T* const out = static_cast<T*>(a.out) + slot * a.stride;
-  for (int64_t i = threadIdx.x; i < a.width; i += blockDim.x) {
+  const bool is_even = a.width % 4 == 0;
+  const int quads = is_even ? static_cast<int>(a.width / 4) : 0;
+  const auto* const x4 = reinterpret_cast<const float4*>(x);
+  float4 kept[kKeptQuads];  // of this thread
+  float squares = 0;
+#pragma unroll
+  for (int k = 0; k < kKeptQuads; ++k) {
+    const int i = static_cast<int>(threadIdx.x) + k * static_cast<int>(kRowThreads);
+    if (i >= quads) continue;
+    kept[k] = x4[i];
+    squares += SquaresOf(kept[k]);
+  }
+  for (int64_t i = 4 * kKeptQuads * kRowThreads + threadIdx.x; is_even && i < a.width;
+       i += blockDim.x) {
+    squares += x[i] * x[i];
+  }
+  for (int64_t i = threadIdx.x; !is_even && i < a.width; i += blockDim.x) squares += x[i] * x[i];
+  const float mean = BlockSum(squares, scratch) / static_cast<float>(a.width);
+  const float factor = rsqrtf(mean + a.epsilon);
+#pragma unroll
+  for (int k = 0; k < kKeptQuads; ++k) {
+    const int i = static_cast<int>(threadIdx.x) + k * static_cast<int>(kRowThreads);
+    if (i >= quads) continue;
+    const float4 w = reinterpret_cast<const float4*>(a.weight)[i];
+    const float4 v = kept[k];
+    StoreQuad(out + 4 * i, v.x * factor * w.x, v.y * factor * w.y, v.z * factor * w.z,
+              v.w * factor * w.w);
+  }
+  const int64_t rest = is_even ? 4 * kKeptQuads * kRowThreads : 0;
+  for (int64_t i = rest + threadIdx.x; i < a.width; i += blockDim.x) {
     out[i] = FromFloat<T>(x[i] * factor * a.weight[i]);
   }
 }
@@ -51,23 +91,31 @@ __global__ void GatherKernel(const uint4* x, const int32_t* rows, int64_t vector
   }
 }
 
+// Heads of a row that a warp turns, of many rows: angles are computed once.
+constexpr int kWarpHeads = 4;
+constexpr int64_t kManyRows = 512;
+
 template <typename T>
 __global__ void RotateKernel(RotateArguments a) {
   ReleaseSuccessor();
   WaitForPredecessor();
   const int lane = static_cast<int>(threadIdx.x % kWarp);
-  const int head = static_cast<int>(blockIdx.y * kHeadWarps + threadIdx.x / kWarp);
-  if (head >= a.num_heads + 2 * a.cache.num_kv_heads) return;
   const int64_t row = blockIdx.x;
-  HeadPairs pairs;
-  pairs.LoadTurned(a, row, head, lane);
-  if (head >= a.num_heads) {
-    pairs.StoreInCache<T>(a, row, head, lane);
-    return;
-  }
+  const int half = a.cache.head_dim / 2;
   const int padded = PaddedHeadDim(a.cache.head_dim);
-  T* const to = static_cast<T*>(a.queries) + (row * a.num_heads + head) * padded;
-  pairs.Store(to, a.cache.head_dim / 2, lane, [](int d) { return d; });
+  const PairAngles angles(a.frequencies, a.rows.positions[row], half, lane);
+  for (int head = static_cast<int>(blockIdx.y * kHeadWarps + threadIdx.x / kWarp);
+       head < a.num_heads + 2 * a.cache.num_kv_heads;
+       head += static_cast<int>(gridDim.y * kHeadWarps)) {
+    HeadPairs pairs;
+    pairs.LoadTurned(a, row, head, lane, angles);
+    if (head >= a.num_heads) {
+      pairs.StoreInCache<T>(a, row, head, lane);
+      continue;
+    }
+    T* const to = static_cast<T*>(a.queries) + (row * a.num_heads + head) * padded;
+    pairs.Store(to, half, lane, [](int d) { return d; });
+  }
 }
 
 template <typename T>
@@ -86,6 +134,32 @@ __global__ void GateKernel(GateArguments a) {
       u += a.bias[a.width + i];
     }
     out[i] = FromFloat<T>(Silu(g) * u);
+  }
+}
+
+// The same of halves without biases, eight at a time.
+__global__ void WideGateKernel(GateArguments a) {
+  ReleaseSuccessor();
+  WaitForPredecessor();
+  const int64_t row = blockIdx.x;
+  const auto* const gate =
+      reinterpret_cast<const uint4*>(static_cast<const Half*>(a.gate_up) + row * 2 * a.width);
+  const int wide = static_cast<int>(a.width / 8);
+  auto* const out = reinterpret_cast<uint4*>(static_cast<Half*>(a.out) + row * a.out_stride);
+  for (int i = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x); i < wide;
+       i += static_cast<int>(gridDim.y * blockDim.x)) {
+    const uint4 g = gate[i];
+    const uint4 u = gate[wide + i];
+    const uint32_t gates[4] = {g.x, g.y, g.z, g.w};
+    const uint32_t ups[4] = {u.x, u.y, u.z, u.w};
+    uint32_t both[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const float2 first = UnpackHalves(gates[k]);
+      const float2 second = UnpackHalves(ups[k]);
+      both[k] = PackHalves(Silu(first.x) * second.x, Silu(first.y) * second.y);
+    }
+    out[i] = make_uint4(both[0], both[1], both[2], both[3]);
   }
 }
 
@@ -124,7 +198,8 @@ void Gather(const GatherArguments& a, cudaStream_t stream) {
 
 void Rotate(const RotateArguments& a, cudaStream_t stream) {
   const int heads = a.num_heads + 2 * a.cache.num_kv_heads;
-  const dim3 grid(Count(a.num_rows), (static_cast<unsigned>(heads) + kHeadWarps - 1) / kHeadWarps);
+  const unsigned each = kHeadWarps * (a.num_rows < kManyRows ? 1 : kWarpHeads);
+  const dim3 grid(Count(a.num_rows), (static_cast<unsigned>(heads) + each - 1) / each);
   const bool is_half = a.cache.element == Element::kHalf;
   Launch(is_half ? RotateKernel<Half> : RotateKernel<float>, grid, kHeadWarps * kWarp, 0, stream,
          a);
@@ -133,6 +208,11 @@ void Rotate(const RotateArguments& a, cudaStream_t stream) {
 void Gate(const GateArguments& a, cudaStream_t stream) {
   const dim3 grid(Count(a.num_rows), Count((a.width + 4 * kRowThreads - 1) / (4 * kRowThreads)));
   const bool is_half = a.element == Element::kHalf;
+  if (is_half && a.bias == nullptr && a.width % 8 == 0 && a.out_stride % 8 == 0) {
+    const dim3 wide(Count(a.num_rows), Count((a.width + 8 * kRowThreads - 1) / (8 * kRowThreads)));
+    Launch(WideGateKernel, wide, kRowThreads, 0, stream, a);
+    return;
+  }
   Launch(is_half ? GateKernel<Half> : GateKernel<float>, grid, kRowThreads, 0, stream, a);
 }
 

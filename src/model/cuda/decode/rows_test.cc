@@ -85,7 +85,8 @@ TEST_F(CudaKernelsTest, GatesWithAndWithoutBias) {
 
 TEST_F(CudaKernelsTest, RotatesAndWritesTheCache) {
   for (const int dim : {6, 20, 64, 128}) {
-    const Sequences s = Sequences::Of({{0, 3}, {37, 1}, {15, 4}}, 6, 2, dim);
+    const Sequences s =
+        Sequences::Of({{0, 3}, {37, 1}, {15, 4}, {9, dim == 64 ? 520 : 1}}, 6, 2, dim);
     const auto width = static_cast<size_t>((6 + 4) * dim);
     const Floats qkv = Random(s.num_rows() * width, 5);
     const Floats bias = Random(width, 6);
