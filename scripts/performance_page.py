@@ -21,17 +21,17 @@ are medians of the repetitions that each file lists.
 
 Random weights in bf16, all sequences at the same context length, sampling at temperature 1, host
 time included. The *limit* is the time to read the weights and the KV cache once, at the measured
-bandwidth of a large copy within the device. `transformers` is limited by its host code most of
-the time, so its repetitions vary widely; the file lists all of them.
+bandwidth of a large copy within the device. *Compiled* is a plain Qwen3 in PyTorch: one compiled
+step with a static cache, captured as a CUDA graph. `transformers` is limited by its host code most
+of the time, so its repetitions vary widely; the file lists all of them.
 """
 
 NEXT = """
 Remaining potential:
 
-- *One sequence.* Attention reads little and takes ten microseconds per layer. Its parts run one
-  after the other: each waits for the preceding product, the norm, the KV cache and the other
-  parts of its context. In the two smallest products the memory is idle for more than half as long
-  as it reads.
+- *One sequence.* All layers run in one kernel, which reads weights ahead while its blocks wait for
+  each other ([gpu.md](gpu.md#generation)). Of a layer of 0.6B (19 microseconds) reading takes 8; the
+  rest are five exchanges between the blocks and sums that follow one another.
 - *Many sequences.* The products of cuBLAS take two (4B) to six times (0.6B) as long as reading
   their weights.
 """
@@ -44,14 +44,16 @@ def values(report):
 def decode_rows(report):
     found = values(report)
     for name in found:
-        if name.endswith(("_transformers", "_share_of_bandwidth", "_prefill", "_install")):
+        if f"{name}_share_of_bandwidth" not in found:
             continue
         shape, batch = name.split("_batch_")
-        peer = found.get(f"{name}_transformers")
-        beside = "" if peer is None else f"{peer:,.0f}"
-        times = "" if peer is None else f"{found[name] / peer:.1f}"
-        yield (f"| {shape} | {batch} | {found[name]:,.0f} | "
-               f"{100 * found[f'{name}_share_of_bandwidth']:.0f} % | {beside} | {times} |")
+        row = [shape, batch, f"{found[name]:,.0f}",
+               f"{100 * found[f'{name}_share_of_bandwidth']:.0f} %"]
+        for kind, digits in (("compiled", 2), ("transformers", 1)):
+            peer = found.get(f"{name}_{kind}")
+            row += ["", ""] if peer is None else [f"{peer:,.0f}",
+                                                  f"{found[name] / peer:.{digits}f}"]
+        yield f"| {' | '.join(row)} |"
 
 
 def other_rows(report):
@@ -61,6 +63,56 @@ def other_rows(report):
             continue
         shape = name.removesuffix("_prefill")
         yield f"| {shape} | {found[name]:,.0f} | {found[f'{shape}_install']:.2f} |"
+
+
+LONGER = """
+### Long contexts, a mixture of experts, re-prefill
+
+The limit of a mixture counts the experts that the rows of a step select (the number is that of all
+layers). *Prefill* is a share of the speed of a large product in the same run
+({flops:.0f} TFLOP/s). *Re-prefill* is what follows a weight sync: the engine computes the cache of
+unfinished responses again and scores their prefixes. Contexts beyond {computed:,} tokens in all are
+copies of those that were computed. Shares above 100 % occur because reading alone is faster than the
+copy from which the bandwidth is measured.
+"""
+LONGER_FILES = ("decode_2048_h200.json", "decode_16384_h200.json", "decode_moe_h200.json")
+COMPUTED_TOKENS = 1 << 18  # as in decode_bench.cc
+
+
+def longer_lines():
+    reports = [load(name) for name in LONGER_FILES]
+    flops = reports[0]["gpu"]["gemm_flops_per_s"] / 1e12
+    lines = [LONGER.format(flops=flops, computed=COMPUTED_TOKENS).rstrip(), ""]
+    lines += [f"`{report['command']}`; commit {report['commit']}.  " for report in reports]
+    lines += ["", "| shape | context | sequences | tokens/s | share of the limit | experts |",
+              "|---|---|---|---|---|---|"]
+    for report in reports:
+        found = values(report)
+        for name in found:
+            if f"{name}_share_of_bandwidth" not in found:
+                continue
+            shape, batch = name.split("_batch_")
+            experts = found.get(f"{name}_experts")
+            lines.append(f"| {shape} | {report['settings']['context']:,} | {batch} | "
+                         f"{found[name]:,.0f} | "
+                         f"{100 * found[f'{name}_share_of_bandwidth']:.0f} % | "
+                         f"{'' if experts is None else f'{experts:,.0f}'} |")
+    lines += ["", "| shape | context | prefill, tokens/s | share of products | "
+              "re-prefill, tokens/s | times a prefill | share of scores | weight installation, ms |",
+              "|---|---|---|---|---|---|---|---|"]
+    for report in reports:
+        found = values(report)
+        shape = next(name for name in found if name.endswith("_prefill")).removesuffix("_prefill")
+        row = [shape, f"{report['settings']['context']:,}", f"{found[f'{shape}_prefill']:,.0f}",
+               f"{100 * found[f'{shape}_prefill_share_of_products']:.0f} %"]
+        if f"{shape}_reprefill" in found:
+            row += [f"{found[f'{shape}_reprefill']:,.0f}",
+                    f"{found[f'{shape}_reprefill_over_prefill']:.2f}",
+                    f"{100 * found[f'{shape}_scoring_share']:.0f} %"]
+        else:
+            row += ["", "", ""]
+        lines.append(f"| {' | '.join([*row, f'''{found[f'{shape}_install']:.1f}'''])} |")
+    return lines
 
 
 DECODE_PARTS = """
@@ -91,6 +143,9 @@ Complete trainer steps on {num_sequences} sequences of {length:,} tokens and, as
 | compiled | a plain Qwen3 in PyTorch: `torch.compile` and activation checkpointing per layer, bf16 \
 autocast over float32 weights, fused AdamW; mixed lengths are packed into bins |
 | memory | what LibTorch reserves at most; training is limited to what the compiled peer reserves |
+"""
+TRAIN_AGAIN = """
+Again for 0.6B, after training leaves less of its memory unused where all passes have one size:
 """
 PARTS = """
 ### Time of a training step
@@ -179,12 +234,9 @@ def decode_part_lines(report):
     return lines
 
 
-def train_lines(report):
+def train_table(report):
     found = values(report)
-    settings = report["settings"]
-    mixed = settings["mixed_lengths"]
-    text = TRAIN.format(**settings, num_mixed=len(mixed), longest=max(mixed)).rstrip()
-    lines = [text, "", *machine_lines(report)]
+    lines = machine_lines(report)
     kinds = ["compiled", "transformers"]
     columns = ["shape", "tokens/s", "share of the limit"]
     for kind in kinds:
@@ -203,6 +255,14 @@ def train_lines(report):
         row += [f"{found[f'{shape}_{part}']:.1f}"
                 for part in ("training_memory", "memory_compiled", "sync", "sync_pause")]
         lines.append(f"| {' | '.join(row)} |")
+    return lines
+
+
+def train_lines(report, again):
+    settings = report["settings"]
+    mixed = settings["mixed_lengths"]
+    text = TRAIN.format(**settings, num_mixed=len(mixed), longest=max(mixed)).rstrip()
+    lines = [text, "", *train_table(report), TRAIN_AGAIN, *train_table(again)]
     gpu = report["gpu"]
     head = PARTS.format(shape=report["parts"][0]["shape"], flops=gpu["gemm_flops_per_s"] / 1e12,
                         bandwidth=gpu["bandwidth_bytes_per_s"] / 1e12).rstrip()
@@ -353,16 +413,18 @@ def page():
         f"peer: {report['peer']}; commit {report['commit']};",
         f"`{report['command']}`.",
         "",
-        "| shape | sequences | tokens/s | share of the limit | transformers, tokens/s | speed-up |",
-        "|---|---|---|---|---|---|",
+        "| shape | sequences | tokens/s | share of the limit | compiled, tokens/s | speed-up "
+        "| transformers, tokens/s | speed-up |",
+        "|---|---|---|---|---|---|---|---|",
         *decode_rows(report),
         "",
         "| shape | prefill, tokens/s | weight installation, ms |",
         "|---|---|---|",
         *other_rows(report),
+        *longer_lines(),
         *decode_part_lines(report),
         NEXT.rstrip(),
-        *train_lines(load("train_h200.json")),
+        *train_lines(load("train_h200.json"), load("train_06b_h200.json")),
         *method_lines(),
         *cpu_lines(),
         *ranks_lines(),

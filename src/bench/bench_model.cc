@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kSeed = 20261115;
+constexpr uint64_t kModelSeed = 20261115;
 
 double MlpFlops(const ModelConfig& config, int64_t layer) {
   const auto hidden = static_cast<double>(config.hidden_size);
@@ -24,6 +24,27 @@ double MlpFlops(const ModelConfig& config, int64_t layer) {
   const double experts =
       static_cast<double>(moe.num_experts_per_token) * static_cast<double>(moe.intermediate_size);
   return 6 * hidden * experts + 2 * hidden * static_cast<double>(moe.num_experts);
+}
+
+// Qwen3-30B-A3B.
+ModelConfig MixtureShape() {
+  ModelConfig config = BenchShape();
+  config.architecture = Architecture::kQwen3Moe;
+  config.vocab_size = 151936;
+  config.hidden_size = 2048;
+  config.intermediate_size = 6144;
+  config.num_layers = 48;
+  config.num_heads = 32;
+  config.num_kv_heads = 4;
+  config.head_dim = 128;
+  config.max_positions = 40960;
+  config.tied = false;
+  config.moe = MoeConfig{.num_experts = 128,
+                         .num_experts_per_token = 8,
+                         .intermediate_size = 768,
+                         .normalize_weights = true,
+                         .dense_layers = {}};
+  return config;
 }
 
 }  // namespace
@@ -48,8 +69,10 @@ ModelConfig BenchShape() {
 Result<ModelConfig> NamedShape(const std::string& name) {
   ModelConfig config = BenchShape();
   if (name == "tiny") return config;
+  if (name == "qwen3-30b-a3b") return MixtureShape();
   if (name != "qwen3-4b" && name != "qwen3-0.6b") {
-    return InvalidArgument("shape = ", Printable(name), ": must be qwen3-4b, qwen3-0.6b or tiny");
+    return InvalidArgument("shape = ", Printable(name),
+                           ": must be qwen3-4b, qwen3-0.6b, qwen3-30b-a3b or tiny");
   }
   const bool is_large = name == "qwen3-4b";
   config.vocab_size = 151936;
@@ -92,12 +115,28 @@ double HeadFlops(const ModelConfig& config) {
   return 2 * static_cast<double>(config.hidden_size) * static_cast<double>(config.vocab_size);
 }
 
+double StepBytes(const ModelConfig& config, int64_t batch, double context, double num_experts) {
+  int64_t weights = config.num_parameters();
+  // One row of it is read for each sequence.
+  if (!config.tied) weights -= config.vocab_size * config.hidden_size;
+  double experts = 0;
+  if (config.moe) {
+    const int64_t expert = 3 * config.hidden_size * config.moe->intermediate_size;
+    for (int64_t layer = 0; layer < config.num_layers; ++layer) {
+      if (config.IsSparse(layer)) weights -= config.moe->num_experts * expert;
+    }
+    experts = num_experts * static_cast<double>(expert);
+  }
+  const auto kv = static_cast<double>(batch * config.num_layers * 2 * config.kv_size());
+  return 2 * (static_cast<double>(weights) + experts + kv * context);
+}
+
 Result<std::unique_ptr<BenchModel>> BenchModel::Load(const std::string& folder) {
   auto loaded = std::make_unique<BenchModel>();
   loaded->folder = folder;
   if (folder.empty()) {
     loaded->config = BenchShape();
-    loaded->weights = RandomWeights(loaded->config, kSeed);
+    loaded->weights = RandomWeights(loaded->config, kModelSeed);
     loaded->scratch = fs::temp_directory_path() / Concat("pace-bench-", getpid());
     loaded->folder = loaded->scratch->string();
     PACE_RETURN_IF_ERROR(

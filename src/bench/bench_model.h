@@ -18,7 +18,8 @@ namespace pace {
 // A Qwen3 of about 15 M parameters.
 ModelConfig BenchShape();
 
-// qwen3-4b, qwen3-0.6b, or tiny, which is BenchShape().
+// qwen3-4b, qwen3-0.6b, qwen3-30b-a3b, which is a mixture of experts, or tiny, which is
+// BenchShape().
 Result<ModelConfig> NamedShape(const std::string& name);
 // The same as the arguments of transformers' Qwen3Config.
 void WritePeerConfig(const ModelConfig& config, JsonWriter& json);
@@ -28,6 +29,11 @@ void WritePeerConfig(const ModelConfig& config, JsonWriter& json);
 double LayerFlops(const ModelConfig& config, double context);
 // Logits of one row.
 double HeadFlops(const ModelConfig& config);
+
+// Bytes that a decode step in bf16 must read: the keys and values of `batch` sequences at
+// `context`, and once all weights that the step uses. `num_experts`: the experts that at least
+// one row selects, summed over the layers.
+double StepBytes(const ModelConfig& config, int64_t batch, double context, double num_experts);
 
 // Removes the folder at its end, if it made one.
 struct BenchModel {

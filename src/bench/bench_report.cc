@@ -5,7 +5,9 @@
 
 #include "bench/bench_model.h"
 #include "bench/machine.h"
+#include "bench/reprefill.h"
 #include "record/build_info.h"
+#include "rollout/engine_core.h"
 #include "terminal/terminal_text.h"
 
 namespace pace {
@@ -26,6 +28,12 @@ Status BenchOptions::Validate() const {
   }
   if (num_threads < 1 || context < 1 || num_responses < 1 || num_tokens < 1) {
     return InvalidArgument("threads, context, responses and tokens must be at least 1");
+  }
+  if (num_reprefilled < 0 ||
+      (num_reprefilled > 0 && context < kReprefillPrompt + RolloutOptions{}.min_scored)) {
+    return InvalidArgument("reprefill = ", num_reprefilled, ", context = ", context,
+                           ": a response that is scored has at least ",
+                           kReprefillPrompt + RolloutOptions{}.min_scored, " tokens");
   }
   if (batches.empty()) return InvalidArgument("no batch");
   for (const int64_t batch : batches) {

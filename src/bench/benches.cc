@@ -13,7 +13,7 @@ constexpr Bench kBenches[] = {
     {"controller", "verdicts, events and the pool", {"--no-python"}, RunControllerBench},
     {"decode",
      "tokens per second of one device",
-     {"--no-python", "--threads", "--device", "--shape", "--batch", "--context"},
+     {"--no-python", "--threads", "--device", "--shape", "--batch", "--context", "--reprefill"},
      RunDecodeBench},
     {"methods", "the step time of each method", {"--device", "--shape"}, RunMethodBench},
     {"ranks", "two trainer ranks beside FSDP2", {"--no-python", "--model"}, RunRankBench},

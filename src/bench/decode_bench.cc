@@ -2,7 +2,9 @@
 // and cache once per token sets, and beside `transformers` and compiled PyTorch.
 //
 // Random weights in bf16, every sequence at the same context, sampling at temperature 1. A
-// token's time is wall-clock time, host work included.
+// token's time is wall-clock time, host work included. Of a mixture the limit counts the experts
+// that the measured steps select; it has no peer. On a GPU prefill is held against the speed of a
+// large product, and a re-prefill with prefix scores (bench/reprefill.h) against prefill.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "bench/benches.h"
 #include "bench/machine.h"
 #include "bench/peer.h"
+#include "bench/reprefill.h"
 #include "core/clock.h"
 #include "core/random.h"
 #include "core/status.h"
@@ -26,15 +29,19 @@
 namespace pace {
 namespace {
 
-constexpr uint64_t kSeed = 20261115;
+constexpr uint64_t kDecodeSeed = 20261115;
 constexpr double kDeviation = 0.02;
-// Rows of a prefill's pass.
-constexpr int64_t kPassTokens = 4096;
+// Rows of a prefill's pass, and of a re-prefill's.
+constexpr int64_t kDecodePassTokens = 8192;
+// Tokens of a prefill that is timed, and of the contexts that are computed before decoding; the
+// cache of further sequences is a copy.
+constexpr int64_t kTimedTokens = int64_t{1} << 17;
+constexpr int64_t kComputedTokens = int64_t{1} << 18;
 
 Result<std::shared_ptr<const DecoderWeights>> RandomPrepared(const Decoder& decoder,
                                                              DeviceKind device) {
-  if (device == DeviceKind::kCuda) return RandomCudaWeights(decoder, kSeed, kDeviation);
-  return decoder.Prepare(RandomWeights(decoder.config(), kSeed, kDeviation));
+  if (device == DeviceKind::kCuda) return RandomCudaWeights(decoder, kDecodeSeed, kDeviation);
+  return decoder.Prepare(RandomWeights(decoder.config(), kDecodeSeed, kDeviation));
 }
 
 // Sequences with contexts of equal length, decoded token by token.
@@ -66,9 +73,9 @@ class DecodeLoop {
 
   // Fills the cache of the first `batch` sequences; seconds.
   Result<double> Prefill(int64_t batch, int64_t context) {
-    const CounterRandom random(kSeed, 1);
+    const CounterRandom random(kDecodeSeed, 1);
     const auto vocab_size = static_cast<double>(decoder_->config().vocab_size);
-    const int64_t at_once = std::max<int64_t>(1, kPassTokens / context);
+    const int64_t at_once = std::max<int64_t>(1, kDecodePassTokens / context);
     const WallClock clock;
     for (int64_t first = 0; first < batch; first += at_once) {
       Pass pass;
@@ -85,24 +92,57 @@ class DecodeLoop {
     return clock.Now().count();
   }
 
+  // Gives all sequences a context.
+  Status Fill(int64_t context) {
+    const auto all = std::ssize(blocks_);
+    const int64_t computed = std::clamp<int64_t>(kComputedTokens / context, 1, all);
+    PACE_RETURN_IF_ERROR(Prefill(computed, context).status());
+    for (int64_t s = computed; s < all; ++s) {
+      const std::vector<BlockId>& from = blocks_[static_cast<size_t>(s % computed)];
+      const std::vector<BlockId>& to = blocks_[static_cast<size_t>(s)];
+      std::vector<BlockCopy> copies;
+      for (size_t b = 0; b < from.size(); ++b) copies.push_back({.from = from[b], .to = to[b]});
+      decoder_->CopyBlocks(copies);
+    }
+    return Status::Ok();
+  }
+
   // Decodes new_tokens after the context; every call starts from there. Seconds.
   Result<double> Decode(int64_t batch, int64_t context, int64_t new_tokens) {
     Pass pass = MakePass(batch, context);
     const WallClock clock;
     for (int64_t token = 0; token < new_tokens; ++token) {
-      PACE_ASSIGN_OR_RETURN(const PassResult result, decoder_->Run(pass));
-      for (size_t s = 0; s < pass.tokens.size(); ++s) {
-        pass.tokens[s] = result.samples[s].token;
-        ++pass.chunks[s].start;
-        ++pass.samples[s].key.token;
-      }
+      PACE_RETURN_IF_ERROR(Advance(pass));
     }
-    return clock.Now().count();
+    const double seconds = clock.Now().count();
+    last_tokens_ = pass.tokens;
+    return seconds;
   }
 
-  // The parts of one such forward pass, each alone. REQUIRES: on a GPU
+  // The parts of one such forward pass, each alone. REQUIRES: on a GPU; Decode of this batch was
+  // the last call of Decode
   Result<std::vector<DecodePart>> Profile(int64_t batch, int64_t context) {
-    return ProfileCudaDecode(*decoder_, MakePass(batch, context));
+    Pass pass = MakePass(batch, context);
+    pass.tokens = last_tokens_;
+    return ProfileCudaDecode(*decoder_, pass);
+  }
+
+  // The experts that a step of Decode selects, summed over the layers: the mean over every
+  // kCountedStep-th step. REQUIRES: on a GPU; a mixture of experts
+  Result<double> MeanExperts(int64_t batch, int64_t context, int64_t new_tokens) {
+    constexpr int64_t kCountedStep = 8;
+    Pass pass = MakePass(batch, context);
+    int64_t sum = 0;
+    int64_t num_counted = 0;
+    for (int64_t token = 0; token < new_tokens; ++token) {
+      if (token % kCountedStep == 0) {
+        PACE_ASSIGN_OR_RETURN(const int64_t experts, CountCudaExperts(*decoder_, pass));
+        sum += experts;
+        ++num_counted;
+      }
+      PACE_RETURN_IF_ERROR(Advance(pass));
+    }
+    return static_cast<double>(sum) / static_cast<double>(num_counted);
   }
 
   // Seconds that installing the weights once more takes.
@@ -114,6 +154,16 @@ class DecodeLoop {
 
  private:
   DecodeLoop() = default;
+  // Runs a decode pass, which becomes the next one.
+  Status Advance(Pass& pass) {
+    PACE_ASSIGN_OR_RETURN(const PassResult result, decoder_->Run(pass));
+    for (size_t s = 0; s < pass.tokens.size(); ++s) {
+      pass.tokens[s] = result.samples[s].token;
+      ++pass.chunks[s].start;
+      ++pass.samples[s].key.token;
+    }
+    return Status::Ok();
+  }
   // One new token of each sequence, after its context.
   Pass MakePass(int64_t batch, int64_t context) const {
     Pass pass;
@@ -121,9 +171,10 @@ class DecodeLoop {
     for (int64_t s = 0; s < batch; ++s) {
       pass.chunks.push_back(
           {.start = context, .num_tokens = 1, .blocks = blocks_[static_cast<size_t>(s)]});
-      pass.samples.push_back({.row = s,
-                              .options = {.temperature = 1.0},
-                              .key = {.seed = kSeed, .prompt = s, .response = 0, .token = 0}});
+      pass.samples.push_back(
+          {.row = s,
+           .options = {.temperature = 1.0},
+           .key = {.seed = kDecodeSeed, .prompt = s, .response = 0, .token = 0}});
     }
     return pass;
   }
@@ -131,9 +182,10 @@ class DecodeLoop {
   std::unique_ptr<Decoder> decoder_;
   std::shared_ptr<const DecoderWeights> weights_;
   std::vector<std::vector<BlockId>> blocks_;  // of each sequence
+  std::vector<TokenId> last_tokens_;          // that Decode sampled
 };
 
-constexpr int64_t kNewTokens = 64;
+constexpr int64_t kDecodeTokens = 64;
 // Fewer tokens for the peer, which is slow.
 constexpr int64_t kPeerTokens = 16;
 
@@ -145,11 +197,22 @@ std::optional<double> RequiredSpeed(const std::string& shape, int64_t batch, Dev
   return std::nullopt;
 }
 
-std::optional<double> RequiredShare(const std::string& shape, int64_t batch, DeviceKind device) {
-  if (device != DeviceKind::kCuda || batch != 1) return std::nullopt;
-  if (shape == "qwen3-4b") return 0.5;
-  return shape == "qwen3-0.6b" ? std::optional<double>(0.25) : std::nullopt;
+std::optional<double> RequiredShare(const std::string& shape, int64_t batch,
+                                    const BenchOptions& options) {
+  if (options.device != DeviceKind::kCuda) return std::nullopt;
+  if (shape == "qwen3-30b-a3b") {
+    if (batch == 1) return 0.45;
+    return batch == 64 ? std::optional<double>(0.5) : std::nullopt;
+  }
+  if (batch * options.context >= kComputedTokens) return 0.75;
+  if (batch != 1) return std::nullopt;
+  if (shape == "qwen3-4b") return 0.78;
+  return shape == "qwen3-0.6b" ? std::optional<double>(0.45) : std::nullopt;
 }
+
+// Of the speed of a large product, and of the time of a prefill.
+constexpr double kPrefillShare = 0.65;
+constexpr double kReprefillOverPrefill = 1.1;
 
 std::string PeerConfig(const ModelConfig& config, const BenchOptions& options) {
   std::string text;
@@ -177,12 +240,16 @@ class DecodeBench {
     if (options_.device == DeviceKind::kCuda) {
       PACE_ASSIGN_OR_RETURN(device_, FindCudaDevice());
       PACE_ASSIGN_OR_RETURN(const double bandwidth, MeasureCudaBandwidth());
+      PACE_ASSIGN_OR_RETURN(const double products, MeasureCudaProducts());
       bandwidth_ = bandwidth;
+      products_ = products;
     }
     if (options_.python) peer_ = Peer::Start("decode_peer.py");
     for (const std::string& shape : options_.shapes) {
       PACE_ASSIGN_OR_RETURN(const ModelConfig config, NamedShape(shape));
       PACE_RETURN_IF_ERROR(MeasureOurs(shape, config));
+      if (options_.num_reprefilled > 0) PACE_RETURN_IF_ERROR(MeasureScores(shape, config));
+      if (config.moe) continue;
       if (peer_.ok()) {
         const Status status = MeasurePeer(shape, config, *peer_, {"transformers", kPeerTokens});
         version_ = peer_->version();
@@ -199,13 +266,16 @@ class DecodeBench {
     settings.Put("device", DeviceName(options_.device));
     settings.Put("repetitions", options_.repetitions);
     settings.Put("context", options_.context);
-    settings.Put("new_tokens", kNewTokens);
+    settings.Put("reprefilled_responses", options_.num_reprefilled);
+    settings.Put("pass_tokens", kDecodePassTokens);
+    settings.Put("new_tokens", kDecodeTokens);
     settings.Put("peer_new_tokens", kPeerTokens);
     report.more().Put("command", Command());
     report.more().Put("peer", version_.empty() ? peer_.status().message() : version_);
     if (!device_) return;
     report.more().Put("compiled_peer", compiled_peer_);
-    WriteGpu(*device_, {{"bandwidth_bytes_per_s", bandwidth_}}, report.more());
+    WriteGpu(*device_, {{"bandwidth_bytes_per_s", bandwidth_}, {"gemm_flops_per_s", products_}},
+             report.more());
     report.PutProfiles(profiles_);
   }
 
@@ -214,22 +284,64 @@ class DecodeBench {
     const int64_t largest = *std::max_element(options_.batches.begin(), options_.batches.end());
     PACE_ASSIGN_OR_RETURN(std::unique_ptr<DecodeLoop> loop,
                           DecodeLoop::Create(config, options_.device, options_.num_threads, largest,
-                                             options_.context + kNewTokens));
+                                             options_.context + kDecodeTokens));
+    PACE_RETURN_IF_ERROR(loop->Fill(options_.context));
     Measurement prefill = Rate(shape + "_prefill", "tokens/s");
+    Measurement share = Rate(shape + "_prefill_share_of_products", "ratio", RequiredPrefill(shape));
     Measurement install = Rate(shape + "_install", "ms");
-    for (int64_t round = 0; round <= options_.repetitions; ++round) {
-      PACE_ASSIGN_OR_RETURN(const double seconds, loop->Prefill(largest, options_.context));
-      const double installed = loop->Install();
-      if (round == 0) continue;
-      prefill.Add(static_cast<double>(largest * options_.context) / seconds);
-      install.Add(1e3 * installed);
+    const int64_t timed = std::clamp<int64_t>(kTimedTokens / options_.context, 1, largest);
+    const double flops = LayerFlops(config, 0.5 * static_cast<double>(options_.context - 1));
+    for (int64_t round = 0; round < options_.repetitions; ++round) {
+      PACE_ASSIGN_OR_RETURN(const double seconds, loop->Prefill(timed, options_.context));
+      install.Add(1e3 * loop->Install());
+      prefill.Add(static_cast<double>(timed * options_.context) / seconds);
+      share.Add(prefill.repetitions.back() * flops / products_);
     }
     for (const int64_t batch : options_.batches) {
       PACE_RETURN_IF_ERROR(MeasureBatch(shape, config, batch, *loop));
     }
     measurements_.push_back(std::move(prefill));
+    if (device_) measurements_.push_back(std::move(share));
     measurements_.push_back(std::move(install));
     return Status::Ok();
+  }
+
+  // Prefix scores of unfinished responses after a sync; the prefill of the same tokens was
+  // measured before.
+  Status MeasureScores(const std::string& shape, const ModelConfig& config) {
+    const ReprefillOptions options{.num_responses = options_.num_reprefilled,
+                                   .num_tokens = options_.context,
+                                   .pass_tokens = kDecodePassTokens,
+                                   .repetitions = options_.repetitions};
+    PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
+                          CreateDecoder(options_.device, config,
+                                        {.dtype = Dtype::kBF16,
+                                         .num_blocks = ReprefillBlocks(options),
+                                         .num_threads = options_.num_threads,
+                                         .cache_states = true}));
+    PACE_ASSIGN_OR_RETURN(std::shared_ptr<const DecoderWeights> weights,
+                          RandomPrepared(*decoder, options_.device));
+    PACE_ASSIGN_OR_RETURN(const std::vector<ReprefillCost> costs,
+                          MeasureReprefill(std::move(decoder), std::move(weights), options));
+    const auto prefill = std::ranges::find(measurements_, shape + "_prefill", &Measurement::name);
+    Measurement speed = Rate(shape + "_reprefill", "tokens/s");
+    Measurement scoring{.name = shape + "_scoring_share", .unit = "ratio"};
+    Measurement over{.name = shape + "_reprefill_over_prefill", .unit = "ratio"};
+    if (RequiredPrefill(shape)) over.limit = kReprefillOverPrefill;
+    for (const ReprefillCost& cost : costs) {
+      speed.Add(static_cast<double>(cost.num_rows) / cost.seconds);
+      scoring.Add(cost.scoring_seconds / cost.seconds);
+      over.Add(prefill->Median() / speed.repetitions.back());
+    }
+    for (Measurement* const one : {&speed, &scoring, &over}) {
+      measurements_.push_back(std::move(*one));
+    }
+    return Status::Ok();
+  }
+  std::optional<double> RequiredPrefill(const std::string& shape) const {
+    const bool is_asked =
+        options_.device == DeviceKind::kCuda && shape == "qwen3-4b" && options_.context >= 2048;
+    return is_asked ? std::optional<double>(kPrefillShare) : std::nullopt;
   }
 
   Status MeasureBatch(const std::string& shape, const ModelConfig& config, int64_t batch,
@@ -237,13 +349,22 @@ class DecodeBench {
     const std::string name = Concat(shape, "_batch_", batch);
     Measurement speed = Rate(name, "tokens/s", RequiredSpeed(shape, batch, options_.device));
     Measurement share =
-        Rate(name + "_share_of_bandwidth", "ratio", RequiredShare(shape, batch, options_.device));
+        Rate(name + "_share_of_bandwidth", "ratio", RequiredShare(shape, batch, options_));
+    double experts = 0;
+    if (device_ && config.moe) {
+      PACE_ASSIGN_OR_RETURN(experts, loop.MeanExperts(batch, options_.context, kDecodeTokens));
+      measurements_.push_back(Known(name + "_experts", "experts", experts));
+    }
+    const int64_t middle = options_.context + kDecodeTokens / 2;
+    const auto context = static_cast<double>(middle);
+    const double num_bytes = StepBytes(config, batch, context, experts);
     for (int64_t round = 0; round <= options_.repetitions; ++round) {
-      PACE_ASSIGN_OR_RETURN(const double seconds, loop.Decode(batch, options_.context, kNewTokens));
+      PACE_ASSIGN_OR_RETURN(const double seconds,
+                            loop.Decode(batch, options_.context, kDecodeTokens));
       if (round == 0) continue;  // captures the graph
-      const double per_step = seconds / static_cast<double>(kNewTokens);
+      const double per_step = seconds / static_cast<double>(kDecodeTokens);
       speed.Add(static_cast<double>(batch) / per_step);
-      share.Add(StepBytes(config, batch) / per_step / bandwidth_);
+      share.Add(num_bytes / per_step / bandwidth_);
     }
     if (device_) {
       PACE_ASSIGN_OR_RETURN(const std::vector<DecodePart> parts,
@@ -259,13 +380,6 @@ class DecodeBench {
     measurements_.push_back(std::move(speed));
     if (device_) measurements_.push_back(std::move(share));
     return Status::Ok();
-  }
-
-  // Weights once, and the keys and values of every sequence.
-  double StepBytes(const ModelConfig& config, int64_t batch) const {
-    const int64_t context = options_.context + kNewTokens / 2;
-    const int64_t kv = batch * context * config.num_layers * 2 * config.kv_size();
-    return 2.0 * static_cast<double>(config.num_parameters() + kv);
   }
 
   struct PeerRun {
@@ -298,7 +412,7 @@ class DecodeBench {
   void MeasureCompiled(const std::string& shape, const ModelConfig& config) {
     Result<Peer> peer = Peer::Start("compiled_peer.py");
     if (peer.ok()) {
-      const Status status = MeasurePeer(shape, config, *peer, {"compiled", kNewTokens});
+      const Status status = MeasurePeer(shape, config, *peer, {"compiled", kDecodeTokens});
       if (!status.ok()) {
         compiled_peer_ = status.message();
         return;
@@ -314,6 +428,7 @@ class DecodeBench {
     for (const std::string& shape : options_.shapes) command += " " + shape;
     command += " --batch";
     for (const int64_t batch : options_.batches) command += Concat(" ", batch);
+    if (options_.num_reprefilled > 0) command += Concat(" --reprefill ", options_.num_reprefilled);
     if (!options_.python) command += " --no-python";
     return command;
   }
@@ -321,6 +436,7 @@ class DecodeBench {
   BenchOptions options_;
   std::optional<CudaDevice> device_;
   double bandwidth_ = 1;
+  double products_ = 1;  // operations per second
   Result<Peer> peer_ = Unavailable("not asked for");
   std::string version_;
   std::string compiled_peer_ = "not asked for";

@@ -25,10 +25,10 @@ namespace pace {
 namespace {
 
 // The limit that this project sets itself.
-constexpr double kMaxOverAsync = 1.02;
-constexpr int64_t kNumSteps = 25;  // of a run
-constexpr uint64_t kSeed = 11;
-constexpr double kDeviation = 0.02;  // of random weights
+constexpr double kMaxOverGpuAsync = 1.02;
+constexpr int64_t kGpuSteps = 25;  // of a run
+constexpr uint64_t kMethodSeed = 11;
+constexpr double kMethodDeviation = 0.02;  // of random weights
 // Of the second task, where Sync waits for the longest response of every step.
 constexpr int64_t kLargeSteps = 20;
 constexpr int64_t kLargeSyncSteps = 4;
@@ -53,7 +53,7 @@ Result<Policy> LargePolicy() {
   PACE_ASSIGN_OR_RETURN(ModelConfig config, NamedShape("qwen3-0.6b"));
   config.eos = {0};  // ends nothing: lengths are prescribed
   PACE_ASSIGN_OR_RETURN(const TrainingNetwork network,
-                        TrainingNetwork::CreateRandom(config, kSeed, kDeviation, {}));
+                        TrainingNetwork::CreateRandom(config, kMethodSeed, kMethodDeviation, {}));
   policy.weights = network.Weights();
   policy.config = std::move(config);
   return policy;
@@ -68,17 +68,17 @@ struct Task {
 Result<Task> MakeTask(const std::string& name) {
   std::vector<std::string> overrides = kEverywhere;
   const bool is_tiny = name == "tiny";
-  overrides.push_back(Concat("run.num_steps=", is_tiny ? kNumSteps : kLargeSteps));
+  overrides.push_back(Concat("run.num_steps=", is_tiny ? kGpuSteps : kLargeSteps));
   if (!is_tiny) overrides.insert(overrides.end(), kLarge.begin(), kLarge.end());
   PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings("tiny", overrides));
   PACE_ASSIGN_OR_RETURN(Policy policy, is_tiny ? LoadPolicy(settings.policy) : LargePolicy());
   return Task{std::move(settings), std::move(policy), is_tiny ? 0 : kLargeSyncSteps};
 }
 
-void AddMeasurements(const std::string& task, MethodTimings timings,
-                     std::vector<Measurement>& all) {
+void AddMethodMeasurements(const std::string& task, MethodTimings timings,
+                           std::vector<Measurement>& all) {
   Measurement over_async = RatioOf(timings.steps["effective"], timings.steps["async"],
-                                   task + "_effective_over_async", kMaxOverAsync);
+                                   task + "_effective_over_async", kMaxOverGpuAsync);
   Measurement speedup =
       RatioOf(timings.steps["sync"], timings.steps["async"], task + "_sync_over_async");
   for (const char* method : kTimedMethods) {
@@ -119,7 +119,7 @@ Status RunGpuMethodBench(const BenchOptions& options, BenchReport& report) {
                     [&](const std::string& run) {
                       if (options.listener) options.listener(Concat(name, ", ", run));
                     }));
-    AddMeasurements(name, std::move(timings), report.measurements);
+    AddMethodMeasurements(name, std::move(timings), report.measurements);
     tasks.emplace(name, std::move(task));
     command += " " + name;
   }

@@ -40,18 +40,18 @@ namespace pace {
 namespace {
 
 constexpr int64_t kNumSequences = 8;
-constexpr int64_t kLength = 2048;                   // of each
-constexpr int64_t kTokenBudget = 16384;             // of one forward pass
-constexpr int64_t kKvGib = 20;                      // KV cache of the engine on the same device
-constexpr int64_t kMixedTokens = 4 * kTokenBudget;  // of all sequences with mixed lengths
-constexpr int64_t kMixedLength = 8192;              // of the longest
+constexpr int64_t kLength = 2048;                      // of each
+constexpr int64_t kGpuTokenBudget = 16384;             // of one forward pass
+constexpr int64_t kKvGib = 20;                         // KV cache of the engine on the same device
+constexpr int64_t kMixedTokens = 4 * kGpuTokenBudget;  // of all sequences with mixed lengths
+constexpr int64_t kMixedLength = 8192;                 // of the longest
 constexpr double kMeanLength = 2048;
-constexpr uint64_t kSeed = 7;
+constexpr uint64_t kGpuSeed = 7;
 // Of one part of a step.
 constexpr int kRounds = 5;
 constexpr int kRuns = 4;
 constexpr int kBusyProducts = 5;  // some milliseconds
-constexpr int64_t kGemmSize = 8192;
+constexpr int64_t kGpuGemmSize = 8192;
 
 at::Tensor Random(at::IntArrayRef sizes, at::ScalarType dtype = at::kBFloat16) {
   return at::randn(sizes, at::TensorOptions(at::kCUDA).dtype(dtype));
@@ -61,7 +61,7 @@ at::Tensor Random(at::IntArrayRef sizes, at::ScalarType dtype = at::kBFloat16) {
 // the host queues, so that waits for the host do not count.
 double SecondsOf(const std::function<void()>& body) {
   body();
-  const at::Tensor busy = Random({kGemmSize, kGemmSize});
+  const at::Tensor busy = Random({kGpuGemmSize, kGpuGemmSize});
   CudaStopwatch watch;
   std::vector<double> all;
   for (int round = 0; round < kRounds; ++round) {
@@ -239,9 +239,9 @@ class PartsOfAStep {
 // Of large products, as fast as LibTorch makes them.
 double MeasureGpuFlops() {
   const at::NoGradGuard no_grad;
-  const at::Tensor a = Random({kGemmSize, kGemmSize});
-  const at::Tensor b = Random({kGemmSize, kGemmSize});
-  const double size = kGemmSize;
+  const at::Tensor a = Random({kGpuGemmSize, kGpuGemmSize});
+  const at::Tensor b = Random({kGpuGemmSize, kGpuGemmSize});
+  const double size = kGpuGemmSize;
   return 2.0 * size * size * size / SecondsOf([&] { at::mm(a, b.t()); });
 }
 
@@ -277,7 +277,7 @@ Workload EqualLengths() {
 // Exponential, cut at the longest: as responses have them.
 Workload MixedLengths() {
   Workload mixed{.suffix = "_mixed", .lengths = {}};
-  const CounterRandom random(kSeed, /*stream=*/0);
+  const CounterRandom random(kGpuSeed, /*stream=*/0);
   int64_t left = kMixedTokens;
   for (uint64_t draw = 0; left > 0; ++draw) {
     const auto length = static_cast<int64_t>(kMeanLength * random.Exponential(draw));
@@ -317,7 +317,8 @@ struct PeerKind {
 constexpr PeerKind kTransformers = {"transformers", "gpu_train_peer.py"};
 constexpr PeerKind kCompiled = {"compiled", "compiled_peer.py"};
 
-Result<Peer> StartPeer(const ModelConfig& config, const PeerKind& kind, const Workload& workload) {
+Result<Peer> StartGpuPeer(const ModelConfig& config, const PeerKind& kind,
+                          const Workload& workload) {
   PACE_ASSIGN_OR_RETURN(Peer peer, Peer::Start(kind.script));
   std::string request;
   JsonWriter json(request);
@@ -328,7 +329,7 @@ Result<Peer> StartPeer(const ModelConfig& config, const PeerKind& kind, const Wo
   json.Put("length", kLength);
   if (!workload.suffix.empty()) {
     PutArray(json, "lengths", workload.lengths);
-    json.Put("bin", kTokenBudget);
+    json.Put("bin", kGpuTokenBudget);
   }
   json.Key("config");
   WritePeerConfig(config, json);
@@ -350,6 +351,7 @@ class GpuTrainBench {
     limits_ = {.flops = MeasureGpuFlops(), .bytes = bandwidth};
     for (const std::string& shape : options_.shapes) {
       PACE_ASSIGN_OR_RETURN(const ModelConfig config, NamedShape(shape));
+      if (config.moe) return InvalidArgument("shape = ", shape, ": decode alone measures experts");
       for (const Workload& workload : {EqualLengths(), MixedLengths()}) {
         PACE_RETURN_IF_ERROR(MeasureWorkload(shape, config, workload));
       }
@@ -367,7 +369,7 @@ class GpuTrainBench {
     settings.Put("repetitions", options_.repetitions);
     settings.Put("num_sequences", kNumSequences);
     settings.Put("length", kLength);
-    settings.Put("token_budget", kTokenBudget);
+    settings.Put("token_budget", kGpuTokenBudget);
     settings.Put("kv_gib", kKvGib);
     PutArray(settings, "mixed_lengths", MixedLengths().lengths);
     report.more().Put("command", Command());
@@ -389,9 +391,9 @@ class GpuTrainBench {
     PACE_ASSIGN_OR_RETURN(
         TrainingNetwork network,
         TrainingNetwork::CreateRandom(
-            config, kSeed, kDeviation,
+            config, kGpuSeed, kDeviation,
             {.device = at::kCUDA, .compute_in_bf16 = true, .recompute_layers = true}));
-    TrainerOptions options = BenchTrainerOptions(1, kTokenBudget);
+    TrainerOptions options = BenchTrainerOptions(1, kGpuTokenBudget);
     options.learning_rate = 1e-6;
     PACE_ASSIGN_OR_RETURN(std::unique_ptr<TorchTrainer> trainer,
                           TorchTrainer::Create(std::move(network), options));
@@ -515,7 +517,7 @@ class GpuTrainBench {
   };
   std::optional<PeerSpeed> MeasurePeer(const std::string& name, const ModelConfig& config,
                                        const PeerKind& kind, const Workload& workload) {
-    Result<Peer> peer = StartPeer(config, kind, workload);
+    Result<Peer> peer = StartGpuPeer(config, kind, workload);
     std::string& description = peers_[kind.name];
     description = DescriptionOf(peer);
     if (!peer.ok()) return std::nullopt;

@@ -163,7 +163,7 @@ class RolloutLoop {
   std::vector<MemberId> held_;
 };
 
-constexpr uint64_t kSeed = 20261115;
+constexpr uint64_t kRolloutSeed = 20261115;
 constexpr int64_t kPromptTokens = 32;
 constexpr int64_t kNewTokens = 128;
 constexpr int64_t kBatches[] = {1, 8, 64};
@@ -195,7 +195,7 @@ std::string_view TorchName(Dtype dtype) {
 }
 
 TokenRows Prompts(const ModelConfig& config, int64_t batch) {
-  const CounterRandom random(kSeed, 0);
+  const CounterRandom random(kRolloutSeed, 0);
   TokenRows prompts(static_cast<size_t>(batch));
   for (size_t row = 0; row < prompts.size(); ++row) {
     for (int64_t token = 0; token < kPromptTokens; ++token) {

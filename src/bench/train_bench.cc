@@ -232,7 +232,7 @@ class Lane {
 
 // Floating-point operations of training on the batch, per token of it: what a
 // loop must compute at least, with logits for responses alone.
-double FlopsPerToken(const ModelConfig& config, const std::vector<TrainSequence>& sequences) {
+double NumFlopsPerToken(const ModelConfig& config, const std::vector<TrainSequence>& sequences) {
   double flops = 0;
   for (const TrainSequence& sequence : sequences) {
     const auto length = static_cast<double>(sequence.tokens.size());
@@ -270,7 +270,7 @@ Status RunTrainBench(const BenchOptions& options, BenchReport& report) {
     }
   }
   for (const std::unique_ptr<Lane>& lane : lanes) {
-    lane->AddMeasurements(FlopsPerToken(config, sequences), report.measurements);
+    lane->AddMeasurements(NumFlopsPerToken(config, sequences), report.measurements);
   }
   JsonWriter& settings = report.settings();
   settings.Put("model",
