@@ -33,8 +33,8 @@ if(PACE_MOLD)
   check_linker_flag(CXX -fuse-ld=mold PACE_HAS_MOLD)
   if(PACE_HAS_MOLD)
     target_link_options(pace_build_flags INTERFACE -fuse-ld=mold)
-    # Before version 2 it begins the part that is made read-only at thread-local data, which may
-    # lie in a page that is not there: about one program in a hundred would not start.
+    # Mold 1 lets the read-only region (RELRO) begin at thread-local data, which may lie in a page
+    # that is not mapped. Such a program does not start.
     execute_process(COMMAND ${PACE_MOLD} --version OUTPUT_VARIABLE mold_version ERROR_QUIET)
     if(mold_version MATCHES "mold [01]\\.")
       target_link_options(pace_build_flags INTERFACE -Wl,-z,norelro)
@@ -55,6 +55,12 @@ set(PACE_OPTIMIZED_TEST_OPTIONS -O1)
 set(PACE_COLD_OPTIONS $<$<CONFIG:Release>:-O1>)
 if(PACE_SANITIZE)
   set(PACE_COLD_OPTIONS -O0)
+endif()
+# The same for files with tensors. There is one precompiled header of torch, for optimised files, and
+# g++ refuses it in others from version 13 on.
+set(PACE_COLD_TORCH_OPTIONS ${PACE_COLD_OPTIONS})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  set(PACE_COLD_TORCH_OPTIONS)
 endif()
 
 # What ctest sets for every test of a sanitizer build.

@@ -1,6 +1,7 @@
 # How folders declare what they hold:
 #
-#   pace_library(pool SRCS pool.cc DEPS pace::control [TORCH] [COLD] [FUZZED] [LOOPS])
+#   pace_library(pool SRCS pool.cc DEPS pace::control [TORCH] [COLD] [FUZZED]
+#                [LOOPS | LOOPS_WITHOUT_THREADS])
 #   pace_binary(pace SRCS main.cc DEPS pace::sim [COLD])
 #   pace_test(pool_test SRCS pool_test.cc DEPS pace::pool
 #             [HEAVY] [OPTIMIZED] [TORCH] [SAME_BITS] [THREADS])
@@ -9,11 +10,12 @@
 #   pace_python_test(layers_test SCRIPT layers_test.py [HEAVY] [PEERS] [NEEDS pace])
 #
 # TORCH: its files see tensors. COLD: its speed does not matter (settings, commands, reports), so it
-# is compiled with little optimisation, and with none under sanitizers. FUZZED: a COLD library that a
-# fuzzer explores, and which therefore reports its coverage. LOOPS: a COLD library whose tests run so
-# long that it is optimised under sanitizers all the same. OPTIMIZED: the test's own files are
-# optimised. PEERS: runs in the Python that has torch and, where scripts/setup could install them, the
-# packages to compare with.
+# is compiled with little optimisation. FUZZED: a COLD library that a fuzzer explores, and which
+# therefore reports its coverage. LOOPS: a library whose tests run so long that it is optimised under
+# sanitizers, too, as no other without tensors is; LOOPS_WITHOUT_THREADS: under all but the thread
+# sanitizer, which runs few of its tests. OPTIMIZED: the test's own files are optimised.
+# PEERS: runs in the Python that has torch and, where scripts/setup could install them, the packages
+# to compare with.
 #
 # SAME_BITS: promises the same bits on every processor; what `make test` runs of the cross
 # build. THREADS: has threads of its own; what `make test` runs under the thread sanitizer.
@@ -34,7 +36,8 @@ add_custom_target(pace_threads_tests)
 add_dependencies(pace_tests pace_unit_tests pace_fuzzers)
 
 function(pace_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH;COLD;FUZZED;LOOPS" "" "SRCS;DEPS;PRIVATE_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TORCH;COLD;FUZZED;LOOPS;LOOPS_WITHOUT_THREADS" ""
+    "SRCS;DEPS;PRIVATE_DEPS")
   _pace_reject_unknown(${name} "${ARG_UNPARSED_ARGUMENTS}")
   add_library(pace_${name} STATIC ${ARG_SRCS})
   add_library(pace::${name} ALIAS pace_${name})
@@ -43,8 +46,15 @@ function(pace_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pace>)
   target_link_libraries(pace_${name} PUBLIC ${ARG_DEPS}
     PRIVATE ${ARG_PRIVATE_DEPS} $<BUILD_INTERFACE:pace_build_flags>)
-  if(ARG_LOOPS AND PACE_SANITIZE)
+  if(ARG_LOOPS_WITHOUT_THREADS AND NOT PACE_SANITIZE MATCHES thread)
+    set(ARG_LOOPS ON)
+  endif()
+  if(PACE_SANITIZE AND ARG_LOOPS)
     set(ARG_COLD OFF)
+  elseif(PACE_SANITIZE AND NOT ARG_COLD AND NOT ARG_TORCH)
+    # Fuzzers may explore it.
+    set(ARG_COLD ON)
+    set(ARG_FUZZED ON)
   endif()
   if(ARG_COLD AND ARG_FUZZED AND PACE_FUZZ)
     target_link_libraries(pace_${name} PRIVATE $<BUILD_INTERFACE:pace_library_flags>)
@@ -68,7 +78,11 @@ function(pace_library name)
 endfunction()
 
 function(_pace_make_cold target header)
-  target_compile_options(${target} PRIVATE ${PACE_COLD_OPTIONS})
+  if(header STREQUAL "torch")
+    target_compile_options(${target} PRIVATE ${PACE_COLD_TORCH_OPTIONS})
+  else()
+    target_compile_options(${target} PRIVATE ${PACE_COLD_OPTIONS})
+  endif()
   _pace_use_header(${target} ${header})
 endfunction()
 
@@ -93,8 +107,7 @@ function(pace_test name)
   target_compile_definitions(${name} PRIVATE
     PACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PACE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   if(ARG_TORCH)
-    target_compile_options(${name} PRIVATE ${PACE_COLD_OPTIONS})
-    _pace_use_header(${name} torch)
+    _pace_make_cold(${name} torch)
   elseif(ARG_OPTIMIZED)
     target_compile_options(${name} PRIVATE ${PACE_OPTIMIZED_TEST_OPTIONS})
     _pace_use_header(${name} optimized_tests)

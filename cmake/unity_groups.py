@@ -19,9 +19,15 @@ MAX_LINES = 2200
 
 _NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
 _UNNAMED = re.compile(r"\bnamespace\s*\{")
-_WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")
-# What a test file repeats without harm.
-_SHARED = {"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "INSTANTIATE_TEST_SUITE_P"}
+# Not members of objects, nor of what is named in front of them.
+_WORD = re.compile(r"(?<![\w.>])(?<!\w::)[A-Za-z_]\w*")
+# What a base class, an alias or a suite of tests names is declared elsewhere.
+_BASES = re.compile(r"(\b(?:struct|class)\s+\w+(?:\s+final)?)\s*:(?!:)[^{;]*")
+_NAMED = re.compile(
+    r"(\busing\s+\w+\s*=)[^;]*|\busing\s+enum\b[^;]*|\bINSTANTIATE_TEST_SUITE_P\([^;]*")
+# What files repeat without harm: GoogleTest's macros, and the functions of records, which are
+# overloaded for types.
+_SHARED = {"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "INSTANTIATE_TEST_SUITE_P", "JsonKeys", "ReadJson"}
 # Functions, types and constants of ours; other words are parameters, members, aliases of
 # namespaces or the language's.
 _OURS = re.compile(r"k?[A-Z]\w*(?<!_)$")
@@ -47,8 +53,8 @@ def unnamed_names(code):
                     break
             elif depth == 1:
                 outside.append(character)
-        text = "".join(outside)
-        names |= set(re.findall(r"(?<![\w:.>])(\w+)\s*(?=[({;=\[])", text))
+        text = _NAMED.sub(r"\1", _BASES.sub(r"\1", "".join(outside)))
+        names |= set(re.findall(r"(?<![\w:.<>])(\w+)\s*(?=[({;=\[])", text))
         names |= set(re.findall(r"\b(?:struct|class|enum|using)\s+(?:class\s+)?(\w+)", text))
     return {name for name in names - _SHARED if _OURS.match(name)}
 
@@ -66,9 +72,14 @@ class SourceFile:
 
 
 def groups_of(files):
-    """Indices of `files` in groups, each file in the first group that has room for it."""
+    """Indices of `files` in groups, each file in the first group that has room for it. Files that
+    clash with many choose first."""
+    def num_clashes(index):
+        return sum(files[index].clashes(other) for other in files if other is not files[index])
+
     groups = []
-    for index, file in enumerate(files):
+    for index in sorted(range(len(files)), key=num_clashes, reverse=True):
+        file = files[index]
         for group in groups:
             lines = sum(files[i].num_lines for i in group) + file.num_lines
             if len(group) < MAX_FILES and lines <= MAX_LINES and not any(
@@ -77,7 +88,7 @@ def groups_of(files):
                 break
         else:
             groups.append([index])
-    return groups
+    return sorted(sorted(group) for group in groups)
 
 
 def main():

@@ -55,6 +55,20 @@ class UnityGroupsTest(unittest.TestCase):
                 "void Run{0}(int options = 0);\nRow{0}::Row{0}(int n) : rows_(n) {{}}")
         self.assertEqual(self.groups(unnamed(body.format("A")), unnamed(body.format("B"))), [[0, 1]])
 
+    def test_bases_aliased_types_and_members_of_types_do_not_count(self):
+        for one, two in (("class Row final : public Base {};", "class Column : public Base {};"),
+                         ("using Row = Base;", "Base* column = nullptr;"),
+                         ("using enum Base;", "Base column() { return Base::kOne; }"),
+                         ("std::function<Base(int)> row;", "Base Two();"),
+                         ("INSTANTIATE_TEST_SUITE_P(A, B, testing::ValuesIn(Base()));", "Base Two();"),
+                         ("int Base() { return 1; }", "int Two() { return Row::Base(); }")):
+            with self.subTest(one):
+                self.assertEqual(self.groups(unnamed(one), unnamed(two)), [[0, 1]])
+
+    def test_records_of_two_files_share_a_group(self):
+        body = "template <typename V> void JsonKeys(V& v, Row{0}& row) {{}}"
+        self.assertEqual(self.groups(unnamed(body.format("A")), unnamed(body.format("B"))), [[0, 1]])
+
     def test_groups_are_bounded(self):
         texts = [unnamed(f"int F{i}() {{ return 1; }}") for i in range(unity_groups.MAX_FILES + 1)]
         self.assertEqual([len(group) for group in self.groups(*texts)],

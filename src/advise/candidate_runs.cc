@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kStepTolerance = 0.02;
 constexpr double kLagTolerance = 0.05;
-constexpr double kSmallLag = 0.1;  // versions
+constexpr double kSmallLagChange = 0.1;  // versions
 
 double ValueOf(const MetricsRow& row, const char* name) {
   return Find(row, name).value_or(0);
@@ -73,7 +73,7 @@ bool HasSettled(std::span<const std::vector<MetricsRow>> runs) {
   const double largest_lag = std::max(third.lag, last.lag);
   return std::abs(third.step_seconds - last.step_seconds) <=
              kStepTolerance * std::max(third.step_seconds, last.step_seconds) &&
-         std::abs(third.lag - last.lag) <= std::max(kSmallLag, kLagTolerance * largest_lag);
+         std::abs(third.lag - last.lag) <= std::max(kSmallLagChange, kLagTolerance * largest_lag);
 }
 
 Result<std::vector<CandidateRuns>> MeasureCandidates(const Settings& settings,

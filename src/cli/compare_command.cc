@@ -57,7 +57,7 @@ Result<CellId> ParseCellId(const std::string& text) {
   return InvalidArgument("--cell ", Printable(text), ": must be ARM.SEED, as in async.1");
 }
 
-ComparisonManifest ManifestOf(const CompareArguments& arguments) {
+ComparisonManifest ComparisonManifestOf(const CompareArguments& arguments) {
   return {.version = std::string(PaceVersion()),
           .commit = std::string(PaceCommit()),
           .machine = Concat(CpuModel(), ", ", std::thread::hardware_concurrency(), " cores"),
@@ -74,7 +74,7 @@ Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells
   std::error_code ignored;  // writing it says what is wrong
   if (ran || !std::filesystem::exists(manifest, ignored)) {
     PACE_RETURN_IF_ERROR(
-        WriteFileAtomically(manifest, ManifestToJson(experiment, ManifestOf(arguments))));
+        WriteFileAtomically(manifest, ManifestToJson(experiment, ComparisonManifestOf(arguments))));
   }
   std::printf("%s", text.c_str());
   if (table.seeds().empty()) return Status::Ok();

@@ -5,7 +5,7 @@
 namespace pace {
 namespace {
 
-constexpr char kYaml[] = R"(
+constexpr char kClaimsYaml[] = R"(
 base: tiny
 seeds: 8
 arms: [sync, async, effective]
@@ -47,7 +47,7 @@ Experiment Parsed(const std::string& yaml) {
 }
 
 TEST(RecoveredShareTest, HasFiellersInterval) {
-  const Experiment experiment = Parsed(kYaml);
+  const Experiment experiment = Parsed(kClaimsYaml);
   const CellTable table(experiment, Cells(kSync, kAsync, kPace));
   const std::vector<ClaimResult> results = ExamineAll(table);
   ASSERT_TRUE(results[0].share.has_value());
@@ -63,7 +63,7 @@ TEST(RecoveredShareTest, HasFiellersInterval) {
 
 // The p-value of a bound is 0.05 where the bound is an end of the interval.
 TEST(RecoveredShareTest, ItsPValueAgreesWithItsInterval) {
-  const Experiment experiment = Parsed(kYaml);
+  const Experiment experiment = Parsed(kClaimsYaml);
   const CellTable table(experiment, Cells(kSync, kAsync, kPace));
   Claim claim = experiment.claims[0];
   const RatioInterval share = *Examine(table, claim).share;
@@ -74,7 +74,7 @@ TEST(RecoveredShareTest, ItsPValueAgreesWithItsInterval) {
 }
 
 TEST(RecoveredShareTest, IsUndefinedWhereTheArmsDoNotDiffer) {
-  const Experiment experiment = Parsed(kYaml);
+  const Experiment experiment = Parsed(kClaimsYaml);
   const CellTable table(experiment, Cells({0.40, 0.41, 0.39}, {0.41, 0.39, 0.40}, {0.4, 0.5, 0.6}));
   const ClaimResult result = Examine(table, experiment.claims[0]);
   EXPECT_EQ(result.finding, ClaimFinding::kUndecided);
@@ -83,7 +83,7 @@ TEST(RecoveredShareTest, IsUndefinedWhereTheArmsDoNotDiffer) {
 }
 
 TEST(RecoveredShareTest, IsUndecidedWhereARunIsCensored) {
-  Experiment experiment = Parsed(kYaml);
+  Experiment experiment = Parsed(kClaimsYaml);
   experiment.claims[0].value = "updates80";
   std::vector<double> async = kSync;
   async[3] = 0.31;  // never at 80 % of Sync's gain

@@ -11,7 +11,7 @@
 namespace pace {
 namespace {
 
-constexpr char kYaml[] = R"(
+constexpr char kComparisonYaml[] = R"(
 base: tiny
 set: [run.num_steps=3, run.evaluate_every=2, run.checkpoint_every=0, batch.num_groups=2,
       batch.group_size=3, supply.threshold=2, task.max_numbers=3, generation.max_tokens=16,
@@ -22,7 +22,7 @@ arms: [async, effective]
 )";
 
 Experiment Small() {
-  Result<Experiment> experiment = ParseExperiment(kYaml, "small.yaml");
+  Result<Experiment> experiment = ParseExperiment(kComparisonYaml, "small.yaml");
   EXPECT_TRUE(experiment.ok()) << experiment.status().message();
   return std::move(experiment).value();
 }

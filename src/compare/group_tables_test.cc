@@ -5,7 +5,7 @@
 namespace pace {
 namespace {
 
-Cell Made(int64_t seed) {
+Cell TableCell(int64_t seed) {
   Cell cell;
   cell.id = {"async", seed};
   cell.steps["time"] = {1, 2};
@@ -22,7 +22,7 @@ class GroupTablesTest : public ::testing::Test {
       : experiment_(
             ParseExperiment("base: tiny\nseeds: 2\ngroups: true\narms: [async]", "made.yaml")
                 .value()),
-        table_(experiment_, {Made(1), Made(2)}) {}
+        table_(experiment_, {TableCell(1), TableCell(2)}) {}
 
   Experiment experiment_;
   CellTable table_;
@@ -47,10 +47,10 @@ TEST_F(GroupTablesTest, GoesFromLagToRewardAndLength) {
 }
 
 TEST_F(GroupTablesTest, ACellWithGroupsReadsBackAsItWasWritten) {
-  const Result<Cell> read = ParseCell(CellToJson(Made(3)));
+  const Result<Cell> read = ParseCell(CellToJson(TableCell(3)));
   ASSERT_TRUE(read.ok()) << read.status().message();
-  EXPECT_EQ(*read, Made(3));
-  Cell uneven = Made(3);
+  EXPECT_EQ(*read, TableCell(3));
+  Cell uneven = TableCell(3);
   uneven.groups["reward"].pop_back();
   EXPECT_FALSE(ParseCell(CellToJson(uneven)).ok());
 }

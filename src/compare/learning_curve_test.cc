@@ -10,14 +10,14 @@
 namespace pace {
 namespace {
 
-Cell Made(const std::vector<CellEvaluation>& evaluations) {
+Cell CurveCell(const std::vector<CellEvaluation>& evaluations) {
   Cell cell;
   cell.evaluations = evaluations;
   return cell;
 }
 
 const Cell& Example() {
-  static const Cell cell = Made({{0, 0, 0.2, 1}, {2, 10, 0.4, 1}, {4, 30, 0.3, 1}});
+  static const Cell cell = CurveCell({{0, 0, 0.2, 1}, {2, 10, 0.4, 1}, {4, 30, 0.3, 1}});
   return cell;
 }
 
@@ -73,7 +73,7 @@ TEST(LearningCurveTest, AgreesWithACurveOfManyPoints) {
       const double part = std::min(1.0, (time - from.time) / (to.time - from.time));
       return from.accuracy + part * (to.accuracy - from.accuracy);
     };
-    const LearningCurve curve = LearningCurve::OverTime(Made(evaluations));
+    const LearningCurve curve = LearningCurve::OverTime(CurveCell(evaluations));
     const double end = 1.2 * uniform(random) * curve.end();
     const double wanted = uniform(random);
     double best = 0, sum = 0;

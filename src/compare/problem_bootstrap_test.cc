@@ -11,7 +11,7 @@
 namespace pace {
 namespace {
 
-constexpr char kYaml[] = R"(
+constexpr char kBootstrapYaml[] = R"(
 base: tiny
 seeds: 8
 problems: true
@@ -24,7 +24,7 @@ claims:
 )";
 
 // `correct` of the 4 responses to each problem in the last evaluation, none in the first.
-Cell Made(const std::string& arm, int64_t seed, const std::vector<int64_t>& correct) {
+Cell BootstrapCell(const std::string& arm, int64_t seed, const std::vector<int64_t>& correct) {
   Cell cell;
   cell.id = {arm, seed};
   cell.steps["time"] = {1, 2};
@@ -45,18 +45,18 @@ Cell Made(const std::string& arm, int64_t seed, const std::vector<int64_t>& corr
 // Counts by seed and problem.
 using Counts = std::vector<std::vector<int64_t>>;
 
-std::vector<Cell> Cells(const Counts& sync, const Counts& async) {
+std::vector<Cell> CountCells(const Counts& sync, const Counts& async) {
   std::vector<Cell> cells;
   for (size_t i = 0; i < sync.size(); ++i) {
-    cells.push_back(Made("sync", static_cast<int64_t>(i) + 1, sync[i]));
-    cells.push_back(Made("async", static_cast<int64_t>(i) + 1, async[i]));
+    cells.push_back(BootstrapCell("sync", static_cast<int64_t>(i) + 1, sync[i]));
+    cells.push_back(BootstrapCell("async", static_cast<int64_t>(i) + 1, async[i]));
   }
   return cells;
 }
 
 class ProblemBootstrapTest : public ::testing::Test {
  protected:
-  ProblemBootstrapTest() : experiment_(ParseExperiment(kYaml, "made.yaml").value()) {}
+  ProblemBootstrapTest() : experiment_(ParseExperiment(kBootstrapYaml, "made.yaml").value()) {}
 
   std::vector<std::optional<Estimate>> Found(const std::vector<Cell>& cells,
                                              const BootstrapOptions& options = {}) const {
@@ -72,7 +72,7 @@ TEST_F(ProblemBootstrapTest, EqualProblemsLeaveTheIntervalOfSeeds) {
   for (const int64_t level : {1, 2, 2, 3, 3, 3, 4, 2}) {
     counts.push_back(std::vector<int64_t>(30, level));
   }
-  const std::vector<Cell> cells = Cells(counts, counts);
+  const std::vector<Cell> cells = CountCells(counts, counts);
   const CellTable table(experiment_, cells);
   const Estimate seeds = Examine(table, experiment_.claims[0]).found;
   const std::optional<Estimate> both = Found(cells, {.num_rounds = 4000})[0];
@@ -85,7 +85,7 @@ TEST_F(ProblemBootstrapTest, EqualProblemsLeaveTheIntervalOfSeeds) {
 TEST_F(ProblemBootstrapTest, EqualSeedsLeaveTheSpreadOfProblems) {
   std::vector<int64_t> counts;
   for (int64_t i = 0; i < 100; ++i) counts.push_back(i % 5);
-  const std::vector<Cell> cells = Cells(Counts(8, counts), Counts(8, counts));
+  const std::vector<Cell> cells = CountCells(Counts(8, counts), Counts(8, counts));
   const std::vector<std::optional<Estimate>> found = Found(cells, {.num_rounds = 4000});
   const double spread = std::sqrt(0.125 / 100);  // of the shares 0, 1/4, ..., 1
   EXPECT_NEAR(found[0]->half_width, StudentQuantile(7) * spread * std::sqrt(8.0 / 7),
@@ -100,7 +100,7 @@ TEST_F(ProblemBootstrapTest, IsTheSameEveryTime) {
   for (auto& seed : counts) {
     for (int64_t& count : seed) count = static_cast<int64_t>(random() % 5);
   }
-  const std::vector<Cell> cells = Cells(counts, counts);
+  const std::vector<Cell> cells = CountCells(counts, counts);
   EXPECT_EQ(Found(cells)[0]->half_width, Found(cells)[0]->half_width);
   EXPECT_NE(Found(cells)[0]->half_width, Found(cells, {.seed = 2})[0]->half_width);
 }
@@ -108,7 +108,7 @@ TEST_F(ProblemBootstrapTest, IsTheSameEveryTime) {
 TEST_F(ProblemBootstrapTest, SaysNothingOfWhatItDoesNotKnow) {
   const Counts right(8, std::vector<int64_t>(20, 4));
   const Counts half(8, std::vector<int64_t>(20, 2));
-  std::vector<Cell> cells = Cells(right, half);
+  std::vector<Cell> cells = CountCells(right, half);
   const std::vector<std::optional<Estimate>> found = Found(cells);
   EXPECT_TRUE(found[0].has_value());
   EXPECT_FALSE(found[2].has_value());  // no accuracy
@@ -135,7 +135,7 @@ TEST_F(ProblemBootstrapTest, HoldsTheMeanAtLeastNineteenTimesInTwenty) {
         row.push_back(std::clamp<int64_t>(std::llround(level), 0, 4));
       }
     }
-    const Estimate found = *Found(Cells(counts, counts), {.num_rounds = 200})[0];
+    const Estimate found = *Found(CountCells(counts, counts), {.num_rounds = 200})[0];
     held += found.low() <= 0.5 && 0.5 <= found.high() ? 1 : 0;  // by symmetry
   }
   EXPECT_GE(held, 186);
@@ -144,7 +144,7 @@ TEST_F(ProblemBootstrapTest, HoldsTheMeanAtLeastNineteenTimesInTwenty) {
 TEST_F(ProblemBootstrapTest, AWeighedProblemCountsThatOften) {
   const Counts right(8, std::vector<int64_t>(20, 4));
   const Counts half(8, std::vector<int64_t>(20, 2));
-  CellTable table(experiment_, Cells(right, half));
+  CellTable table(experiment_, CountCells(right, half));
   EXPECT_EQ(table.NumProblems(), std::vector<size_t>{20});
   std::vector<double> weights(20, 0);
   weights[3] = 2;

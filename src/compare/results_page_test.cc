@@ -7,7 +7,7 @@
 namespace pace {
 namespace {
 
-Cell Made(const std::string& arm, int64_t seed, double seconds) {
+Cell PageCell(const std::string& arm, int64_t seed, double seconds) {
   Cell cell;
   cell.id = {arm, seed};
   for (const std::string_view name : kStepColumns) cell.steps[std::string(name)] = {1, 1};
@@ -28,7 +28,8 @@ claims:
 )",
                                    "made.yaml")
                        .value();
-  out.cells = {Made("sync", 1, 8), Made("sync", 2, 8.2), Made("async", 1, 2), Made("async", 2, 2)};
+  out.cells = {PageCell("sync", 1, 8), PageCell("sync", 2, 8.2), PageCell("async", 1, 2),
+               PageCell("async", 2, 2)};
   out.manifest = {
       .version = "1", .commit = "abc", .machine = "a \"machine\"", .overrides = {"a=b"}};
   return out;
@@ -88,7 +89,7 @@ FinishedComparison Named(const std::string& name, const std::vector<Cell>& cells
 
 Cell Digested(const std::string& arm, int64_t seed, const std::string& settings,
               const std::string& weights) {
-  Cell cell = Made(arm, seed, 1);
+  Cell cell = PageCell(arm, seed, 1);
   cell.settings_digest = settings;
   cell.weights_digest = weights;
   return cell;

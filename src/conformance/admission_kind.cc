@@ -18,14 +18,14 @@ constexpr size_t kMaxBytes = size_t{1} << 30;
 bool IsNumber(const Value& value) {
   return value.is_integer() || value.is_real();
 }
-double NumberOf(const Value& value) {
+double AdmissionNumber(const Value& value) {
   return value.is_integer() ? static_cast<double>(value.integer()) : value.real();
 }
 
 bool Same(const Value& ours, const Value& expected) {
   if (IsNumber(ours) && IsNumber(expected)) {
-    const double a = NumberOf(ours);
-    const double b = NumberOf(expected);
+    const double a = AdmissionNumber(ours);
+    const double b = AdmissionNumber(expected);
     return a == b || std::abs(a - b) <= kTolerance * std::max(std::abs(a), std::abs(b));
   }
   if (ours.is_text() && expected.is_text()) return ours.text() == expected.text();

@@ -107,7 +107,7 @@ bool SameValue(const TensorView& tensor, size_t index, const Json& expected) {
 }
 
 // What differs, or nothing.
-std::string Difference(const TensorView& tensor, const Json& expected) {
+std::string TensorDifference(const TensorView& tensor, const Json& expected) {
   const std::string dtype = expected.at("dtype");
   const auto named = TorchDtypes().find(dtype);
   const bool same_dtype = named != TorchDtypes().end() ? named->second == tensor.dtype
@@ -130,7 +130,7 @@ std::string Difference(const TensorView& tensor, const Json& expected) {
   return "";
 }
 
-std::string Difference(const SafetensorsFile& file, const Json& expected) {
+std::string TensorDifference(const SafetensorsFile& file, const Json& expected) {
   const Json metadata = file.metadata().has_value() ? Json(*file.metadata()) : Json();
   if (metadata != expected.value("metadata", Json())) {
     return Concat("metadata is ", metadata.dump(), ", expected ",
@@ -143,7 +143,7 @@ std::string Difference(const SafetensorsFile& file, const Json& expected) {
   for (const auto& [name, tensor] : tensors.items()) {
     const TensorView* const found = file.Find(name);
     if (found == nullptr) return Concat(name, ": is not there");
-    if (const std::string difference = Difference(*found, tensor); !difference.empty()) {
+    if (const std::string difference = TensorDifference(*found, tensor); !difference.empty()) {
       return Concat(name, ": ", difference);
     }
   }
@@ -151,7 +151,7 @@ std::string Difference(const SafetensorsFile& file, const Json& expected) {
 }
 
 // A reason is one line that says more than the path.
-std::string Difference(const Status& refusal, const std::string& path) {
+std::string TensorDifference(const Status& refusal, const std::string& path) {
   const std::string& reason = refusal.message();
   if (reason.find('\n') != std::string::npos) return "is refused in more than one line";
   if (!reason.starts_with(path) || reason.size() <= path.size() + 2) {
@@ -166,9 +166,10 @@ std::string CaseDifference(const std::string& path, const Json& expected) {
   const bool accepted = expected.value("ok", !expected.contains("error"));
   const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
   if (!accepted) {
-    return file.ok() ? "is accepted, must be refused" : Difference(file.status(), path);
+    return file.ok() ? "is accepted, must be refused" : TensorDifference(file.status(), path);
   }
-  return file.ok() ? Difference(*file, expected) : Concat("is refused: ", file.status().message());
+  return file.ok() ? TensorDifference(*file, expected)
+                   : Concat("is refused: ", file.status().message());
 }
 
 Status CheckFolder(const std::string& given, Tally& tally) {

@@ -13,7 +13,7 @@
 namespace pace {
 namespace {
 
-AdmissionOptions RandomOptions(TestRandom& random) {
+AdmissionOptions SessionOptions(TestRandom& random) {
   AdmissionOptions options;
   constexpr AdmissionKind kKinds[] = {AdmissionKind::kPace,        AdmissionKind::kPace,
                                       AdmissionKind::kStaleK,      AdmissionKind::kAcceptAll,
@@ -45,7 +45,7 @@ void ExpectSame(const Decision& a, const Decision& b) {
   EXPECT_EQ(a.percentile, b.percentile);
 }
 
-TestGroup GroupAt(int64_t id, int64_t version) {
+TestGroup SessionGroup(int64_t id, int64_t version) {
   TestGroup group;
   const std::vector<Segment> segments = {{PolicyVersion(version), 10}};
   group.members = {MemberSummary::Of(segments, PolicyVersion(version), std::nullopt)};
@@ -66,7 +66,7 @@ TEST(AdmissionSessionTest, GivesTheVerdictsOfPolicyAndGuardAndSurvivesSaving) {
   int64_t num_rejected = 0, num_guarded = 0, num_chosen = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     TestRandom random(seed);
-    const AdmissionOptions options = RandomOptions(random);
+    const AdmissionOptions options = SessionOptions(random);
     const int64_t batch = 1 + random.Below(5);
     Result<AdmissionSession> session = AdmissionSession::Create(options, batch, seed);
     ASSERT_TRUE(session.ok()) << session.status().message();
@@ -135,7 +135,7 @@ TEST(AdmissionSessionTest, WithoutGuardsEveryVerdictIsThePolicys) {
   AdmissionSession session(std::make_unique<StaleK>(0, StaleKMeasure::kMean), 1, /*guards=*/false);
   ASSERT_TRUE(session.BeginStep(PolicyVersion(5), 100, PolicyVersion(0)).ok());
   for (int64_t id = 0; id < 100; ++id) {
-    EXPECT_EQ(session.Draw(GroupAt(id, 4).summary)->verdict, Verdict::kReject);
+    EXPECT_EQ(session.Draw(SessionGroup(id, 4).summary)->verdict, Verdict::kReject);
   }
   EXPECT_EQ(session.total().num_rejected, 100);
 }
@@ -144,7 +144,7 @@ TEST(AdmissionSessionTest, TheBackstopAdmitsAfterTenBatches) {
   AdmissionSession session = StaleSession(0, 2);
   ASSERT_TRUE(session.BeginStep(PolicyVersion(5), 30, std::nullopt).ok());
   for (int64_t id = 0; id < 30; ++id) {
-    const Decision decision = *session.Draw(GroupAt(id, 3).summary);
+    const Decision decision = *session.Draw(SessionGroup(id, 3).summary);
     EXPECT_EQ(decision.verdict, id < 20 ? Verdict::kReject : Verdict::kAdmit) << id;
   }
   EXPECT_EQ(session.in_step().num_guarded, 10);
@@ -152,15 +152,16 @@ TEST(AdmissionSessionTest, TheBackstopAdmitsAfterTenBatches) {
 
 TEST(AdmissionSessionTest, ACallThatBreaksARuleSaysWhichAndChangesNothing) {
   AdmissionSession session = StaleSession(2, 4);
-  EXPECT_EQ(ErrorOf(session.Draw(GroupAt(1, 0).summary).status()), "group 1: no step has begun");
+  EXPECT_EQ(ErrorOf(session.Draw(SessionGroup(1, 0).summary).status()),
+            "group 1: no step has begun");
   EXPECT_EQ(ErrorOf(session.SetServed(PolicyVersion(0))),
             "served: no step has begun (call BeginStep first)");
   ASSERT_TRUE(session.BeginStep(PolicyVersion(3), 8, PolicyVersion(2)).ok());
-  ASSERT_TRUE(session.Draw(GroupAt(1, 3).summary).ok());
+  ASSERT_TRUE(session.Draw(SessionGroup(1, 3).summary).ok());
   const std::string before = session.Save();
-  EXPECT_EQ(ErrorOf(session.Draw(GroupAt(1, 3).summary).status()),
+  EXPECT_EQ(ErrorOf(session.Draw(SessionGroup(1, 3).summary).status()),
             "group 1: was drawn in step 3 already");
-  EXPECT_EQ(ErrorOf(session.Draw(GroupAt(2, 4).summary).status()),
+  EXPECT_EQ(ErrorOf(session.Draw(SessionGroup(2, 4).summary).status()),
             "group 2: completed at version 4, after the step 3 that draws it");
   EXPECT_EQ(ErrorOf(session.BeginStep(PolicyVersion(3), 8, std::nullopt).status()),
             "step = 3: must be above 3, the step begun last");
@@ -168,7 +169,7 @@ TEST(AdmissionSessionTest, ACallThatBreaksARuleSaysWhichAndChangesNothing) {
             "occupancy = -1: must be from 0 to 2^53");
   EXPECT_EQ(ErrorOf(session.BeginStep(PolicyVersion(4), 8, PolicyVersion(5)).status()),
             "served = 5: must be from 0 to the step, 4");
-  const std::vector<GroupSummary> twice = {GroupAt(7, 1).summary, GroupAt(7, 1).summary};
+  const std::vector<GroupSummary> twice = {SessionGroup(7, 1).summary, SessionGroup(7, 1).summary};
   EXPECT_EQ(ErrorOf(session.BeginStep(PolicyVersion(4), twice, std::nullopt).status()),
             "group 7: is in the pool twice");
   EXPECT_EQ(session.Save(), before);

@@ -9,7 +9,7 @@
 namespace pace {
 namespace {
 
-AdmissionOptions Options() {
+AdmissionOptions FairOptions() {
   AdmissionOptions options;
   options.policy = AdmissionKind::kPaceFair;
   options.beta = 0;
@@ -55,11 +55,11 @@ Outcome Play(AdmissionPolicy& policy) {
 }
 
 TEST(FairAdmissionTest, TrainsOnResponsesAsLongAsThoseOffered) {
-  FairAdmission fair(Options(), 12, 1);
+  FairAdmission fair(FairOptions(), 12, 1);
   const Outcome even = Play(fair);
   EXPECT_NEAR(even.trained_over_offered, 1, 0.08);
   EXPECT_NEAR(even.rejected, 0.5, 0.03);  // the budget, 1 - 12/24
-  AdmissionOptions options = Options();
+  AdmissionOptions options = FairOptions();
   options.ties = TieRule::kFractional;
   PaceAdmission pace(options, 12, 1);
   const Outcome biased = Play(pace);
@@ -68,7 +68,7 @@ TEST(FairAdmissionTest, TrainsOnResponsesAsLongAsThoseOffered) {
 }
 
 TEST(FairAdmissionTest, WithOneStratumItIsPaceWithFractionalTies) {
-  AdmissionOptions options = Options();
+  AdmissionOptions options = FairOptions();
   options.num_strata = 1;
   options.wait_measure = WaitMeasure::kAll;
   FairAdmission fair(options, 12, 5);
@@ -95,8 +95,8 @@ TEST(FairAdmissionTest, WithOneStratumItIsPaceWithFractionalTies) {
 
 TEST(FairAdmissionTest, CountsWaitingInThePoolUnlessToldOtherwise) {
   TestRandom random(9);
-  FairAdmission fair(Options(), 12, 1);
-  AdmissionOptions options = Options();
+  FairAdmission fair(FairOptions(), 12, 1);
+  AdmissionOptions options = FairOptions();
   options.wait_measure = WaitMeasure::kAll;
   FairAdmission all(options, 12, 1);
   fair.BeginStep(PolicyVersion(9), {.occupancy = 12, .batch = 12});
@@ -109,7 +109,7 @@ TEST(FairAdmissionTest, CountsWaitingInThePoolUnlessToldOtherwise) {
 }
 
 TEST(FairAdmissionTest, EqualLengthsShareOneStratum) {
-  FairAdmission fair(Options(), 12, 1);
+  FairAdmission fair(FairOptions(), 12, 1);
   int64_t id = 0;
   int64_t num_rejected = 0;
   for (int64_t step = 6; step < 60; ++step) {
@@ -128,8 +128,8 @@ TEST(FairAdmissionTest, EqualLengthsShareOneStratum) {
 }
 
 TEST(FairAdmissionTest, ARestoredPolicyAnswersAsTheSavedOne) {
-  auto fair = std::make_unique<FairAdmission>(Options(), 12, 1);
-  FairAdmission twin(Options(), 12, 1);
+  auto fair = std::make_unique<FairAdmission>(FairOptions(), 12, 1);
+  FairAdmission twin(FairOptions(), 12, 1);
   TestRandom random(4);
   int64_t id = 0;
   for (int64_t step = 0; step < 60; ++step) {
@@ -138,7 +138,7 @@ TEST(FairAdmissionTest, ARestoredPolicyAnswersAsTheSavedOne) {
     twin.BeginStep(PolicyVersion(step), pool);
     for (int64_t draw = 0; draw < 20; ++draw) {
       if (random.Chance(0.05)) {
-        auto restored = std::make_unique<FairAdmission>(Options(), 12, 1);
+        auto restored = std::make_unique<FairAdmission>(FairOptions(), 12, 1);
         ASSERT_TRUE(restored->Restore(fair->Save()).ok());
         fair = std::move(restored);
       }
@@ -152,7 +152,7 @@ TEST(FairAdmissionTest, ARestoredPolicyAnswersAsTheSavedOne) {
 }
 
 TEST(FairAdmissionTest, RefusesASnapshotThatDoesNotFitAndStaysAsItWas) {
-  FairAdmission fair(Options(), 12, 1);
+  FairAdmission fair(FairOptions(), 12, 1);
   Play(fair);
   const AdmissionState good = fair.Save();
   AdmissionState state = good;

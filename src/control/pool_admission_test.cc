@@ -11,7 +11,7 @@
 namespace pace {
 namespace {
 
-constexpr int64_t kBatch = 12;
+constexpr int64_t kBatchSize = 12;
 
 // Groups that finished in these versions, drawn at `step`: their score is what they waited.
 struct TestPool {
@@ -31,7 +31,7 @@ struct TestPool {
   }
   PoolView View(PolicyVersion served) const {
     return {.occupancy = static_cast<int64_t>(summaries.size()),
-            .batch = kBatch,
+            .batch = kBatchSize,
             .groups = summaries,
             .served = served};
   }
@@ -47,7 +47,7 @@ AdmissionOptions WithoutMemory() {
 TEST(PoolAdmissionTest, RejectsTheStalestGroupsBeyondTheTarget) {
   TestPool pool;
   for (int64_t i = 0; i < 15; ++i) pool.Add(i, /*version=*/20 - i % 5);
-  PoolAdmission policy(WithoutMemory(), kBatch);
+  PoolAdmission policy(WithoutMemory(), kBatchSize);
   const StepPlan plan = policy.BeginStep(PolicyVersion(20), pool.View(PolicyVersion(20)));
   // 15 groups, 12 wanted: the three that waited four steps.
   EXPECT_DOUBLE_EQ(*plan.budget, 3.0 / 15);
@@ -61,7 +61,7 @@ TEST(PoolAdmissionTest, RejectsTheStalestGroupsBeyondTheTarget) {
 TEST(PoolAdmissionTest, NeedsNoWarmUp) {
   TestPool pool;
   for (int64_t i = 0; i < 24; ++i) pool.Add(i, /*version=*/0);
-  PoolAdmission policy(WithoutMemory(), kBatch);
+  PoolAdmission policy(WithoutMemory(), kBatchSize);
   policy.BeginStep(PolicyVersion(1), pool.View(PolicyVersion(1)));
   EXPECT_EQ(policy.Chosen().size(), 12u);
 }
@@ -69,7 +69,7 @@ TEST(PoolAdmissionTest, NeedsNoWarmUp) {
 TEST(PoolAdmissionTest, OfEqualScoresTheOldestGroupsLeave) {
   TestPool pool;
   for (int64_t i = 0; i < 14; ++i) pool.Add(i, /*version=*/7);
-  PoolAdmission policy(WithoutMemory(), kBatch);
+  PoolAdmission policy(WithoutMemory(), kBatchSize);
   policy.BeginStep(PolicyVersion(9), pool.View(PolicyVersion(9)));
   EXPECT_EQ(std::vector<GroupId>(policy.Chosen().begin(), policy.Chosen().end()),
             (std::vector<GroupId>{GroupId(0), GroupId(1)}));
@@ -80,7 +80,7 @@ TEST(PoolAdmissionTest, LeavesTheBatchAndWhatNothingFresherCanReplace) {
   for (int64_t i = 0; i < 10; ++i) pool.Add(i, /*version=*/0);
   AdmissionOptions options = WithoutMemory();
   options.target_occupancy = 0;  // would reject all of them
-  PoolAdmission policy(options, kBatch);
+  PoolAdmission policy(options, kBatchSize);
   EXPECT_EQ(policy.BeginStep(PolicyVersion(5), pool.View(PolicyVersion(5))).budget, 0.0);
   EXPECT_EQ(policy.Judge(pool.summaries[0]).reason, Reason::kNoBudget);
   for (int64_t i = 10; i < 40; ++i) pool.Add(i, /*version=*/5);
@@ -91,7 +91,7 @@ TEST(PoolAdmissionTest, LeavesTheBatchAndWhatNothingFresherCanReplace) {
 TEST(PoolAdmissionTest, AGroupThatFinishesDuringTheStepIsAdmitted) {
   TestPool pool;
   for (int64_t i = 0; i < 20; ++i) pool.Add(i, /*version=*/6);
-  PoolAdmission policy(WithoutMemory(), kBatch);
+  PoolAdmission policy(WithoutMemory(), kBatchSize);
   policy.BeginStep(PolicyVersion(8), pool.View(PolicyVersion(8)));
   TestPool late;
   late.Add(77, /*version=*/1);
@@ -110,7 +110,7 @@ TEST(PoolAdmissionTest, EqualsTheRuleWrittenDownPlainly) {
     options.max_budget = 0.5 + 0.5 * random.Unit();
     options.target_occupancy = random.Below(20);
     options.generation_weight = static_cast<GenerationWeight>(random.Below(3));
-    PoolAdmission policy(options, kBatch);
+    PoolAdmission policy(options, kBatchSize);
     double smoothed = 0;
     for (int64_t step = 1; step < 12; ++step) {
       TestPool pool;
@@ -136,9 +136,9 @@ TEST(PoolAdmissionTest, EqualsTheRuleWrittenDownPlainly) {
       std::sort(order.begin(), order.end());
       const double wanted = std::min(smoothed, options.max_budget);
       int64_t quota = 0;  // the most rejections that stay within the budget and the pool
-      while (quota < static_cast<int64_t>(order.size()) && quota + 1 + kBatch <= size &&
+      while (quota < static_cast<int64_t>(order.size()) && quota + 1 + kBatchSize <= size &&
              static_cast<double>(quota + 1) <=
-                 wanted * static_cast<double>(quota + 1 + kBatch) + 1e-9) {
+                 wanted * static_cast<double>(quota + 1 + kBatchSize) + 1e-9) {
         ++quota;
       }
       std::vector<GroupId> expected;
@@ -148,7 +148,7 @@ TEST(PoolAdmissionTest, EqualsTheRuleWrittenDownPlainly) {
       std::sort(expected.begin(), expected.end());
       EXPECT_EQ(std::vector<GroupId>(policy.Chosen().begin(), policy.Chosen().end()), expected)
           << "seed " << seed << ", step " << step;
-      const double draws = static_cast<double>(quota + kBatch);
+      const double draws = static_cast<double>(quota + kBatchSize);
       EXPECT_LE(std::abs(static_cast<double>(quota) - *plan.budget * draws), 1.0);
     }
   }
@@ -157,13 +157,13 @@ TEST(PoolAdmissionTest, EqualsTheRuleWrittenDownPlainly) {
 TEST(PoolAdmissionTest, ARestoredPolicyGoesOnAsTheSavedOne) {
   AdmissionOptions options = WithoutMemory();
   options.beta = 0.9;
-  PoolAdmission saved(options, kBatch);
+  PoolAdmission saved(options, kBatchSize);
   TestPool pool;
   for (int64_t i = 0; i < 60; ++i) pool.Add(i, /*version=*/i % 7);
   for (int64_t step = 7; step < 12; ++step) {
     saved.BeginStep(PolicyVersion(step), pool.View(PolicyVersion(step)));
   }
-  PoolAdmission restored(options, kBatch);
+  PoolAdmission restored(options, kBatchSize);
   ASSERT_TRUE(restored.Restore(saved.Save()).ok());
   const PoolView view = pool.View(PolicyVersion(12));
   EXPECT_EQ(saved.BeginStep(PolicyVersion(12), view).budget,

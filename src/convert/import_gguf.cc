@@ -247,9 +247,9 @@ constexpr std::string_view kByteLevelDecoder =
     R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true})";
 
 // The kinds of tokens that matter here.
-constexpr int64_t kUnknown = 2;
-constexpr int64_t kControl = 3;
-constexpr int64_t kUserDefined = 4;
+constexpr int64_t kUnknownToken = 2;
+constexpr int64_t kControlToken = 3;
+constexpr int64_t kUserToken = 4;
 
 class TokenizerReader {
  public:
@@ -339,8 +339,8 @@ class TokenizerReader {
       return Wrong("token_type", "must be integers");
     for (size_t id = 0; id < spec.tokens.size(); ++id) {
       const int64_t type = types->integers[id];
-      const bool is_special = type == kUnknown || type == kControl;
-      if (!is_special && type != kUserDefined) continue;
+      const bool is_special = type == kUnknownToken || type == kControlToken;
+      if (!is_special && type != kUserToken) continue;
       spec.added.push_back({.id = static_cast<TokenId>(id),
                             .content = spec.tokens[id],
                             .normalized = false,

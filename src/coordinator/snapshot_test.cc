@@ -17,7 +17,7 @@ ChaosOptions Options() {
   return options;
 }
 
-std::unique_ptr<Coordinator> Make(const CoordinatorOptions& options) {
+std::unique_ptr<Coordinator> MakeCoordinator(const CoordinatorOptions& options) {
   AdmissionOptions admission;
   admission.min_observations = 4;
   admission.window = 20;
@@ -30,7 +30,7 @@ std::unique_ptr<Coordinator> Make(const CoordinatorOptions& options) {
 CoordinatorSnapshot Busy() {
   const ChaosOptions options = Options();
   for (uint64_t seed = 0;; ++seed) {
-    ChaosDriver driver(options, seed, Make(options.coordinator));
+    ChaosDriver driver(options, seed, MakeCoordinator(options.coordinator));
     for (int i = 0; i < 300; ++i) driver.DeliverRandom();
     const SupplyView view = driver.coordinator().supply_view();
     if (view.num_running > 0 && view.num_pooled > 0 && view.num_selected > 0 &&
@@ -41,7 +41,7 @@ CoordinatorSnapshot Busy() {
 }
 
 Status TryRestore(const CoordinatorSnapshot& snapshot) {
-  return Make(Options().coordinator)->Restore(snapshot);
+  return MakeCoordinator(Options().coordinator)->Restore(snapshot);
 }
 
 TEST(SnapshotTest, ReadsBackToTheSameText) {

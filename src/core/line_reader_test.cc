@@ -10,7 +10,7 @@
 namespace pace {
 namespace {
 
-std::string WriteFile(const std::string& name, const std::string& text) {
+std::string FileOf(const std::string& name, const std::string& text) {
   const std::string path = testing::TempDir() + "line_reader_" + name;
   std::ofstream(path, std::ios::binary) << text;
   return path;
@@ -30,17 +30,17 @@ std::vector<std::string> AllLines(const std::string& path) {
 using Lines = std::vector<std::string>;
 
 TEST(LineReaderTest, HandsOutLinesWithoutTheirNewline) {
-  EXPECT_EQ(AllLines(WriteFile("plain", "a\nbc\n\nd\n")), (Lines{"a", "bc", "", "d"}));
-  EXPECT_EQ(AllLines(WriteFile("empty", "")), Lines{});
+  EXPECT_EQ(AllLines(FileOf("plain", "a\nbc\n\nd\n")), (Lines{"a", "bc", "", "d"}));
+  EXPECT_EQ(AllLines(FileOf("empty", "")), Lines{});
 }
 
 TEST(LineReaderTest, LinesLongerThanItsBufferComeWhole) {
   const std::string long_line(3'000'000, 'x');
-  EXPECT_EQ(AllLines(WriteFile("long", "a\n" + long_line + "\nb\n")), (Lines{"a", long_line, "b"}));
+  EXPECT_EQ(AllLines(FileOf("long", "a\n" + long_line + "\nb\n")), (Lines{"a", long_line, "b"}));
 }
 
 TEST(LineReaderTest, ALastLineWithoutNewlineIsMarked) {
-  Result<LineReader> reader = LineReader::Open(WriteFile("cut", "a\nb"));
+  Result<LineReader> reader = LineReader::Open(FileOf("cut", "a\nb"));
   ASSERT_TRUE(*reader->Next());
   EXPECT_TRUE(reader->complete());
   ASSERT_TRUE(*reader->Next());
@@ -51,7 +51,7 @@ TEST(LineReaderTest, ALastLineWithoutNewlineIsMarked) {
 }
 
 TEST(LineReaderTest, AnEndlessLineIsAnErrorAndNotAnAllocation) {
-  const std::string path = WriteFile("huge", "a\n");
+  const std::string path = FileOf("huge", "a\n");
   std::filesystem::resize_file(path, LineReader::kMaxLineBytes + 4096);
   const Lines lines = AllLines(path);
   ASSERT_EQ(lines.size(), 1u);

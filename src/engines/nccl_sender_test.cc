@@ -118,7 +118,7 @@ TEST(NcclSenderTest, WorkersOfAProcessGroupFindTheIdAndJoinInTheirFirstBroadcast
     EXPECT_EQ(invitation.port, 29500);
     const std::string key = Concat(invitation.group, "/", invitation.group, "//cuda//0");
     EXPECT_EQ(meeting.values, (std::map<std::string, std::string>{{key, std::string(128, 'i')}}));
-    // The server answers before NCCL's group is there: nobody waits for the workers yet.
+    // The server answers before NCCL's group exists, so Join returns without its workers.
     fake.state().join = fake.state().settles = kNcclInProgress;
     ASSERT_TRUE((*channel)->Join().ok());
     fake.state().join = fake.state().settles = kNcclSuccess;

@@ -104,7 +104,7 @@ class Bytes {
 };
 
 template <typename T>
-T At(std::string_view array, size_t index) {
+T ElementAt(std::string_view array, size_t index) {
   T value{};
   std::memcpy(&value, array.data() + index * sizeof(T), sizeof(T));
   return value;
@@ -177,7 +177,7 @@ void TakeResponse(Bytes& in, PartialResponse& response) {
   std::vector<TokenRecord>& tokens = response.tokens;
   tokens.resize(size);
   for (size_t i = 0; i < size; ++i) {
-    tokens[i].id = At<int32_t>(ids, i);
+    tokens[i].id = ElementAt<int32_t>(ids, i);
     if (tokens[i].id < 0) return in.Fail(Concat("token ", i, ": id = ", tokens[i].id));
   }
   TakeRuns(in, tokens);
@@ -186,8 +186,8 @@ void TakeResponse(Bytes& in, PartialResponse& response) {
   const std::string_view sampled = same ? logprobs : in.TakeArray(size * sizeof(float));
   if (!in.ok()) return;
   for (size_t i = 0; i < size; ++i) {
-    tokens[i].logprob = At<float>(logprobs, i);
-    tokens[i].sampled_logprob = At<float>(sampled, i);
+    tokens[i].logprob = ElementAt<float>(logprobs, i);
+    tokens[i].sampled_logprob = ElementAt<float>(sampled, i);
   }
   const bool scored = in.TakeBool("scored");
   const double score = in.TakeReal(0, "prefix score");
@@ -246,7 +246,7 @@ Status ReadRecord(std::string_view bytes, GroupTrajectories& group) {
   const size_t num_prompt = in.TakeSize(sizeof(int32_t), "prompt tokens");
   const std::string_view prompt = in.TakeArray(num_prompt * sizeof(int32_t));
   for (size_t i = 0; i < num_prompt && in.ok(); ++i) {
-    group.prompt_tokens.push_back(At<int32_t>(prompt, i));
+    group.prompt_tokens.push_back(ElementAt<int32_t>(prompt, i));
     if (group.prompt_tokens.back() < 0) in.Fail("prompt tokens: must be >= 0");
   }
   const size_t num_members = in.TakeSize(1, "members");

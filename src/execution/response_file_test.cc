@@ -48,7 +48,7 @@ PartialResponse Response() {
   return response;
 }
 
-GroupTrajectories Group(int64_t id) {
+GroupTrajectories GroupOfOne(int64_t id) {
   GroupTrajectories group;
   group.group = GroupId(id);
   group.prompt = PromptIndex(12);
@@ -67,7 +67,7 @@ GroupTrajectories Group(int64_t id) {
 
 TEST(ResponseFileTest, GroupsReadBackToTheBit) {
   const std::string path = Scratch("groups.bin");
-  const std::vector<GroupTrajectories> groups = {Group(41), Group(42)};
+  const std::vector<GroupTrajectories> groups = {GroupOfOne(41), GroupOfOne(42)};
   const Result<FileSum> written = WriteGroups(path, groups);
   ASSERT_TRUE(written.ok()) << written.status().message();
   EXPECT_EQ(written->num_bytes, static_cast<int64_t>(BytesOf(path).size()));
@@ -143,7 +143,7 @@ TEST(ResponseFileTest, ATokenTakesEightBytesOrTwelve) {
 
 TEST(ResponseFileTest, EveryTruncationAndEveryFlippedByteIsAnError) {
   const std::string path = Scratch("damaged.bin");
-  ASSERT_TRUE(WriteGroups(path, {{Group(41), Group(42)}}).ok());
+  ASSERT_TRUE(WriteGroups(path, {{GroupOfOne(41), GroupOfOne(42)}}).ok());
   const std::string whole = BytesOf(path);
   std::vector<GroupTrajectories> groups;
   for (size_t at = 0; at < whole.size(); ++at) {
@@ -179,7 +179,7 @@ TEST(ResponseFileTest, AFileIsReadInBlocksWhateverItsSize) {
   for (const size_t num_tokens : {10U, 70'000U, 10U, 400'000U, 200'000U}) {
     Trajectory member{.response = Response(), .reason = FinishReason::kStopToken};
     member.response.tokens.resize(num_tokens, {.id = 5});
-    groups.push_back(Group(std::ssize(groups)));
+    groups.push_back(GroupOfOne(std::ssize(groups)));
     groups.back().members[1] = std::move(member);
   }
   const Result<FileSum> written = WriteGroups("groups.bin", groups);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "control/admission_json.h"
 #include "core/json_record.h"
 
 namespace pace {
@@ -152,16 +153,6 @@ void JsonKeys(V& v, RunWarnings::State& state) {
   v("num_dropped", state.num_dropped);
 }
 
-template <typename V>
-void JsonKeys(V& v, StepPlan& plan) {
-  v("step", plan.step);
-  v("occupancy", plan.occupancy);
-  v("target_rate", plan.target_rate);
-  v("smoothed_rate", plan.smoothed_rate);
-  v("budget", plan.budget);
-  v("cutoff", plan.cutoff);
-  v("tie_probability", plan.tie_probability);
-}
 template <typename V>
 void JsonItems(V& v, StepMetrics::Spread& spread) {
   v(Within(spread.sum, -kLargestJsonReal, kLargestJsonReal));

@@ -16,12 +16,12 @@
 namespace pace {
 namespace {
 
-using TimePoint = std::chrono::steady_clock::time_point;
+using Deadline = std::chrono::steady_clock::time_point;
 
 // One call's socket with its deadline.
 class Exchange {
  public:
-  Exchange(std::string where, TimePoint deadline, const Cancellation& cancellation)
+  Exchange(std::string where, Deadline deadline, const Cancellation& cancellation)
       : where_(std::move(where)), deadline_(deadline), cancellation_(cancellation) {}
 
   Status Connect(const HttpUrl& url) {
@@ -109,7 +109,7 @@ class Exchange {
   }
 
   const std::string where_;
-  const TimePoint deadline_;
+  const Deadline deadline_;
   const Cancellation& cancellation_;
   FileDescriptor socket_;
 };
@@ -163,7 +163,7 @@ Result<HttpUrl> ReadHttpUrl(std::string_view text) {
 Result<HttpMessage> CallHttp(const HttpUrl& url, const HttpCall& call, Seconds timeout,
                              const Cancellation& cancellation) {
   const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::duration_cast<TimePoint::duration>(timeout);
+      std::chrono::steady_clock::now() + std::chrono::duration_cast<Deadline::duration>(timeout);
   const bool version_6 = url.host.find(':') != std::string::npos;
   const std::string host =
       Concat(version_6 ? "[" : "", url.host, version_6 ? "]" : "", ":", url.port);

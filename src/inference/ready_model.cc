@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kDefaultKvBytes = int64_t{1} << 30;
 
-Result<int64_t> NumBlocks(const InferenceArguments& arguments, const ModelConfig& config,
-                          Dtype dtype, int64_t num_sequences) {
+Result<int64_t> NumCacheBlocks(const InferenceArguments& arguments, const ModelConfig& config,
+                               Dtype dtype, int64_t num_sequences) {
   const int64_t block_bytes = BlockBytes(config, dtype);
   const int64_t per_sequence = (config.max_positions + kBlockTokens - 1) / kBlockTokens;
   const int64_t needed = per_sequence * num_sequences;
@@ -68,7 +68,7 @@ Result<ReadyModel> LoadReadyModel(const InferenceArguments& arguments, int64_t n
   PACE_ASSIGN_OR_RETURN(const WeightSet weights, WeightSet::Load(config, arguments.model));
   PACE_RETURN_IF_ERROR(CheckFinite(weights).At(arguments.model));
   PACE_ASSIGN_OR_RETURN(const int64_t num_blocks,
-                        NumBlocks(arguments, config, *dtype, num_sequences));
+                        NumCacheBlocks(arguments, config, *dtype, num_sequences));
   const int64_t num_cores = std::max<int64_t>(std::thread::hardware_concurrency(), 1);
   PACE_ASSIGN_OR_RETURN(const DeviceKind device, ParseDevice(arguments.device));
   PACE_ASSIGN_OR_RETURN(

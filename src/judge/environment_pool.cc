@@ -12,7 +12,7 @@ namespace {
 // Waits look again this often; nothing depends on it.
 constexpr std::chrono::seconds kPatience{1};
 
-bool IsReadable(int descriptor) {
+bool HasInput(int descriptor) {
   pollfd polled{.fd = descriptor, .events = POLLIN, .revents = 0};
   return descriptor >= 0 && poll(&polled, 1, 0) > 0;
 }
@@ -91,7 +91,7 @@ Result<RewardProcess> EnvironmentPool::Start() {
 }
 
 Result<std::string> EnvironmentPool::MakeReady(Worker& worker, int cancel) {
-  if (worker.process.has_value() && IsReadable(worker.process->exit_descriptor())) {
+  if (worker.process.has_value() && HasInput(worker.process->exit_descriptor())) {
     // What it said before it ended may tell why.
     if (worker.ready) worker.process.reset();
   }
@@ -117,7 +117,7 @@ EnvironmentStep EnvironmentPool::Take(const EnvironmentTurn& turn, int cancel) {
   const size_t index = std::hash<std::string>{}(turn.key) % workers_.size();
   Worker& worker = workers_[index];
   const MutexLock lock(worker.mutex);
-  if (IsReadable(cancel)) return EnvironmentStep::Failed(RewardFault::kCrash, "the run has ended");
+  if (HasInput(cancel)) return EnvironmentStep::Failed(RewardFault::kCrash, "the run has ended");
   if (const Status ready = MakeReady(worker, cancel).status(); !ready.ok()) {
     worker.process.reset();
     return EnvironmentStep::Failed(RewardFault::kCrash, ready.message());

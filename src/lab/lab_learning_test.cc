@@ -35,14 +35,14 @@ Settings SettingsOf(const Method& method, std::vector<std::string> overrides = {
   return SmallSettings(overrides, admission);
 }
 
-RunResult RunOk(const Settings& settings, const RunSetup& options = {}) {
+RunResult LearnOk(const Settings& settings, const RunSetup& options = {}) {
   const Policy policy = SmallPolicy(settings);
   Result<RunResult> result = RunLab(settings, policy, options);
   EXPECT_TRUE(result.ok()) << result.status().message();
   return result.ok() ? std::move(result).value() : RunResult{};
 }
 
-std::string ScratchFolder(const std::string& name) {
+std::string LearningFolder(const std::string& name) {
   const std::filesystem::path folder =
       std::filesystem::path(PACE_BINARY_DIR) / "lab_learning_scratch" / name;
   std::filesystem::remove_all(folder);
@@ -51,9 +51,9 @@ std::string ScratchFolder(const std::string& name) {
 }
 
 TEST(LabLearningTest, EveryMethodLearnsAndSaysSo) {
-  const RunResult plain = RunOk(SmallSettings());
+  const RunResult plain = LearnOk(SmallSettings());
   for (const Method& method : kMethods) {
-    const RunResult result = RunOk(SettingsOf(method));
+    const RunResult result = LearnOk(SettingsOf(method));
     ASSERT_EQ(result.rows.size(), 6U) << method.name;
     EXPECT_FALSE(SameWeights(result.weights, plain.weights)) << method.name;
     for (const MetricsRow& row : result.rows) {
@@ -68,14 +68,14 @@ TEST(LabLearningTest, ARunKilledAnywhereAndResumedIsTheSameRun) {
     const Settings settings =
         SettingsOf(method, {"run.checkpoint_every=1", "checkpoint.keep=0", "cluster.rollout_gpus=2",
                             "cluster.sync_overhead_s=0.013"});
-    const std::string folder = ScratchFolder(method.name);
-    const RunResult whole = RunOk(settings, {.checkpoints = folder});
+    const std::string folder = LearningFolder(method.name);
+    const RunResult whole = LearnOk(settings, {.checkpoints = folder});
     ASSERT_EQ(whole.rows.size(), 6U) << method.name;
     for (int last = 5; last >= 1; --last) {
       for (int later = last + 1; later <= 6; ++later) {
         std::filesystem::remove_all(folder + "/step-00000" + std::to_string(later));
       }
-      const RunResult rest = RunOk(settings, {.checkpoints = folder, .resume = true});
+      const RunResult rest = LearnOk(settings, {.checkpoints = folder, .resume = true});
       EXPECT_TRUE(SameWeights(whole.weights, rest.weights)) << method.name << " " << last;
       const std::vector<MetricsRow> expected(whole.rows.begin() + last, whole.rows.end());
       EXPECT_EQ(rest.rows, expected) << method.name << " " << last;
@@ -85,8 +85,8 @@ TEST(LabLearningTest, ARunKilledAnywhereAndResumedIsTheSameRun) {
 
 TEST(LabLearningTest, TheDistanceIsFromThePolicyTheRunBeganWithAlsoWhenResumed) {
   const Settings settings = SettingsOf(kMethods[2], {"run.checkpoint_every=2"}, "sync");
-  const std::string folder = ScratchFolder("distance");
-  const RunResult whole = RunOk(settings, {.checkpoints = folder});
+  const std::string folder = LearningFolder("distance");
+  const RunResult whole = LearnOk(settings, {.checkpoints = folder});
   EXPECT_EQ(Find(whole.rows.front(), "train/kl_initial"), 0);
   for (size_t i = 1; i < whole.rows.size(); ++i) {
     EXPECT_GT(Find(whole.rows[i], "train/kl_initial"), 0) << i;
@@ -102,8 +102,8 @@ TEST(LabLearningTest, TheDistanceIsFromThePolicyTheRunBeganWithAlsoWhenResumed) 
 }
 
 TEST(LabLearningTest, GreedyResponsesAreGeneratedButNotTrainedOn) {
-  const RunResult remax = RunOk(SettingsOf(kMethods[1], {}, "sync"));
-  const RunResult plain = RunOk(SmallSettings({}, "sync"));
+  const RunResult remax = LearnOk(SettingsOf(kMethods[1], {}, "sync"));
+  const RunResult plain = LearnOk(SmallSettings({}, "sync"));
   EXPECT_EQ(Find(plain.rows.back(), "cost/tokens_never_trained"), 0);
   const double greedy = Find(remax.rows.back(), "cost/tokens_never_trained").value_or(0);
   const double all = Find(remax.rows.back(), "cost/tokens_generated").value_or(0);

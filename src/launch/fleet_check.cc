@@ -34,7 +34,7 @@ bool Agree(const NetworkShape& a, const NetworkShape& b) {
          same(a.num_layers, b.num_layers);
 }
 
-class Lines {
+class CheckLines {
  public:
   void Ok(const std::string& part, std::string text) { lines_.push_back({part, std::move(text)}); }
   void Fail(const std::string& part, std::string text) {
@@ -46,7 +46,7 @@ class Lines {
   std::vector<FleetLine> lines_;
 };
 
-void CheckClock(Lines& lines, const std::string& part, std::optional<double> offset) {
+void CheckClock(CheckLines& lines, const std::string& part, std::optional<double> offset) {
   if (!offset.has_value()) {
     lines.Ok(part, "clock: does not say");
   } else if (std::abs(*offset) > kMaxClockOffset) {
@@ -58,7 +58,7 @@ void CheckClock(Lines& lines, const std::string& part, std::optional<double> off
   }
 }
 
-void CheckEngine(Lines& lines, const FleetFacts& fleet, const EngineFacts& engine) {
+void CheckEngine(CheckLines& lines, const FleetFacts& fleet, const EngineFacts& engine) {
   const std::string& url = engine.url;
   if (!engine.status.ok()) {
     lines.Fail(url, Concat("reached: ", engine.status.message()));
@@ -101,7 +101,7 @@ void CheckEngine(Lines& lines, const FleetFacts& fleet, const EngineFacts& engin
 }
 
 // Servers against each other.
-void CheckTogether(Lines& lines, const FleetFacts& fleet) {
+void CheckTogether(CheckLines& lines, const FleetFacts& fleet) {
   const EngineFacts* first = nullptr;
   bool alike = true;
   int64_t num_reached = 0;
@@ -132,7 +132,7 @@ void CheckTogether(Lines& lines, const FleetFacts& fleet) {
   if (alike && num_reached > 1) lines.Ok("fleet", Concat(num_reached, " servers are alike"));
 }
 
-void CheckFolder(Lines& lines, const FolderFacts& folder) {
+void CheckFolder(CheckLines& lines, const FolderFacts& folder) {
   constexpr double kGibibyte = 1024.0 * 1024 * 1024;
   if (!folder.status.ok()) {
     lines.Fail("weights", folder.status.message());
@@ -152,7 +152,7 @@ void CheckFolder(Lines& lines, const FolderFacts& folder) {
 }  // namespace
 
 std::vector<FleetLine> CheckFleet(const FleetFacts& facts) {
-  Lines lines;
+  CheckLines lines;
   for (const EngineFacts& engine : facts.engines) CheckEngine(lines, facts, engine);
   CheckTogether(lines, facts);
   if (facts.weights.has_value()) CheckFolder(lines, *facts.weights);

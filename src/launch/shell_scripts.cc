@@ -54,7 +54,7 @@ wait
 exit "$status"
 )sh";
 
-std::string Head(const LaunchPlan& plan) {
+std::string ScriptHead(const LaunchPlan& plan) {
   return Concat("folder=", ShellQuoted(plan.folder), "\n",
                 "max_restarts=", plan.settings.launch.max_restarts, "\n",
                 "mkdir -p \"$folder/logs\"\nengines=()\n");
@@ -145,13 +145,14 @@ std::string SlurmScript(const LaunchPlan& plan) {
        {Concat("--nodelist=\"$(IFS=,; echo \"${nodes[*]:0:", trainer_nodes, "}\")\""), true}});
   const std::string settings = plan.folder + "/run.yaml", run = plan.folder + "/run";
   const std::string urls = "\"engine.urls=$urls\"";
-  return Concat(
-      SlurmHead(plan), "\n# Written by pace launch; docs/launch.md describes it.\n", Head(plan),
-      "mapfile -t nodes < <(scontrol show hostnames \"$SLURM_JOB_NODELIST\")\n"
-      "export MASTER_ADDR=\"${nodes[0]}\" MASTER_PORT=",
-      plan.settings.launch.master_port, "\n", kEngineLoop, SlurmEngines(plan),
-      Function("train", Joined(step, TrainWords(plan, settings, run, false, urls))),
-      Function("resume", Joined(step, TrainWords(plan, settings, run, true, urls))), kTrainLoop);
+  return Concat(SlurmHead(plan), "\n# Written by pace launch; docs/launch.md describes it.\n",
+                ScriptHead(plan),
+                "mapfile -t nodes < <(scontrol show hostnames \"$SLURM_JOB_NODELIST\")\n"
+                "export MASTER_ADDR=\"${nodes[0]}\" MASTER_PORT=",
+                plan.settings.launch.master_port, "\n", kEngineLoop, SlurmEngines(plan),
+                Function("train", Joined(step, TrainWords(plan, settings, run, false, urls))),
+                Function("resume", Joined(step, TrainWords(plan, settings, run, true, urls))),
+                kTrainLoop);
 }
 
 std::string LocalScript(const LaunchPlan& plan) {
@@ -186,8 +187,8 @@ std::string LocalScript(const LaunchPlan& plan) {
                              {Concat("--master-port=", plan.settings.launch.master_port)}});
   }
   const std::string settings = plan.folder + "/run.yaml", run = plan.folder + "/run";
-  return Concat("#!/bin/bash\n# Written by pace launch; docs/launch.md describes it.\n", Head(plan),
-                kEngineLoop, engines,
+  return Concat("#!/bin/bash\n# Written by pace launch; docs/launch.md describes it.\n",
+                ScriptHead(plan), kEngineLoop, engines,
                 Function("train", Joined(before, TrainWords(plan, settings, run, false, ""))),
                 Function("resume", Joined(before, TrainWords(plan, settings, run, true, ""))),
                 kTrainLoop);

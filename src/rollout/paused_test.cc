@@ -19,7 +19,7 @@ std::unique_ptr<EngineCore> Engine(const RolloutOptions& options) {
   return engine;
 }
 
-GroupRequest Request(int64_t max_tokens) {
+GroupRequest PausedRequest(int64_t max_tokens) {
   GroupRequest request;
   request.group = GroupId(1);
   request.prompt = PromptIndex(1);
@@ -47,7 +47,7 @@ bool RunToRest(EngineCore& engine, MemberId id) {
 
 TEST(RestingTest, AStopLetsTheResponseRestAndLeaveItsPlace) {
   const auto engine = Engine({});
-  ASSERT_TRUE(engine->Submit(Request(400)).ok());
+  ASSERT_TRUE(engine->Submit(PausedRequest(400)).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));
   EXPECT_EQ(engine->Peek(kFirst)->paused, FinishReason::kStopToken);
   EXPECT_EQ(engine->Peek(kFirst)->tokens.back().id, kStop);
@@ -61,7 +61,7 @@ TEST(RestingTest, AStopLetsTheResponseRestAndLeaveItsPlace) {
 
 TEST(RestingTest, WhatIsGivenIsContextAndNotSampled) {
   const auto engine = Engine({});
-  ASSERT_TRUE(engine->Submit(Request(400)).ok());
+  ASSERT_TRUE(engine->Submit(PausedRequest(400)).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));
   const size_t before = engine->Peek(kFirst)->tokens.size();
   ASSERT_TRUE(engine->Continue(kFirst, std::vector<TokenId>{9, 10, 11}).ok());
@@ -83,7 +83,7 @@ TEST(RestingTest, WhatIsGivenIsContextAndNotSampled) {
 
 TEST(RestingTest, WhatWouldFillTheResponseIsRefusedAndItStillRests) {
   const auto engine = Engine({});
-  ASSERT_TRUE(engine->Submit(Request(400)).ok());
+  ASSERT_TRUE(engine->Submit(PausedRequest(400)).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));
   const Status full = engine->Continue(kFirst, std::vector<TokenId>(400, 9));
   EXPECT_NE(full.message().find("leave no room"), std::string::npos) << full.message();
@@ -96,7 +96,7 @@ TEST(RestingTest, WhatWouldFillTheResponseIsRefusedAndItStillRests) {
 // The budget spans the whole interaction.
 TEST(RestingTest, TheBudgetEndsAResponseWhateverItWaitsFor) {
   const auto engine = Engine({});
-  GroupRequest request = Request(60);
+  GroupRequest request = PausedRequest(60);
   request.stop.stop_tokens = {0, 1, 2, 3, 4, 5, 6};
   ASSERT_TRUE(engine->Submit(request).ok());
   int64_t num_finished = 0;
@@ -120,7 +120,7 @@ TEST(RestingTest, TheBudgetEndsAResponseWhateverItWaitsFor) {
 
 TEST(RestingTest, ASyncDuringTheRestIsAnInterruptionScoredOnTheWayBack) {
   const auto engine = Engine({.min_scored = 1});
-  ASSERT_TRUE(engine->Submit(Request(400)).ok());
+  ASSERT_TRUE(engine->Submit(PausedRequest(400)).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));
   const auto num_sampled = engine->Peek(kFirst)->num_policy_tokens();
   ASSERT_TRUE(engine->Continue(kFirst, std::vector<TokenId>{9, 10}).ok());
@@ -139,7 +139,7 @@ TEST(RestingTest, ASyncDuringTheRestIsAnInterruptionScoredOnTheWayBack) {
 
 TEST(RestingTest, AnEndAtRestKeepsTheScoreItHad) {
   const auto engine = Engine({.min_scored = 1});
-  ASSERT_TRUE(engine->Submit(Request(400)).ok());
+  ASSERT_TRUE(engine->Submit(PausedRequest(400)).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));
   ASSERT_TRUE(engine->Sync(PolicyVersion(1), std::make_shared<FakeDecoder::Weights>(1)).ok());
   const FinishedResponse finished = engine->FinishPaused(kFirst);
@@ -150,7 +150,7 @@ TEST(RestingTest, AnEndAtRestKeepsTheScoreItHad) {
 
 TEST(RestingTest, ADrainedSyncWaitsForWhatRests) {
   const auto engine = Engine({.sync_mode = SyncMode::kDrain});
-  GroupRequest request = Request(400);
+  GroupRequest request = PausedRequest(400);
   request.num_responses = 1;
   ASSERT_TRUE(engine->Submit(request).ok());
   ASSERT_TRUE(RunToRest(*engine, kFirst));

@@ -10,11 +10,11 @@
 namespace pace {
 namespace {
 
-std::shared_ptr<const DecoderWeights> Weights(int64_t version) {
+std::shared_ptr<const DecoderWeights> SpeculativeWeights(int64_t version) {
   return std::make_shared<FakeDecoder::Weights>(static_cast<uint64_t>(version));
 }
 
-GroupRequest Request(int64_t group, int64_t max_tokens, int64_t num_responses) {
+GroupRequest SpeculativeRequest(int64_t group, int64_t max_tokens, int64_t num_responses) {
   GroupRequest request;
   request.group = GroupId(group);
   request.prompt = PromptIndex(group);
@@ -38,17 +38,17 @@ Outcome Generate(bool speculates, int64_t num_blocks, int64_t max_tokens, int64_
       FakeDecoder::Options{.vocab_size = 120, .num_blocks = num_blocks, .speculates = speculates});
   FakeDecoder* const decoder = owned.get();
   EngineCore engine(std::move(owned), std::nullopt, {.max_pass_tokens = 64});
-  EXPECT_TRUE(engine.Sync(PolicyVersion(0), Weights(0)).ok());
+  EXPECT_TRUE(engine.Sync(PolicyVersion(0), SpeculativeWeights(0)).ok());
   Outcome outcome;
   int64_t version = 0;
   int64_t num_submitted = 0;
   for (int64_t step = 0; engine.busy() || num_submitted < 20; ++step) {
     if (num_submitted < 20 && step % 9 == 0) {
-      EXPECT_TRUE(engine.Submit(Request(++num_submitted, max_tokens, 3)).ok());
+      EXPECT_TRUE(engine.Submit(SpeculativeRequest(++num_submitted, max_tokens, 3)).ok());
     }
     if (sync_every > 0 && step % sync_every == sync_every - 1) {
       ++version;
-      EXPECT_TRUE(engine.Sync(PolicyVersion(version), Weights(version)).ok());
+      EXPECT_TRUE(engine.Sync(PolicyVersion(version), SpeculativeWeights(version)).ok());
     }
     const Result<StepReport> report = engine.Step();
     EXPECT_TRUE(report.ok()) << report.status().message();

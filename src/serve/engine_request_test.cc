@@ -7,7 +7,7 @@
 namespace pace {
 namespace {
 
-GenerateRequest Read(ApiKind kind, const std::string& body) {
+GenerateRequest ReadRequest(ApiKind kind, const std::string& body) {
   Result<GenerateRequest> request = ReadGenerateRequest(kind, body);
   EXPECT_TRUE(request.ok()) << body << ": " << request.status().message();
   return request.ok() ? *request : GenerateRequest();
@@ -28,16 +28,16 @@ struct Rules {
 
 TEST(EngineRequestTest, CutsTokensToTheRoomAndRefusesMoreOfTheOthers) {
   const Rules r;
-  const GenerateRequest tokens =
-      Read(ApiKind::kTokens,
-           R"({"token_ids": [1], "sampling_params": {"max_tokens": 100, "stop_token_ids": [3]}})");
+  const GenerateRequest tokens = ReadRequest(
+      ApiKind::kTokens,
+      R"({"token_ids": [1], "sampling_params": {"max_tokens": 100, "stop_token_ids": [3]}})");
   const Result<GroupRequest> group = EngineRequest(tokens, {1, 2, 3}, r.rules, 9);
   ASSERT_TRUE(group.ok()) << group.status().message();
   EXPECT_EQ(group->stop.max_tokens, 17);
   EXPECT_EQ(group->stop.stop_tokens, (std::vector<TokenId>{3, 26}));
   EXPECT_EQ(group->seed, 9U);
   const GenerateRequest text =
-      Read(ApiKind::kCompletion, R"({"prompt": "abc", "max_tokens": 100, "seed": 4})");
+      ReadRequest(ApiKind::kCompletion, R"({"prompt": "abc", "max_tokens": 100, "seed": 4})");
   EXPECT_EQ(EngineRequest(text, {1, 2, 3}, r.rules, 9).status().message(),
             "max_tokens = 100: after a prompt of 3 tokens at most 17 fit (prompt and response "
             "have at most 20)");
@@ -51,7 +51,7 @@ TEST(EngineRequestTest, CutsTokensToTheRoomAndRefusesMoreOfTheOthers) {
 TEST(PromptTokensTest, RendersMessagesWithTheModelsTemplate) {
   Rules r;
   const GenerateRequest chat =
-      Read(ApiKind::kChat, R"({"messages": [{"role": "user", "content": "abc"}]})");
+      ReadRequest(ApiKind::kChat, R"({"messages": [{"role": "user", "content": "abc"}]})");
   EXPECT_EQ(PromptTokens(chat, r.rules).status().message(),
             "messages: the model has no chat template (use /v1/completions)");
   const Result<ChatTemplate> chat_template =
@@ -59,7 +59,7 @@ TEST(PromptTokensTest, RendersMessagesWithTheModelsTemplate) {
   ASSERT_TRUE(chat_template.ok());
   r.rules.chat_template = &*chat_template;
   EXPECT_EQ(*PromptTokens(chat, r.rules), (std::vector<TokenId>{0, 1, 2, 25}));
-  EXPECT_EQ(*PromptTokens(Read(ApiKind::kCompletion, R"({"prompt": "ba"})"), r.rules),
+  EXPECT_EQ(*PromptTokens(ReadRequest(ApiKind::kCompletion, R"({"prompt": "ba"})"), r.rules),
             (std::vector<TokenId>{1, 0}));
 }
 

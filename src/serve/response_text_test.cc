@@ -14,16 +14,16 @@ std::vector<TokenId> Letters(std::string_view text) {
   return ids;
 }
 
-struct Parts {
+struct TextParts {
   std::string whole;
   std::vector<std::string> parts;
 };
 
-Parts Feed(const TextRules& rules, const std::vector<TokenId>& ids,
-           std::optional<FinishReason> reason) {
+TextParts Feed(const TextRules& rules, const std::vector<TokenId>& ids,
+               std::optional<FinishReason> reason) {
   const Tokenizer tokenizer = LetterTokenizer(26);
   ResponseText text(tokenizer, rules);
-  Parts fed;
+  TextParts fed;
   for (const TokenId id : ids) fed.parts.push_back(text.Feed(id));
   fed.parts.push_back(text.Finish(reason));
   for (const std::string& part : fed.parts) fed.whole += part;
@@ -52,7 +52,7 @@ TEST(ResponseTextTest, EndsBeforeTheStopString) {
 }
 
 TEST(ResponseTextTest, HoldsBackWhatMayBecomeAStopString) {
-  const Parts fed = Feed({.stop = {"end"}}, Letters("abcend"), FinishReason::kStopString);
+  const TextParts fed = Feed({.stop = {"end"}}, Letters("abcend"), FinishReason::kStopString);
   EXPECT_EQ(fed.whole, "abc");
   std::string before;
   for (size_t i = 0; i + 1 < fed.parts.size(); ++i) before += fed.parts[i];

@@ -8,7 +8,7 @@
 namespace pace {
 namespace {
 
-constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
+constexpr Seconds kNotDue{std::numeric_limits<double>::infinity()};
 // KV kept free when admitting, so that a preempted response does not return at
 // once.
 constexpr double kWatermark = 0.99;
@@ -17,7 +17,7 @@ constexpr double kWatermark = 0.99;
 
 Engine::Engine(const CostModel& costs, const EngineOptions& options, SimResponses& table,
                Seconds now)
-    : clock_(now), next_time_(kNever), costs_(costs), options_(options), table_(table) {}
+    : clock_(now), next_time_(kNotDue), costs_(costs), options_(options), table_(table) {}
 
 void Engine::Enqueue(Seconds now, ResponseIndex response) {
   table_.responses[static_cast<size_t>(response)].state = ResponseState::kQueued;
@@ -130,7 +130,7 @@ Seconds Engine::IdleTime(Seconds now) const {
 EngineReport Engine::Act() {
   if (phase_ == Phase::kTransferring) return FinishTransfer();
   if (phase_ == Phase::kRescoring) return FinishRescoring();
-  PACE_CHECK(phase_ == Phase::kDecoding && next_time_ < kNever, "nothing is due");
+  PACE_CHECK(phase_ == Phase::kDecoding && next_time_ < kNotDue, "nothing is due");
   MoveTo(next_iteration_, next_time_);
   woken_ = false;
   if (StretchEnds()) {
@@ -141,7 +141,7 @@ EngineReport Engine::Act() {
   if (pause_wanted_) {
     pause_wanted_ = false;
     phase_ = Phase::kPaused;
-    next_time_ = kNever;
+    next_time_ = kNotDue;
     return {EngineEvent::kPaused, 0};
   }
   if (sync_wanted_) {
@@ -186,7 +186,7 @@ void Engine::Continue() {
   AdmitQueued();
   woken_ = false;
   if (active_.empty()) {
-    next_time_ = kNever;
+    next_time_ = kNotDue;
     return;
   }
   int64_t count = active_.back().stop - iteration_;

@@ -21,14 +21,14 @@ TaskOptions ProductOptions() {
   return options;
 }
 
-std::shared_ptr<const SyntheticTask> Make() {
+std::shared_ptr<const SyntheticTask> MakeProduct() {
   const auto task = MakeSyntheticTask(ProductOptions());
   EXPECT_TRUE(task.ok()) << task.status().message();
   return *task;
 }
 
 TEST(ProductTest, TheAnswerIsTheProductOfWhatTheProblemNames) {
-  const auto task = Make();
+  const auto task = MakeProduct();
   for (uint64_t index = 0; index < 200; ++index) {
     const Exercise exercise = task->At(Purpose::kTraining, 3, index);
     int64_t product = 1;
@@ -46,7 +46,7 @@ TEST(ProductTest, TheAnswerIsTheProductOfWhatTheProblemNames) {
 }
 
 TEST(ProductTest, DemonstrationsShowEveryWay) {
-  const auto task = Make();
+  const auto task = MakeProduct();
   const SftSource source(task, 1, 0.4);
   int64_t called = 0, mistaken = 0, bare = 0;
   for (int64_t i = 0; i < 2000; ++i) {
@@ -83,7 +83,7 @@ PromptRenderer ToolRenderer() {
 
 TEST(ToolTokenizerTest, EveryTextComesBackInFewTokens) {
   const PromptRenderer renderer = ToolRenderer();
-  const SftSource source(Make(), 1, 0.4);
+  const SftSource source(MakeProduct(), 1, 0.4);
   for (int64_t i = 0; i < 200; ++i) {
     for (const std::string& turn : source.At(i).turns) {
       const auto ids = renderer.tokenizer().Encode(turn);

@@ -7,22 +7,22 @@
 namespace pace {
 namespace {
 
-std::vector<SftExample> Parse(std::string_view line, const TaskOptions& task = {}) {
+std::vector<SftExample> ExamplesOf(std::string_view line, const TaskOptions& task = {}) {
   auto examples = ParseSftLine(line, task);
   EXPECT_TRUE(examples.ok()) << examples.status().message();
   return examples.ok() ? *examples : std::vector<SftExample>{{"", {"an error"}}};
 }
 
-std::string ErrorOf(std::string_view line, const TaskOptions& task = {}) {
+std::string ExampleError(std::string_view line, const TaskOptions& task = {}) {
   const auto examples = ParseSftLine(line, task);
   return examples.ok() ? "accepted" : examples.status().message();
 }
 
 TEST(SftLineTest, AConversationGivesOneExampleForEachAssistantMessage) {
-  const auto examples =
-      Parse(R"({"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "a"},)"
-            R"( {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"},)"
-            R"( {"role": "assistant", "content": "d"}]})");
+  const auto examples = ExamplesOf(
+      R"({"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "a"},)"
+      R"( {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"},)"
+      R"( {"role": "assistant", "content": "d"}]})");
   ASSERT_EQ(examples.size(), 2U);
   EXPECT_EQ(examples[0].prompt, Prompt(std::vector<ChatMessage>{{"system", "S"}, {"user", "a"}}));
   EXPECT_EQ(examples[0].turns, std::vector<std::string>{"b"});
@@ -31,10 +31,10 @@ TEST(SftLineTest, AConversationGivesOneExampleForEachAssistantMessage) {
 }
 
 TEST(SftLineTest, PromptAndCompletionAreTextOrMessages) {
-  EXPECT_EQ(Parse(R"({"prompt": "p", "completion": "c"})"),
+  EXPECT_EQ(ExamplesOf(R"({"prompt": "p", "completion": "c"})"),
             (std::vector<SftExample>{{"p", {"c"}}}));
-  const auto chat = Parse(R"({"prompt": [{"role": "user", "content": "p"}],)"
-                          R"( "completion": [{"role": "assistant", "content": "c"}]})");
+  const auto chat = ExamplesOf(R"({"prompt": [{"role": "user", "content": "p"}],)"
+                               R"( "completion": [{"role": "assistant", "content": "c"}]})");
   EXPECT_EQ(chat[0].prompt, Prompt(std::vector<ChatMessage>{{"user", "p"}}));
   EXPECT_EQ(chat[0].turns, std::vector<std::string>{"c"});
 }
@@ -42,7 +42,7 @@ TEST(SftLineTest, PromptAndCompletionAreTextOrMessages) {
 TEST(SftLineTest, TheTemplateIsFilledEverywhere) {
   TaskOptions task;
   task.prompt_template = "{problem} and again {problem}";
-  EXPECT_EQ(Parse(R"({"question": "q", "solution": "s"})", task),
+  EXPECT_EQ(ExamplesOf(R"({"question": "q", "solution": "s"})", task),
             (std::vector<SftExample>{{"q and again q", {"s"}}}));
 }
 
@@ -50,18 +50,18 @@ TEST(SftLineTest, KeysMayBeNamed) {
   TaskOptions task;
   task.prompt_key = "instruction";
   task.answer_key = "output";
-  EXPECT_EQ(Parse(R"({"instruction": "i", "output": "o", "prompt": 3})", task),
+  EXPECT_EQ(ExamplesOf(R"({"instruction": "i", "output": "o", "prompt": 3})", task),
             (std::vector<SftExample>{{"i", {"o"}}}));
-  EXPECT_EQ(ErrorOf(R"({"prompt": "i", "completion": "o"})", task),
+  EXPECT_EQ(ExampleError(R"({"prompt": "i", "completion": "o"})", task),
             "needs 'instruction' and 'output' (task.prompt_key, task.answer_key)");
 }
 
 TEST(SftLineTest, ErrorsSayWhatIsWrong) {
-  EXPECT_EQ(ErrorOf(R"({"text": "a"})"),
+  EXPECT_EQ(ExampleError(R"({"text": "a"})"),
             "needs 'messages', or 'prompt' and 'completion', or 'problem' and 'solution'");
-  EXPECT_EQ(ErrorOf(R"({"messages": [{"role": "user", "content": "a"}]})"),
+  EXPECT_EQ(ExampleError(R"({"messages": [{"role": "user", "content": "a"}]})"),
             "messages: must hold an assistant message");
-  EXPECT_EQ(ErrorOf(R"({"messages": [{"role": "assistant", "content": "a"}]})"),
+  EXPECT_EQ(ExampleError(R"({"messages": [{"role": "assistant", "content": "a"}]})"),
             "messages[0]: must not be the assistant's");
   TaskOptions task;
   task.file = WriteScratchFile("sft.jsonl", "\xEF\xBB\xBF{\"prompt\": \"p\", \"completion\": 3}\n");

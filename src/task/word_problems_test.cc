@@ -33,7 +33,7 @@ TaskOptions Options(int64_t min_steps = 1, int64_t max_steps = 3, int64_t larges
   return options;
 }
 
-std::shared_ptr<const SyntheticTask> Make(const TaskOptions& options) {
+std::shared_ptr<const SyntheticTask> MakeProblems(const TaskOptions& options) {
   EXPECT_TRUE(options.Validate().ok());
   const auto task = MakeSyntheticTask(options);
   EXPECT_TRUE(task.ok()) << task.status().message();
@@ -45,7 +45,7 @@ WordProblem Tell(const TaskOptions& options, int64_t num_steps, uint64_t index) 
   return WordProblems(options).Tell(num_steps, ExerciseDraw(random, index, 0));
 }
 
-std::vector<std::string> Split(const std::string& text, char separator) {
+std::vector<std::string> PartsOf(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::istringstream stream(text);
   for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
@@ -81,7 +81,7 @@ int64_t CountOut(int64_t a, char operation, int64_t b) {
   }
 }
 
-int64_t Evaluate(const std::vector<std::string>& formula) {
+int64_t ValueOf(const std::vector<std::string>& formula) {
   std::vector<int64_t> values;
   for (const std::string& item : formula) {
     if (!IsOperator(item)) {
@@ -109,16 +109,16 @@ std::vector<int64_t> NumbersIn(const std::string& text) {
 
 // "24 - 5 = 19" and so on; each line is true, and the last one gives the answer.
 void ExpectStepsLeadToTheAnswer(const WordProblem& problem, int64_t num_steps) {
-  const std::vector<std::string> lines = Split(problem.steps, '\n');
+  const std::vector<std::string> lines = PartsOf(problem.steps, '\n');
   ASSERT_EQ(std::ssize(lines), num_steps) << problem.steps;
   for (const std::string& line : lines) {
-    const std::vector<std::string> words = Split(line, ' ');
+    const std::vector<std::string> words = PartsOf(line, ' ');
     ASSERT_EQ(words.size(), 5U) << line;
     ASSERT_EQ(CountOut(std::stoll(words[0]), words[1][0], std::stoll(words[2])),
               std::stoll(words[4]))
         << line;
   }
-  EXPECT_EQ(Split(lines.back(), ' ').back(), Concat(problem.answer));
+  EXPECT_EQ(PartsOf(lines.back(), ' ').back(), Concat(problem.answer));
 }
 
 TEST(WordProblemsTest, AnswersAreWhatTheFormulaComesTo) {
@@ -130,7 +130,7 @@ TEST(WordProblemsTest, AnswersAreWhatTheFormulaComesTo) {
       SCOPED_TRACE(problem.text);
       ASSERT_EQ(std::count_if(problem.formula.begin(), problem.formula.end(), IsOperator),
                 num_steps);
-      ASSERT_EQ(Evaluate(problem.formula), problem.answer);
+      ASSERT_EQ(ValueOf(problem.formula), problem.answer);
       ExpectStepsLeadToTheAnswer(problem, num_steps);
       // The text names these numbers and the formula computes with them all.
       ASSERT_EQ(NumbersIn(problem.text), problem.numbers);
@@ -151,7 +151,7 @@ TEST(WordProblemsTest, AnswersAreWhatTheFormulaComesTo) {
 }
 
 TEST(WordProblemsTest, TheVerifierTakesTheAnswerAndNoOther) {
-  const auto task = Make(Options());
+  const auto task = MakeProblems(Options());
   for (uint64_t index = 0; index < 300; ++index) {
     const Exercise exercise = task->At(Purpose::kTraining, 1, index);
     EXPECT_TRUE(Verify(task->verifier(), exercise.Worked(), exercise.answer).correct);
@@ -291,8 +291,8 @@ TEST(WordStoriesTest, EverySentenceIsTold) {
 // ---- as a task ----
 
 TEST(WordProblemsTest, AProblemIsAPureFunctionOfSeedAndIndex) {
-  const auto task = Make(Options());
-  const auto again = Make(Options());
+  const auto task = MakeProblems(Options());
+  const auto again = MakeProblems(Options());
   std::unordered_set<std::string> prompts;
   for (const Purpose purpose : {Purpose::kTraining, Purpose::kSupervised, Purpose::kHeldOut}) {
     for (const uint64_t seed : {1U, 2U}) {
@@ -308,7 +308,7 @@ TEST(WordProblemsTest, AProblemIsAPureFunctionOfSeedAndIndex) {
 
 TEST(WordProblemsTest, HeldOutProblemsAreNeverTrainedOn) {
   for (const int64_t largest : {20, 100}) {
-    const auto task = Make(Options(1, 2, largest));
+    const auto task = MakeProblems(Options(1, 2, largest));
     std::unordered_set<std::string> keys, prompts;
     for (uint64_t index = 0; index < 20000; ++index) {
       const Purpose purpose = index % 2 == 0 ? Purpose::kTraining : Purpose::kSupervised;
@@ -325,7 +325,7 @@ TEST(WordProblemsTest, HeldOutProblemsAreNeverTrainedOn) {
 }
 
 TEST(WordProblemsTest, StepsAreUniformBetweenTheBounds) {
-  const auto task = Make(Options(2, 3));
+  const auto task = MakeProblems(Options(2, 3));
   std::map<int64_t, int64_t> counts;
   constexpr int64_t kDraws = 3000;
   for (uint64_t index = 0; index < kDraws; ++index) {
@@ -338,7 +338,7 @@ TEST(WordProblemsTest, StepsAreUniformBetweenTheBounds) {
 
 // The numbers of a one-step problem within the smallest bound are few.
 TEST(WordProblemsTest, AnEvaluationSetIsDrawnAsTrainingProblemsAre) {
-  const auto task = Make(Options(1, 2, 20));
+  const auto task = MakeProblems(Options(1, 2, 20));
   const auto benchmark = HeldOutBenchmark(*task, 1000, 1);
   ASSERT_TRUE(benchmark.ok()) << benchmark.status().message();
   std::set<std::string> texts;
@@ -355,14 +355,14 @@ TEST(WordProblemsTest, AnEvaluationSetIsDrawnAsTrainingProblemsAre) {
 
 TEST(WordProblemsTest, EveryNumberOfStepsHasStoriesWithinTheSmallestBound) {
   for (int64_t steps = 1; steps <= 3; ++steps) {
-    const auto task = Make(Options(steps, steps, 20));
+    const auto task = MakeProblems(Options(steps, steps, 20));
     EXPECT_TRUE(HeldOutBenchmark(*task, 20, 1).ok());
   }
 }
 
 // What a seed means must not change: runs are compared on the same problems.
 TEST(WordProblemsTest, TheProblemsArePinned) {
-  const auto task = Make(Options());
+  const auto task = MakeProblems(Options());
   EXPECT_EQ(task->At(Purpose::kTraining, 1, 0).prompt,
             "Lena picks 21 strawberries. Grace picks 44 more than Lena. They give 57 of them away. "
             "How many strawberries do they have now?");
@@ -382,8 +382,8 @@ TEST(WordProblemsTest, PromptsGoThroughBothTemplates) {
   const Problem problem = problems->source->At(PromptIndex(0));
   EXPECT_EQ(problem.id, "word_problems/0");
   EXPECT_EQ(problem.verifier, VerifierMode::kGsm8k);
-  const std::string asked =
-      "Solve: " + Make(options)->At(Purpose::kTraining, 1, 0).prompt + "\nSay #### and the number.";
+  const std::string asked = "Solve: " + MakeProblems(options)->At(Purpose::kTraining, 1, 0).prompt +
+                            "\nSay #### and the number.";
   EXPECT_EQ(std::get<std::string>(problem.prompt), asked);
   const Result<std::string> text = renderer->Text(problem.prompt);
   ASSERT_TRUE(text.ok());

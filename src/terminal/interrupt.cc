@@ -18,7 +18,7 @@ namespace {
 std::atomic<int> pipe_to_write = -1;
 static_assert(std::atomic<int>::is_always_lock_free, "a handler may not take a lock");
 
-void Remember(int) {
+void RememberSignal(int) {
   const int reason = errno;
   const char mark = 0;
   // A full pipe says it already.
@@ -59,7 +59,7 @@ Interrupt::Interrupt() {
   PACE_CHECK(::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) == 0, std::strerror(errno));
   pipe_to_write = pipe_[1];
   struct sigaction action = {};
-  action.sa_handler = Remember;
+  action.sa_handler = RememberSignal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &before_);

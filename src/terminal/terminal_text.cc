@@ -51,7 +51,7 @@ size_t FittingBytes(std::string_view text, int columns) {
 }
 
 // The last of the finite ones.
-std::vector<double> Shown(const std::vector<double>& values, size_t most) {
+std::vector<double> Thinned(const std::vector<double>& values, size_t most) {
   std::vector<double> shown;
   for (const double value : values) {
     if (std::isfinite(value)) shown.push_back(value);
@@ -103,7 +103,7 @@ std::string Sparkline(const std::vector<double>& values, size_t most, bool unico
   constexpr std::array<std::string_view, 8> kBlocks = {"\u2581", "\u2582", "\u2583", "\u2584",
                                                        "\u2585", "\u2586", "\u2587", "\u2588"};
   constexpr std::string_view kAscii = "_.-~=+*#";
-  const std::vector<double> shown = Shown(values, most);
+  const std::vector<double> shown = Thinned(values, most);
   if (shown.size() < 2) return "";
   const auto [lo, hi] = std::minmax_element(shown.begin(), shown.end());
   const double low = *lo, range = *hi - *lo;
@@ -125,7 +125,7 @@ std::vector<std::string> TallSparkline(const std::vector<double>& values, size_t
   constexpr std::array<std::string_view, 9> kBlocks = {
       " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
   constexpr std::array<std::string_view, 9> kAscii = {" ", ".", ".", ":", ":", "|", "|", "#", "#"};
-  const std::vector<double> shown = Shown(values, most);
+  const std::vector<double> shown = Thinned(values, most);
   if (shown.size() < 2) return {};
   const auto [lo, hi] = std::minmax_element(shown.begin(), shown.end());
   const double low = std::min(0.0, *lo), range = *hi - low;
@@ -135,7 +135,7 @@ std::vector<std::string> TallSparkline(const std::vector<double>& values, size_t
     // At least one eighth: a zero is a value, too.
     const auto eighths = std::max<int64_t>(1, std::llround(share * 8 * num_rows));
     for (int row = 0; row < num_rows; ++row) {
-      const int64_t below = 8 * (num_rows - 1 - row);
+      const int64_t below = int64_t{8} * (num_rows - 1 - row);
       const auto level = static_cast<size_t>(std::clamp<int64_t>(eighths - below, 0, 8));
       rows[static_cast<size_t>(row)] += unicode ? kBlocks[level] : kAscii[level];
     }

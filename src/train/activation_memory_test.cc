@@ -91,10 +91,10 @@ class ActivationMemoryTest : public testing::TestWithParam<bool> {
   }
 };
 
-std::string NameOf(const testing::TestParamInfo<bool>& info) {
+std::string NameOfCase(const testing::TestParamInfo<bool>& info) {
   return info.param ? "bf16" : "float32";
 }
-INSTANTIATE_TEST_SUITE_P(Dtypes, ActivationMemoryTest, testing::Bool(), NameOf);
+INSTANTIATE_TEST_SUITE_P(Dtypes, ActivationMemoryTest, testing::Bool(), NameOfCase);
 
 TEST_P(ActivationMemoryTest, GrowsLinearlyInTokens) {
   const auto peak = [](int64_t num_sequences) {

@@ -9,7 +9,7 @@
 namespace pace {
 namespace {
 
-at::Tensor Wave(int64_t size, double phase) {
+at::Tensor WaveOf(int64_t size, double phase) {
   return (at::arange(size, at::kDouble) * 1.3 + phase).sin().to(at::kFloat);
 }
 
@@ -19,8 +19,8 @@ std::vector<float> ToVector(const at::Tensor& tensor) {
 }
 
 TEST(AdamWTest, FollowsTheReferenceOverManyUpdates) {
-  const NamedTensors parameters = {{"a", Wave(7, 0.1).set_requires_grad(true)},
-                                   {"b", Wave(3, 2.0).set_requires_grad(true)}};
+  const NamedTensors parameters = {{"a", WaveOf(7, 0.1).set_requires_grad(true)},
+                                   {"b", WaveOf(3, 2.0).set_requires_grad(true)}};
   AdamW adamw(parameters, {.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.2});
   std::vector<std::vector<float>> expected = {ToVector(parameters.at("a")),
                                               ToVector(parameters.at("b"))};
@@ -29,7 +29,7 @@ TEST(AdamWTest, FollowsTheReferenceOverManyUpdates) {
   for (int update = 0; update < 30; ++update) {
     std::vector<std::vector<float>> gradients;
     for (const auto& [name, parameter] : parameters) {
-      at::Tensor(parameter).mutable_grad() = Wave(parameter.numel(), update + 0.5);
+      at::Tensor(parameter).mutable_grad() = WaveOf(parameter.numel(), update + 0.5);
       gradients.push_back(ToVector(parameter.grad()));
     }
     adamw.Step(0.01);
@@ -42,11 +42,11 @@ TEST(AdamWTest, FollowsTheReferenceOverManyUpdates) {
 }
 
 TEST(AdamWTest, ARestoredOptimizerGoesOnToTheBit) {
-  const auto fresh = [] { return NamedTensors{{"a", Wave(9, 0.4).set_requires_grad(true)}}; };
+  const auto fresh = [] { return NamedTensors{{"a", WaveOf(9, 0.4).set_requires_grad(true)}}; };
   const NamedTensors straight = fresh();
   AdamW one(straight, {});
   const auto update = [](const NamedTensors& parameters, AdamW& adamw, int number) {
-    at::Tensor(parameters.at("a")).mutable_grad() = Wave(9, number);
+    at::Tensor(parameters.at("a")).mutable_grad() = WaveOf(9, number);
     adamw.Step(0.05);
   };
   for (int i = 0; i < 3; ++i) update(straight, one, i);

@@ -10,7 +10,7 @@ namespace pace {
 namespace {
 
 TEST(LogprobReferenceTest, TheGradientIsThatOfFiniteDifferences) {
-  constexpr double kStep = 1e-6;
+  constexpr double kDifference = 1e-6;
   std::vector<double> logits = {0.3, -1.2, 4, 0.5, 2};
   for (const double temperature : {0.7, 1.0, 3.0}) {
     std::vector<double> gradient(logits.size(), 0.0);
@@ -22,7 +22,8 @@ TEST(LogprobReferenceTest, TheGradientIsThatOfFiniteDifferences) {
         const TokenScore score = ScoreToken(moved, 3, temperature);
         return 0.6 * score.logprob - 1.5 * score.entropy;
       };
-      EXPECT_NEAR(gradient[k], (value(kStep) - value(-kStep)) / (2 * kStep), 1e-8);
+      EXPECT_NEAR(gradient[k], (value(kDifference) - value(-kDifference)) / (2 * kDifference),
+                  1e-8);
     }
   }
 }

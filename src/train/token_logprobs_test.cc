@@ -9,13 +9,13 @@
 namespace pace {
 namespace {
 
-struct Case {
+struct LogprobCase {
   at::Tensor hidden_NH;
   at::Tensor head_VH;
   at::Tensor targets_N;
 };
 
-Case MakeCase(int64_t rows, int64_t hidden, int64_t vocab, at::ScalarType dtype) {
+LogprobCase MakeCase(int64_t rows, int64_t hidden, int64_t vocab, at::ScalarType dtype) {
   const auto wave = [&](int64_t a, int64_t b, double phase) {
     return (at::arange(a * b, at::kDouble) * 1.7 + phase).sin().view({a, b}).to(dtype);
   };
@@ -25,7 +25,7 @@ Case MakeCase(int64_t rows, int64_t hidden, int64_t vocab, at::ScalarType dtype)
 }
 
 TEST(TokenLogProbsTest, AgreesWithTheReferenceRowByRow) {
-  const Case c = MakeCase(37, 5, 11, at::kDouble);
+  const LogprobCase c = MakeCase(37, 5, 11, at::kDouble);
   const TokenLogProbsResult result = TokenLogProbs(c.hidden_NH, c.head_VH, c.targets_N, 0.7);
   const at::Tensor logits = at::mm(c.hidden_NH.detach(), c.head_VH.detach().t()).contiguous();
   for (int64_t row = 0; row < 37; ++row) {
@@ -38,7 +38,7 @@ TEST(TokenLogProbsTest, AgreesWithTheReferenceRowByRow) {
 
 // The vocabulary is so large that rows come in chunks of 16.
 TEST(TokenLogProbsTest, GradientsOfBothOutputsAreThoseOfPlainSoftmax) {
-  const Case c = MakeCase(50, 4, 70'000, at::kDouble);
+  const LogprobCase c = MakeCase(50, 4, 70'000, at::kDouble);
   const at::Tensor weights = at::arange(50, at::kDouble).cos();
   const TokenLogProbsResult result = TokenLogProbs(c.hidden_NH, c.head_VH, c.targets_N, 1.3);
   torch::autograd::backward({result.logprobs_N, result.entropy_N}, {weights, weights.flip(0)});
@@ -61,8 +61,8 @@ TEST(TokenLogProbsTest, GradientsOfBothOutputsAreThoseOfPlainSoftmax) {
 TEST(TokenLogProbsTest, GradientsComputedWithTheLogProbsAreThoseOfTheBackwardPass) {
   for (const at::ScalarType dtype : {at::kDouble, at::kFloat, at::kBFloat16}) {
     for (const bool with_entropy : {false, true}) {
-      const Case twice = MakeCase(50, 8, 70'000, dtype);
-      const Case once = MakeCase(50, 8, 70'000, dtype);
+      const LogprobCase twice = MakeCase(50, 8, 70'000, dtype);
+      const LogprobCase once = MakeCase(50, 8, 70'000, dtype);
       const at::Tensor bonus =
           at::arange(50, dtype == at::kDouble ? at::kDouble : at::kFloat).cos();
       const auto slope_of = [](const at::Tensor& logprobs) { return logprobs.exp() + 0.5; };
@@ -99,14 +99,14 @@ TEST(TokenLogProbsTest, GradientsComputedWithTheLogProbsAreThoseOfTheBackwardPas
 }
 
 TEST(TokenLogProbsTest, AnEntropyThatNobodyUsesCostsNoGradient) {
-  const Case c = MakeCase(9, 3, 8, at::kDouble);
+  const LogprobCase c = MakeCase(9, 3, 8, at::kDouble);
   const TokenLogProbsResult result = TokenLogProbs(c.hidden_NH, c.head_VH, c.targets_N, 1.0);
   torch::autograd::backward({result.logprobs_N.sum()});
   EXPECT_TRUE(c.hidden_NH.grad().defined());
 }
 
 TEST(TokenLogProbsTest, ABfloat16NetworkIsSummedInFloat32) {
-  const Case c = MakeCase(12, 16, 40, at::kBFloat16);
+  const LogprobCase c = MakeCase(12, 16, 40, at::kBFloat16);
   const TokenLogProbsResult result = TokenLogProbs(c.hidden_NH, c.head_VH, c.targets_N, 1.0);
   EXPECT_EQ(result.logprobs_N.scalar_type(), at::kFloat);
   const at::Tensor expected = at::log_softmax(

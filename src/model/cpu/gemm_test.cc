@@ -113,7 +113,7 @@ double NaiveSum(const Problem& problem, int64_t row, int64_t output) {
   return sum;
 }
 
-double Naive(const Problem& problem, int64_t row, int64_t column) {
+double NaiveProduct(const Problem& problem, int64_t row, int64_t column) {
   const double sum = NaiveSum(problem, row, column);
   if (problem.epilogue == Epilogue::kStore) return sum;
   if (problem.epilogue == Epilogue::kAdd) {
@@ -123,24 +123,24 @@ double Naive(const Problem& problem, int64_t row, int64_t column) {
   return sum / (1 + std::exp(-sum)) * up;
 }
 
-struct Level {
+struct GemmLevel {
   Isa isa = Isa::kPortable;
   bool is_bf16 = false;
 };
 
-class GemmTest : public testing::TestWithParam<Level> {};
+class GemmTest : public testing::TestWithParam<GemmLevel> {};
 
-std::vector<Level> AllLevels() {
-  std::vector<Level> levels;
+std::vector<GemmLevel> GemmLevels() {
+  std::vector<GemmLevel> levels;
   for (const Isa isa : IsaLevels()) {
     for (const bool is_bf16 : {false, true}) levels.push_back({isa, is_bf16});
   }
   return levels;
 }
-std::string NameOf(const testing::TestParamInfo<Level>& info) {
+std::string NameOfLevel(const testing::TestParamInfo<GemmLevel>& info) {
   return std::string(IsaName(info.param.isa)) + (info.param.is_bf16 ? "_bf16" : "_f32");
 }
-INSTANTIATE_TEST_SUITE_P(Levels, GemmTest, testing::ValuesIn(AllLevels()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Levels, GemmTest, testing::ValuesIn(GemmLevels()), NameOfLevel);
 
 TEST_P(GemmTest, AgreesWithNaiveSums) {
   const std::vector<Shape> shapes = {{1, 1, 2},    {3, 5, 2},    {2, 33, 70},   {7, 64, 32},
@@ -153,7 +153,7 @@ TEST_P(GemmTest, AgreesWithNaiveSums) {
         for (int64_t row = 0; row < shape.num_rows; ++row) {
           for (int64_t column = 0; column < problem.out_width(); ++column) {
             ASSERT_NEAR(result[static_cast<size_t>(row * problem.out_width() + column)],
-                        Naive(problem, row, column), 2e-5)
+                        NaiveProduct(problem, row, column), 2e-5)
                 << row << ", " << column << " of " << shape.num_rows << " x " << shape.num_inputs
                 << " x " << shape.num_outputs;
           }

@@ -10,7 +10,7 @@
 namespace pace {
 namespace {
 
-at::Tensor Wave(at::IntArrayRef shape, double step, at::ScalarType dtype = at::kFloat) {
+at::Tensor ProductWave(at::IntArrayRef shape, double step, at::ScalarType dtype = at::kFloat) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   return at::sin(at::arange(count, at::kDouble) * step).view(shape).to(dtype);
@@ -32,18 +32,21 @@ struct Case {
 Case Make(int64_t num_weights, bool has_biases, bool has_residual, at::ScalarType type,
           at::ScalarType of_weights) {
   Case made;
-  made.x = Wave({5, 8}, 0.3, type).set_requires_grad(true);
+  made.x = ProductWave({5, 8}, 0.3, type).set_requires_grad(true);
   int64_t width = 0;
   for (int64_t i = 0; i < num_weights; ++i) {
     const int64_t rows = 4 + 2 * i;
     width += rows;
     made.product.weights.push_back(
-        Wave({rows, 8}, 0.7 + 0.1 * static_cast<double>(i), of_weights).set_requires_grad(true));
+        ProductWave({rows, 8}, 0.7 + 0.1 * static_cast<double>(i), of_weights)
+            .set_requires_grad(true));
     if (!has_biases) continue;
     made.product.biases.push_back(
-        Wave({rows}, 1.3 + 0.1 * static_cast<double>(i), of_weights).set_requires_grad(true));
+        ProductWave({rows}, 1.3 + 0.1 * static_cast<double>(i), of_weights)
+            .set_requires_grad(true));
   }
-  if (has_residual) made.product.residual = Wave({5, width}, 0.2, type).set_requires_grad(true);
+  if (has_residual)
+    made.product.residual = ProductWave({5, width}, 0.2, type).set_requires_grad(true);
   return made;
 }
 
@@ -67,7 +70,7 @@ at::Tensor Composed(const Case& given) {
 }
 
 std::vector<at::Tensor> Gradients(const at::Tensor& y, const Case& given) {
-  return torch::autograd::grad({y}, given.Leaves(), {Wave(y.sizes(), 0.9, y.scalar_type())});
+  return torch::autograd::grad({y}, given.Leaves(), {ProductWave(y.sizes(), 0.9, y.scalar_type())});
 }
 
 TEST(ProductFunctionTest, ResultsAndGradientsAreThoseOfTheComposedProductInEveryBit) {
@@ -97,8 +100,10 @@ TEST(ProductFunctionTest, ParametersMayLeaveBetweenThePasses) {
   const std::vector<at::Tensor> wanted = Gradients(Composed(given), given);
   const at::Tensor y = ProductOfRows(given.x, given.product);
   std::vector<at::Tensor> copies;
-  for (at::Tensor weight : given.product.weights) {
+  for (const at::Tensor& weight : given.product.weights) {
     copies.push_back(weight.detach().clone());
+    // A copy: the parameter gets other data.
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
     const at::Storage storage = weight.storage();
     weight.set_data(at::empty({0}));
     EXPECT_EQ(storage.use_count(), 1U) << "the graph keeps the weights";

@@ -13,7 +13,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::Tensor Wide(const at::Tensor& x) {
+at::Tensor Widened(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
 }
 
@@ -136,7 +136,7 @@ bool HasKernels(const at::Tensor& x) {
 }
 
 at::Tensor ComposedRmsNorm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
-  const at::Tensor wide = Wide(x);
+  const at::Tensor wide = Widened(x);
   const at::Tensor scale = at::rsqrt(wide.pow(2).mean(-1, /*keepdim=*/true) + epsilon);
   return weight.to(x.scalar_type()) * (wide * scale).to(x.scalar_type());
 }

@@ -23,7 +23,7 @@ namespace {
 
 using Options = BehaviorOptions;
 
-double MeasureOf(double log_ratio, Options::Measure measure) {
+double BehaviorMeasure(double log_ratio, Options::Measure measure) {
   switch (measure) {
     case Options::Measure::kRatio:
       return std::exp(log_ratio);
@@ -46,13 +46,13 @@ double ClampWeight(double weight, const Options& options) {
 }
 
 // What the bounds apply to, and the weight of all tokens where they share one.
-struct SequenceMeasure {
+struct WholeMeasure {
   bool in_bounds = true;
   std::optional<double> weight = std::nullopt;
 };
 
-SequenceMeasure MeasureSequence(const SequenceLayout& layout, size_t sequence,
-                                std::span<const double> log_ratios, const Options& options) {
+WholeMeasure MeasureSequence(const SequenceLayout& layout, size_t sequence,
+                             std::span<const double> log_ratios, const Options& options) {
   const bool is_ratio = options.measure == Options::Measure::kRatio;
   double sum = 0;
   double sum_of_logs = 0;
@@ -62,13 +62,13 @@ SequenceMeasure MeasureSequence(const SequenceLayout& layout, size_t sequence,
     if (layout.mask[token] == 0 || !std::isfinite(log_ratios[token])) continue;
     // Ratios multiply: their logarithms add up.
     const double value =
-        is_ratio ? log_ratios[token] : MeasureOf(log_ratios[token], options.measure);
+        is_ratio ? log_ratios[token] : BehaviorMeasure(log_ratios[token], options.measure);
     sum += value;
     sum_of_logs += log_ratios[token];
     largest = std::max(largest, value);
     count += 1;
   }
-  SequenceMeasure result;
+  WholeMeasure result;
   if (count == 0) return result;
   double measure = sum / count;
   if (options.aggregation == Options::Aggregation::kSum) measure = sum;
@@ -96,7 +96,7 @@ BehaviorWeights WeighBehavior(const SequenceLayout& layout,
   int64_t num_filtered = 0;
   int64_t num_policy_tokens = 0;
   for (size_t sequence = 0; sequence < layout.num_sequences(); ++sequence) {
-    SequenceMeasure whole;
+    WholeMeasure whole;
     if (options.level == RatioLevel::kSequence) {
       whole = MeasureSequence(layout, sequence, log_ratios, options);
     }
@@ -108,7 +108,7 @@ BehaviorWeights WeighBehavior(const SequenceLayout& layout,
       bool in_bounds = whole.in_bounds;
       if (options.level == RatioLevel::kToken) {
         // Clamping bounds the weight itself, whatever the measure.
-        in_bounds = masks ? InBounds(MeasureOf(log_ratio, options.measure), options)
+        in_bounds = masks ? InBounds(BehaviorMeasure(log_ratio, options.measure), options)
                           : ClampWeight(weight, options) == weight;
       }
       const bool left_out = !std::isfinite(log_ratio) || (masks && !in_bounds);

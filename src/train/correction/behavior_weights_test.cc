@@ -20,13 +20,13 @@ BehaviorWeights Weigh(const BehaviorOptions& options, double first = std::log(0.
   return WeighBehavior({.offsets = offsets, .mask = mask}, proximal, rollout, options);
 }
 
-void ExpectWeights(const BehaviorWeights& result, const std::vector<double>& expected) {
+void ExpectBehaviorWeights(const BehaviorWeights& result, const std::vector<double>& expected) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(result.weights[i], expected[i], 1e-12);
 }
 
 TEST(BehaviorWeightsTest, MaskingLeavesOutWhatIsOutOfBounds) {
   const BehaviorWeights result = Weigh({});
-  ExpectWeights(result, {0.5, 0, 2, 0});
+  ExpectBehaviorWeights(result, {0.5, 0, 2, 0});
   EXPECT_NEAR(result.filtered_fraction, 1.0 / 3, 1e-15);
   const std::vector<uint8_t> kept = {1, 0, 1, 0};
   EXPECT_EQ(result.kept, kept);
@@ -35,13 +35,13 @@ TEST(BehaviorWeightsTest, MaskingLeavesOutWhatIsOutOfBounds) {
 TEST(BehaviorWeightsTest, ClampingKeepsAllAndBoundsTheirWeight) {
   const BehaviorWeights result =
       Weigh({.action = BehaviorOptions::Action::kClamp, .upper = 4, .lower = 1});
-  ExpectWeights(result, {1, 4, 2, 0});
+  ExpectBehaviorWeights(result, {1, 4, 2, 0});
   EXPECT_NEAR(result.filtered_fraction, 2.0 / 3, 1e-15);
 }
 
 TEST(BehaviorWeightsTest, ASequenceWeighsItsGeometricMean) {
   const BehaviorWeights result = Weigh({.level = RatioLevel::kSequence});
-  ExpectWeights(result, {2, 2, 2, 0});
+  ExpectBehaviorWeights(result, {2, 2, 2, 0});
 }
 
 TEST(BehaviorWeightsTest, ASequenceIsJudgedByItsSumMeanOrMaximum) {
@@ -59,7 +59,7 @@ TEST(BehaviorWeightsTest, ASequenceIsJudgedByItsSumMeanOrMaximum) {
 
 TEST(BehaviorWeightsTest, ATokenWithoutAFiniteRatioIsLeftOut) {
   const BehaviorWeights result = Weigh({.upper = 100}, -kInfinity);
-  ExpectWeights(result, {0, 8, 2, 0});
+  ExpectBehaviorWeights(result, {0, 8, 2, 0});
   EXPECT_EQ(result.kept[0], 0);
 }
 

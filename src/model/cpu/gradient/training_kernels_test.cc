@@ -21,17 +21,17 @@ class TrainingKernelsTest : public testing::TestWithParam<Isa> {
   const TrainingKernels& portable() const { return TrainingKernelsOf(Isa::kPortable); }
 };
 
-std::string NameOf(const testing::TestParamInfo<Isa>& info) {
+std::string NameOfIsa(const testing::TestParamInfo<Isa>& info) {
   return std::string(IsaName(info.param));
 }
-INSTANTIATE_TEST_SUITE_P(Levels, TrainingKernelsTest, testing::ValuesIn(IsaLevels()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Levels, TrainingKernelsTest, testing::ValuesIn(IsaLevels()), NameOfIsa);
 
 // Sizes around the width of a vector.
 const std::vector<int64_t> kSizes = {1, 2, 15, 16, 17, 33, 100};
 constexpr int64_t kRows = 3;
-constexpr float kEpsilon = 1e-5F;
+constexpr float kNormEpsilon = 1e-5F;
 
-std::vector<uint16_t> Rounded(const std::vector<float>& values) {
+std::vector<uint16_t> RoundedRows(const std::vector<float>& values) {
   std::vector<uint16_t> rounded;
   for (const float value : values) rounded.push_back(FloatToBF16(value));
   return rounded;
@@ -40,7 +40,7 @@ std::vector<uint16_t> Rounded(const std::vector<float>& values) {
 double SizeOf(std::span<const float> row) {
   double squares = 0;
   for (const float value : row) squares += double{value} * value;
-  return std::sqrt(squares / static_cast<double>(row.size()) + kEpsilon);
+  return std::sqrt(squares / static_cast<double>(row.size()) + kNormEpsilon);
 }
 
 TEST_P(TrainingKernelsTest, NormsAndTheirGradientsAreRight) {
@@ -51,9 +51,9 @@ TEST_P(TrainingKernelsTest, NormsAndTheirGradientsAreRight) {
     std::vector<float> y(x.size());
     std::vector<float> dx(x.size());
     std::vector<float> dw(weight.size(), 0.5F);  // added to
-    kernels().f32.norm(x.data(), weight.data(), kEpsilon, kRows, n, y.data());
-    kernels().f32.norm_gradient(g.data(), x.data(), weight.data(), kEpsilon, kRows, n, dx.data(),
-                                dw.data());
+    kernels().f32.norm(x.data(), weight.data(), kNormEpsilon, kRows, n, y.data());
+    kernels().f32.norm_gradient(g.data(), x.data(), weight.data(), kNormEpsilon, kRows, n,
+                                dx.data(), dw.data());
     std::vector<double> expected_dw(weight.size(), 0.5);
     for (int64_t row = 0; row < kRows; ++row) {
       const auto at = static_cast<size_t>(row * n);
@@ -138,8 +138,8 @@ TEST_P(TrainingKernelsTest, ScoreGradientsAndDotsAreRight) {
 // Rows in bf16 are those in float32, rounded once.
 TEST_P(TrainingKernelsTest, Bf16IsFloat32Rounded) {
   for (const int64_t n : kSizes) {
-    const std::vector<uint16_t> gate_up = Rounded(RandomFloats(kRows * 2 * n, 9));
-    const std::vector<uint16_t> g = Rounded(RandomFloats(kRows * n, 10));
+    const std::vector<uint16_t> gate_up = RoundedRows(RandomFloats(kRows * 2 * n, 9));
+    const std::vector<uint16_t> g = RoundedRows(RandomFloats(kRows * n, 10));
     std::vector<float> wide;
     for (const uint16_t value : gate_up) wide.push_back(BF16ToFloat(value));
     std::vector<float> wide_g;
@@ -150,22 +150,22 @@ TEST_P(TrainingKernelsTest, Bf16IsFloat32Rounded) {
     std::vector<float> wide_y(g.size());
     kernels().bf16.gated(gate_up.data(), kRows, n, y.data());
     kernels().f32.gated(wide.data(), kRows, n, wide_y.data());
-    EXPECT_EQ(y, Rounded(wide_y));
+    EXPECT_EQ(y, RoundedRows(wide_y));
     std::vector<uint16_t> d(gate_up.size());
     std::vector<float> wide_d(gate_up.size());
     kernels().bf16.gated_gradient(g.data(), gate_up.data(), kRows, n, d.data());
     kernels().f32.gated_gradient(wide_g.data(), wide.data(), kRows, n, wide_d.data());
-    EXPECT_EQ(d, Rounded(wide_d));
-    kernels().bf16.norm(gate_up.data(), weight.data(), kEpsilon, kRows, n, y.data());
-    kernels().f32.norm(wide.data(), weight.data(), kEpsilon, kRows, n, wide_y.data());
-    EXPECT_EQ(y, Rounded(wide_y));
+    EXPECT_EQ(d, RoundedRows(wide_d));
+    kernels().bf16.norm(gate_up.data(), weight.data(), kNormEpsilon, kRows, n, y.data());
+    kernels().f32.norm(wide.data(), weight.data(), kNormEpsilon, kRows, n, wide_y.data());
+    EXPECT_EQ(y, RoundedRows(wide_y));
     std::vector<float> dw(weight.size());
     std::vector<float> wide_dw(weight.size());
-    kernels().bf16.norm_gradient(g.data(), gate_up.data(), weight.data(), kEpsilon, kRows, n,
+    kernels().bf16.norm_gradient(g.data(), gate_up.data(), weight.data(), kNormEpsilon, kRows, n,
                                  y.data(), dw.data());
-    kernels().f32.norm_gradient(wide_g.data(), wide.data(), weight.data(), kEpsilon, kRows, n,
+    kernels().f32.norm_gradient(wide_g.data(), wide.data(), weight.data(), kNormEpsilon, kRows, n,
                                 wide_y.data(), wide_dw.data());
-    EXPECT_EQ(y, Rounded(wide_y));
+    EXPECT_EQ(y, RoundedRows(wide_y));
     EXPECT_EQ(dw, wide_dw);
   }
 }
@@ -178,9 +178,9 @@ TEST_P(TrainingKernelsTest, LevelsAgreeToTheBit) {
     const auto results = [&](const TrainingKernels& table) {
       std::vector<float> all(static_cast<size_t>(8 * kRows * n + n));
       float* at = all.data();
-      table.f32.norm(x.data(), weight.data(), kEpsilon, kRows, n, at);
-      table.f32.norm_gradient(g.data(), x.data(), weight.data(), kEpsilon, kRows, n, at + kRows * n,
-                              at + 8 * kRows * n);
+      table.f32.norm(x.data(), weight.data(), kNormEpsilon, kRows, n, at);
+      table.f32.norm_gradient(g.data(), x.data(), weight.data(), kNormEpsilon, kRows, n,
+                              at + kRows * n, at + 8 * kRows * n);
       table.f32.gated(x.data(), kRows, n, at + 2 * kRows * n);
       table.f32.gated_gradient(g.data(), x.data(), kRows, n, at + 3 * kRows * n);
       table.f32.logit_gradient(x.data(), n, 0.8F, 1.5F, 0.7F, -0.2F, at + 5 * kRows * n);
@@ -261,7 +261,7 @@ TEST_P(TrainingKernelsTest, ColumnsAreRowsTransposed) {
   const std::vector<float> rows = RandomFloats(kNumRows * kStride, 16);
   std::vector<float> out(kWidth * kOutStride);
   kernels().f32.transpose(rows.data(), kStride, kNumRows, kWidth, out.data(), kOutStride);
-  const std::vector<uint16_t> short_rows = Rounded(rows);
+  const std::vector<uint16_t> short_rows = RoundedRows(rows);
   std::vector<uint16_t> short_out(kWidth * kOutStride);
   kernels().bf16.transpose(short_rows.data(), kStride, kNumRows, kWidth, short_out.data(),
                            kOutStride);

@@ -24,10 +24,10 @@ class KernelsTest : public testing::TestWithParam<Isa> {
   const Kernels& kernels() const { return KernelsOf(GetParam()); }
 };
 
-std::string NameOf(const testing::TestParamInfo<Isa>& info) {
+std::string NameOfIsa(const testing::TestParamInfo<Isa>& info) {
   return std::string(IsaName(info.param));
 }
-INSTANTIATE_TEST_SUITE_P(Levels, KernelsTest, testing::ValuesIn(IsaLevels()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Levels, KernelsTest, testing::ValuesIn(IsaLevels()), NameOfIsa);
 
 // Sizes around the width of a vector.
 const std::vector<int64_t> kSizes = {1, 2, 15, 16, 17, 31, 33, 100};
