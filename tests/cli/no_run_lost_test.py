@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -178,6 +179,21 @@ class NoRunLostTest(unittest.TestCase):
         self.assertIn(f"{steps + 2} steps in", done.stdout)
         self.assertIn("2 of them since it was resumed", done.stdout)
 
+    def resume_without_the_step_under_way(self, run, last):
+        """As a checkpoint of an earlier version: the step's number is right, its sums are partial."""
+        earlier = self.folder / "earlier"
+        shutil.copytree(run, earlier)
+        checkpoint = earlier / "checkpoints" / f"step-{steps_in(run):06d}"
+        saved = json.loads((checkpoint / "run.json").read_text())
+        del saved["under_way"]
+        (checkpoint / "run.json").write_text(json.dumps(saved) + "\n")
+        relist(checkpoint, "run.json")
+        done = self.resume(earlier, f"run.num_steps={last}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("skipped", done.stderr)
+        rows = pace_process.json_lines((earlier / "metrics.jsonl").read_text())
+        self.assertEqual([row["step"] for row in rows], list(range(last)))
+
     def test_a_stop_while_a_step_waits_for_groups_keeps_what_it_has_drawn(self):
         run = self.folder / "waiting"
         # A slow reward: most of a step is waiting for its groups.
@@ -205,6 +221,7 @@ class NoRunLostTest(unittest.TestCase):
         else:
             self.fail("no stop found a step that waited")
         last = steps_in(run) + 2
+        self.resume_without_the_step_under_way(run, last)
         done = self.resume(run, f"run.num_steps={last}")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = pace_process.json_lines((run / "metrics.jsonl").read_text())
