@@ -1,10 +1,11 @@
 """Small rules that a reader relies on everywhere in the repository.
 
 No path of one machine, no open end without an issue, no large file, header guards that
-follow the path, files within the size budget, no folder whose name says
-nothing. Run by hand, it also prints the files nearest to the budget.
+follow the path, files within the size budget, no crowded folder, few headers that hardly
+say anything, no folder whose name says nothing. Run by hand, it also prints the files nearest to the budget.
 """
 
+import collections
 import pathlib
 import re
 import tempfile
@@ -23,6 +24,9 @@ _MAX_BYTES = 1 << 20
 _MAX_MODEL = 4 << 20
 # suffix -> (budget of review, limit of this test), in lines
 _BUDGETS = {".h": (150, 180), ".cc": (600, 650)}
+_MAX_FILES_OF_FOLDER = 60
+_SHORT_HEADER = 30  # lines
+_MAX_SHORT_HEADERS = 24
 
 
 def problems_of_text(path, text):
@@ -66,8 +70,25 @@ def problems_of_file(tree, path):
         yield f"{path}: {num_lines} lines: at most {_BUDGETS[path.suffix][1]}, split it"
 
 
+def problems_of_folders(paths):
+    counts = collections.Counter(path.parent for path in paths if path.parts[0] == "src")
+    for folder, count in sorted(counts.items()):
+        if count > _MAX_FILES_OF_FOLDER:
+            yield f"{folder}: {count} files: at most {_MAX_FILES_OF_FOLDER}, give one idea a folder"
+
+
+def problems_of_short_headers(tree, paths):
+    short = [str(path) for path in paths if path.parts[0] == "src" and path.suffix == ".h"
+             and (tree / path).read_text().count("\n") < _SHORT_HEADER]
+    if len(short) > _MAX_SHORT_HEADERS:
+        yield (f"{len(short)} headers have fewer than {_SHORT_HEADER} lines: at most "
+               f"{_MAX_SHORT_HEADERS}, join some: {', '.join(sorted(short))}")
+
+
 def problems_of(tree):
-    return [problem for path in source_tree.files(tree) for problem in problems_of_file(tree, path)]
+    paths = list(source_tree.files(tree))
+    return [*(problem for path in paths for problem in problems_of_file(tree, path)),
+            *problems_of_folders(paths), *problems_of_short_headers(tree, paths)]
 
 
 def over_review_budget(tree):
@@ -133,6 +154,26 @@ class HygieneCheckCanFailTest(unittest.TestCase):
         self.assert_fine("src/pool/a.cc", "\n" * 650)
         self.assertEqual(len(over_review_budget(self.tree)), 1)
         self.assert_found("src/pool/a.cc", "\n" * 651)
+
+    def test_a_crowded_folder_is_found(self):
+        for number in range(60):
+            source_tree.write(self.tree, f"src/pool/a{number}.cc", "")
+        self.assert_fine("src/pool/inner/b.cc", "")
+        self.assert_found("src/pool/b.cc", "")
+
+    def test_many_short_headers_are_found(self):
+        def write(number, num_lines):
+            guard = f"PACE_POOL{number}_A_H_"
+            text = f"#ifndef {guard}\n#define {guard}\n{{}}#endif  // {guard}\n"
+            source_tree.write(self.tree, f"src/pool{number}/a.h",
+                              text.format("\n" * (num_lines - 3)))
+
+        for number in range(24):
+            write(number, 29)
+        write(24, 30)
+        self.assertEqual(problems_of(self.tree), [])
+        write(24, 29)
+        self.assertEqual(len(problems_of(self.tree)), 1)
 
     def test_a_name_that_says_nothing_is_found(self):
         self.assert_found("src/utils/a.cc", "")

@@ -15,7 +15,7 @@ enum class RatioReference { kRollout, kProximal };
 // Whether a ratio is a token's own or that of its whole sequence.
 enum class RatioLevel { kToken, kSequence };
 
-// How the losses of tokens become one number (train/reduction.h).
+// How the losses of tokens become one number (train/math/reduction.h).
 enum class ReductionMode {
   kTokenMean,
   kTokenSum,

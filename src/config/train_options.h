@@ -38,7 +38,7 @@ struct ValueHeadOptions {
   bool trains_trunk = false;
 };
 
-// Estimators of a KL divergence from sampled tokens (train/kl_penalty.h).
+// Estimators of a KL divergence from sampled tokens (train/math/kl_penalty.h).
 enum class KlEstimator { kK1, kK2, kK3, kAbsolute };
 
 struct KlPenaltyOptions {

@@ -23,8 +23,8 @@
 #include "config/field.h"
 #include "conformance/kinds.h"
 #include "text/value.h"
-#include "train/metric.h"
-#include "train/token_batch.h"
+#include "train/math/metric.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 

@@ -5,8 +5,8 @@
 #include "conformance/case_file.h"
 #include "conformance/numerics_case.h"
 #include "train/adamw_reference.h"
-#include "train/kl_penalty.h"
-#include "train/logprob_reference.h"
+#include "train/math/kl_penalty.h"
+#include "train/math/logprob_reference.h"
 
 namespace pace {
 namespace {

@@ -24,6 +24,18 @@ class WallClock final : public Clock {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// The wall clock of a run that goes on where an earlier one stopped. SetBase before other threads
+// read it.
+class RunClock final : public Clock {
+ public:
+  Seconds Now() const override { return base_ + wall_.Now(); }
+  void SetBase(Seconds base) { base_ = base - wall_.Now(); }
+
+ private:
+  WallClock wall_;
+  Seconds base_{0};
+};
+
 class VirtualClock final : public Clock {
  public:
   Seconds Now() const override { return now_; }

@@ -1,5 +1,9 @@
 // CRC-32C (Castagnoli) of bytes, which TensorBoard's records and checkpoints carry.
 // Uses the processor's instruction where it has one.
+//
+//   FileSum sum;
+//   sum.Add(block);  // every block of the file
+//
 // Thread-safety: pure functions and a value.
 #ifndef PACE_CORE_CRC32C_H_
 #define PACE_CORE_CRC32C_H_

@@ -15,7 +15,7 @@
 #include "execution/trajectory.h"
 #include "record/journal.h"
 #include "record/run_warnings.h"
-#include "train/metric.h"
+#include "train/math/metric.h"
 
 namespace pace {
 

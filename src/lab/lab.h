@@ -4,7 +4,10 @@
 // The same settings give the same weights and the same records to the bit, also
 // across numbers of threads and across a kill and a resume.
 //
-//   Result<RunResult> result = RunLab(settings, policy, {});
+//   PACE_ASSIGN_OR_RETURN(const Settings settings, LoadSettings("tiny", {"run.num_steps=20"}));
+//   PACE_ASSIGN_OR_RETURN(const Policy policy, LoadPolicy(settings.policy));
+//   PACE_ASSIGN_OR_RETURN(const RunResult result, RunLab(settings, policy, {}));
+//   const MetricsRow& last = result.rows.back();
 //
 // Thread-safety: a function of its arguments; calls may run side by side.
 #ifndef PACE_LAB_LAB_H_

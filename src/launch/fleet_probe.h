@@ -1,5 +1,9 @@
 // Finds out about a fleet: calls its servers, writes to its folder, looks for NCCL.
 //
+//   FleetFacts facts;
+//   facts.engines.push_back(ProbeEngine({.url = "http://node1:8000"}, dialect, Seconds(5)));
+//   for (const FleetLine& line : CheckFleet(facts)) { ... }
+//
 // Thread-safety: may be called from any thread.
 #ifndef PACE_LAUNCH_FLEET_PROBE_H_
 #define PACE_LAUNCH_FLEET_PROBE_H_

@@ -1,4 +1,10 @@
 // Which device a network runs on, as a setting.
+//
+//   PACE_ASSIGN_OR_RETURN(const DeviceKind device, ParseDevice("cuda"));
+//   PACE_ASSIGN_OR_RETURN(const std::unique_ptr<Decoder> decoder,
+//                         CreateDecoder(device, config, {.num_blocks = 64}));
+//
+// Thread-safety: functions of their arguments.
 #ifndef PACE_MODEL_DEVICES_H_
 #define PACE_MODEL_DEVICES_H_
 

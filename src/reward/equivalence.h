@@ -6,6 +6,9 @@
 // inequalities, points, lists, sets, intervals, matrices. Answers that cannot be
 // read as mathematics are compared as text.
 //
+//   const Verification found = VerifyEquivalence("so x = \\boxed{\\frac{1}{2}}", "0.5");
+//   // found.correct; *found.extracted is what was compared
+//
 // Thread-safety: a function of its arguments.
 #ifndef PACE_REWARD_EQUIVALENCE_H_
 #define PACE_REWARD_EQUIVALENCE_H_

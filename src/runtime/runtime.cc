@@ -23,7 +23,6 @@
 #include "runtime/mailbox.h"
 #include "runtime/pending_rewards.h"
 #include "runtime/remote_evaluation.h"
-#include "runtime/run_clock.h"
 #include "runtime/server_fleet.h"
 #include "runtime/worker_slots.h"
 

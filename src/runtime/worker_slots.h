@@ -16,7 +16,7 @@
 #include "core/version.h"
 #include "record/worker_metrics.h"
 #include "rollout/worker.h"
-#include "train/metric.h"
+#include "train/math/metric.h"
 
 namespace pace {
 

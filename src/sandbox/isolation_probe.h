@@ -2,6 +2,8 @@
 //
 // Each piece is tried in a child process: containers refuse by seccomp, missing capabilities or
 // kernel settings, and only an attempt shows it.
+//
+//   PACE_RETURN_IF_ERROR(RequireIsolation(ProbeIsolation()));
 #ifndef PACE_SANDBOX_ISOLATION_PROBE_H_
 #define PACE_SANDBOX_ISOLATION_PROBE_H_
 

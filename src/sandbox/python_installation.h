@@ -1,4 +1,9 @@
 // A Python installation: the folders that must be visible for it to run.
+//
+//   PACE_ASSIGN_OR_RETURN(const PythonInstallation python, FindPython("python3"));
+//   // python.folders: /usr/local/lib/python3.11, say
+//
+// Thread-safety: functions of their arguments.
 #ifndef PACE_SANDBOX_PYTHON_INSTALLATION_H_
 #define PACE_SANDBOX_PYTHON_INSTALLATION_H_
 

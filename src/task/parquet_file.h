@@ -1,5 +1,8 @@
 // The rows of a Parquet file as JSON lines, from a Python interpreter with pyarrow.
 //
+//   PACE_RETURN_IF_ERROR(ReadParquet("train.parquet", "python3",
+//                                    [&](std::string_view line, int64_t) { return Add(line); }));
+//
 // Thread-safety: functions of their arguments.
 #ifndef PACE_TASK_PARQUET_FILE_H_
 #define PACE_TASK_PARQUET_FILE_H_

@@ -17,10 +17,10 @@
 #include "core/status.h"
 #include "train/advantage/advantages.h"
 #include "train/correction/corrections.h"
-#include "train/kl_penalty.h"
-#include "train/metric.h"
+#include "train/math/kl_penalty.h"
+#include "train/math/metric.h"
+#include "train/math/token_batch.h"
 #include "train/minibatch.h"
-#include "train/token_batch.h"
 
 namespace pace {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "train/kl_penalty.h"
+#include "train/math/kl_penalty.h"
 
 namespace pace {
 namespace {

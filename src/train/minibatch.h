@@ -14,7 +14,7 @@
 
 #include "core/status.h"
 #include "core/token_id.h"
-#include "train/token_batch.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 

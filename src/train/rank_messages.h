@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "train/metric.h"
+#include "train/math/metric.h"
 #include "train/minibatch.h"
 
 namespace pace {

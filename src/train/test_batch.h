@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "train/advantage/advantages.h"
-#include "train/token_batch.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "train/logprob_reference.h"
+#include "train/math/logprob_reference.h"
 #include "train/policy_scores.h"
 
 namespace pace {

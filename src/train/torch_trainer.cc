@@ -11,10 +11,10 @@
 
 #include "model/cuda/capture_gate.h"
 #include "train/batch_advantages.h"
-#include "train/kl_penalty.h"
+#include "train/math/kl_penalty.h"
+#include "train/math/value_loss.h"
 #include "train/minibatch.h"
 #include "train/rank_messages.h"
-#include "train/value_loss.h"
 
 namespace pace {
 namespace {

@@ -28,7 +28,7 @@
 #include "formats/tensor_view.h"
 #include "model/model_config.h"
 #include "model/weight_set.h"
-#include "train/metric.h"
+#include "train/math/metric.h"
 #include "train/minibatch.h"
 #include "train/trainer_options.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "train/metric.h"
+#include "train/math/metric.h"
 
 namespace pace {
 namespace {

@@ -26,7 +26,7 @@
 
 #include "config/advantage_options.h"
 #include "core/status.h"
-#include "train/token_batch.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 

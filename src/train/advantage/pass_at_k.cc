@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "train/advantage/advantages.h"
-#include "train/sort_order.h"
+#include "train/math/sort_order.h"
 
 namespace pace {
 

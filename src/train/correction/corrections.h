@@ -17,8 +17,8 @@
 
 #include "config/correction_options.h"
 #include "core/status.h"
-#include "train/metric.h"
-#include "train/token_batch.h"
+#include "train/math/metric.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 

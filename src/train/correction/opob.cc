@@ -20,8 +20,8 @@
 #include <numeric>
 
 #include "train/correction/corrections.h"
-#include "train/sort_order.h"
-#include "train/token_batch.h"
+#include "train/math/sort_order.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 namespace {

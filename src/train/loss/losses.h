@@ -46,9 +46,9 @@
 
 #include "config/loss_options.h"
 #include "core/status.h"
-#include "train/metric.h"
-#include "train/reduction.h"
-#include "train/token_batch.h"
+#include "train/math/metric.h"
+#include "train/math/reduction.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "train/sort_order.h"
+#include "train/math/sort_order.h"
 
 namespace pace {
 namespace {

@@ -29,7 +29,7 @@
 
 #include "config/loss_options.h"
 #include "core/status.h"
-#include "train/token_batch.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/status.h"
-#include "train/kl_penalty.h"
 #include "train/loss/losses.h"
+#include "train/math/kl_penalty.h"
 
 namespace pace {
 

@@ -1,4 +1,4 @@
-#include "train/value_loss.h"
+#include "train/math/value_loss.h"
 
 #include <algorithm>
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "train/kl_penalty.h"
+#include "train/math/kl_penalty.h"
+#include "train/math/value_loss.h"
 #include "train/test_batch.h"
-#include "train/value_loss.h"
 
 namespace pace {
 namespace {

@@ -9,8 +9,8 @@
 // Computed relative to the largest logit, so that no logit overflows.
 //
 // Thread-safety: functions of their arguments.
-#ifndef PACE_TRAIN_LOGPROB_REFERENCE_H_
-#define PACE_TRAIN_LOGPROB_REFERENCE_H_
+#ifndef PACE_TRAIN_MATH_LOGPROB_REFERENCE_H_
+#define PACE_TRAIN_MATH_LOGPROB_REFERENCE_H_
 
 #include <cstddef>
 #include <span>
@@ -32,4 +32,4 @@ void AddLogitGradient(std::span<const double> logits, size_t target, double temp
 
 }  // namespace pace
 
-#endif  // PACE_TRAIN_LOGPROB_REFERENCE_H_
+#endif  // PACE_TRAIN_MATH_LOGPROB_REFERENCE_H_

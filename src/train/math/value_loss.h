@@ -4,17 +4,17 @@
 //
 // V the head's output, V_old its output when the data was scored, G the return.
 // Source: PPO's reference implementations; no clip: plain squared error.
-#ifndef PACE_TRAIN_VALUE_LOSS_H_
-#define PACE_TRAIN_VALUE_LOSS_H_
+#ifndef PACE_TRAIN_MATH_VALUE_LOSS_H_
+#define PACE_TRAIN_MATH_VALUE_LOSS_H_
 
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "core/status.h"
-#include "train/metric.h"
-#include "train/reduction.h"
-#include "train/token_batch.h"
+#include "train/math/metric.h"
+#include "train/math/reduction.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 
@@ -33,4 +33,4 @@ Result<ValueLossResult> ValueLoss(const SequenceLayout& layout, const ReductionW
 
 }  // namespace pace
 
-#endif  // PACE_TRAIN_VALUE_LOSS_H_
+#endif  // PACE_TRAIN_MATH_VALUE_LOSS_H_

@@ -1,4 +1,4 @@
-#include "train/kl_penalty.h"
+#include "train/math/kl_penalty.h"
 
 #include <algorithm>
 #include <cmath>

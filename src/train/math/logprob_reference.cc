@@ -1,4 +1,4 @@
-#include "train/logprob_reference.h"
+#include "train/math/logprob_reference.h"
 
 #include <algorithm>
 #include <cmath>

@@ -13,8 +13,8 @@
 // the value and takes the gradient of k2. Defaults are verl's.
 //
 // Thread-safety: functions of their arguments.
-#ifndef PACE_TRAIN_KL_PENALTY_H_
-#define PACE_TRAIN_KL_PENALTY_H_
+#ifndef PACE_TRAIN_MATH_KL_PENALTY_H_
+#define PACE_TRAIN_MATH_KL_PENALTY_H_
 
 #include <cstdint>
 #include <span>
@@ -22,9 +22,9 @@
 
 #include "config/train_options.h"
 #include "core/status.h"
-#include "train/metric.h"
-#include "train/reduction.h"
-#include "train/token_batch.h"
+#include "train/math/metric.h"
+#include "train/math/reduction.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 
@@ -60,4 +60,4 @@ double NextKlCoefficient(double coefficient, double kl, int64_t num_sequences,
 
 }  // namespace pace
 
-#endif  // PACE_TRAIN_KL_PENALTY_H_
+#endif  // PACE_TRAIN_MATH_KL_PENALTY_H_

@@ -1,4 +1,4 @@
-#include "train/sort_order.h"
+#include "train/math/sort_order.h"
 
 #include <gtest/gtest.h>
 

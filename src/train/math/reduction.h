@@ -19,8 +19,8 @@
 //   seq-mean-token-sum-norm  w = 1 / (S H)                 (Dr.GRPO)
 //
 // Thread-safety: functions of their arguments.
-#ifndef PACE_TRAIN_REDUCTION_H_
-#define PACE_TRAIN_REDUCTION_H_
+#ifndef PACE_TRAIN_MATH_REDUCTION_H_
+#define PACE_TRAIN_MATH_REDUCTION_H_
 
 #include <cstdint>
 #include <optional>
@@ -29,7 +29,7 @@
 
 #include "config/objective.h"
 #include "core/status.h"
-#include "train/token_batch.h"
+#include "train/math/token_batch.h"
 
 namespace pace {
 
@@ -87,4 +87,4 @@ Result<ReductionWeights> WeighTokens(const SequenceLayout& layout, const Minibat
 
 }  // namespace pace
 
-#endif  // PACE_TRAIN_REDUCTION_H_
+#endif  // PACE_TRAIN_MATH_REDUCTION_H_

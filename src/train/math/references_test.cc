@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "train/adamw_reference.h"
-#include "train/logprob_reference.h"
+#include "train/math/logprob_reference.h"
 
 namespace pace {
 namespace {

@@ -6,8 +6,8 @@
 //   out.metrics.push_back(fraction.As("train/clip_fraction"));
 //
 // Thread-safety: plain data.
-#ifndef PACE_TRAIN_METRIC_H_
-#define PACE_TRAIN_METRIC_H_
+#ifndef PACE_TRAIN_MATH_METRIC_H_
+#define PACE_TRAIN_MATH_METRIC_H_
 
 #include <string>
 #include <vector>
@@ -68,4 +68,4 @@ inline void MergeMetrics(const MetricList& part, MetricList& whole) {
 
 }  // namespace pace
 
-#endif  // PACE_TRAIN_METRIC_H_
+#endif  // PACE_TRAIN_MATH_METRIC_H_

@@ -7,8 +7,8 @@
 //   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
 //     return LargerFirst({rewards[a], a}, {rewards[b], b});
 //   });
-#ifndef PACE_TRAIN_SORT_ORDER_H_
-#define PACE_TRAIN_SORT_ORDER_H_
+#ifndef PACE_TRAIN_MATH_SORT_ORDER_H_
+#define PACE_TRAIN_MATH_SORT_ORDER_H_
 
 #include <compare>
 #include <cstddef>
@@ -28,4 +28,4 @@ inline bool LargerFirst(const SortKey& a, const SortKey& b) {
 
 }  // namespace pace
 
-#endif  // PACE_TRAIN_SORT_ORDER_H_
+#endif  // PACE_TRAIN_MATH_SORT_ORDER_H_

@@ -1,4 +1,4 @@
-#include "train/reduction.h"
+#include "train/math/reduction.h"
 
 #include <cmath>
 #include <limits>

@@ -13,8 +13,8 @@
 //   Result<LossResult> result = loss->Evaluate(batch, weights);
 //
 // The structs borrow their arrays. Thread-safety: plain data.
-#ifndef PACE_TRAIN_TOKEN_BATCH_H_
-#define PACE_TRAIN_TOKEN_BATCH_H_
+#ifndef PACE_TRAIN_MATH_TOKEN_BATCH_H_
+#define PACE_TRAIN_MATH_TOKEN_BATCH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -121,4 +121,4 @@ struct TokenBatch {
 
 }  // namespace pace
 
-#endif  // PACE_TRAIN_TOKEN_BATCH_H_
+#endif  // PACE_TRAIN_MATH_TOKEN_BATCH_H_

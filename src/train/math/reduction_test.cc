@@ -1,11 +1,11 @@
-#include "train/reduction.h"
+#include "train/math/reduction.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "train/metric.h"
+#include "train/math/metric.h"
 #include "train/test_batch.h"
 
 namespace pace {

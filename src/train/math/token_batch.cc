@@ -1,4 +1,4 @@
-#include "train/token_batch.h"
+#include "train/math/token_batch.h"
 
 #include <algorithm>
 #include <unordered_map>
