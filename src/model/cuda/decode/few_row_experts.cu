@@ -6,7 +6,7 @@
 // one output of a row over all its experts, so no output has two writers.
 #include <cooperative_groups.h>
 
-#include "model/cuda/decode/stream_parts.cuh"
+#include "model/cuda/decode/row_stream.cuh"
 
 namespace pace::cuda {
 namespace {
@@ -14,11 +14,6 @@ namespace {
 constexpr unsigned kClusterBlocks = 8;
 constexpr int kRouteThreads = 512;
 constexpr int kRouteWarps = kRouteThreads / 32;
-constexpr int kWarps = 4;
-constexpr int kStep = 256;  // inner indices of one load of a warp
-constexpr int kUnroll = 4;  // loads of a row at a time
-// Blocks that a processor holds; units of work are shared out evenly among them.
-constexpr int kResidentBlocks = 4;
 constexpr int kMaxSlots = 32;  // a lane knows each
 constexpr int64_t kMaxSharedBytes = 48 * 1024;
 constexpr int kHeld = 8;  // loads of a row of the router before the predecessor ends
@@ -118,23 +113,6 @@ __device__ void Choose(const RouteArguments& r, int64_t row, const float* logits
   r.weights[row * r.num_chosen + thread] = r.normalize ? weights[thread] / total : weights[thread];
 }
 
-__device__ float2 Unpack(uint32_t pair) {
-  return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xFFFF0000U));
-}
-
-__device__ float Dot(const uint4& w, const uint4& x, float sum) {
-  const uint32_t ws[4] = {w.x, w.y, w.z, w.w};
-  const uint32_t xs[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const float2 a = Unpack(ws[i]);
-    const float2 b = Unpack(xs[i]);
-    sum = fmaf(a.x, b.x, sum);
-    sum = fmaf(a.y, b.y, sum);
-  }
-  return sum;
-}
-
 // A cluster for each row; its first block makes the choice.
 __global__ void __cluster_dims__(kClusterBlocks, 1, 1) __launch_bounds__(kRouteThreads)
     RouteRowsKernel(StreamArguments a, RouteArguments r, Half* normed) {
@@ -157,7 +135,7 @@ __global__ void __cluster_dims__(kClusterBlocks, 1, 1) __launch_bounds__(kRouteT
   };
   uint4 held[kHeld];
 #pragma unroll
-  for (int i = 0; i < kHeld; ++i) held[i] = load(first, lane * 8 + i * kStep);
+  for (int i = 0; i < kHeld; ++i) held[i] = load(first, lane * 8 + i * kStreamStep);
   const NormWeights norm_weights(a);
   WaitForPredecessor();
   ReleaseSuccessor();
@@ -169,11 +147,11 @@ __global__ void __cluster_dims__(kClusterBlocks, 1, 1) __launch_bounds__(kRouteT
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) {
-      const int inner = lane * 8 + i * kStep;
+      const int inner = lane * 8 + i * kStreamStep;
       const uint4 w = expert == first ? held[i] : load(expert, inner);
       sum = Dot(w, *reinterpret_cast<const uint4*>(xs + (inner < num_inputs ? inner : 0)), sum);
     }
-    for (int inner = lane * 8 + kHeld * kStep; inner < num_inputs; inner += kStep) {
+    for (int inner = lane * 8 + kHeld * kStreamStep; inner < num_inputs; inner += kStreamStep) {
       sum = Dot(load(expert, inner), *reinterpret_cast<const uint4*>(xs + inner), sum);
     }
     sum = WarpSum(sum);
@@ -191,24 +169,10 @@ __device__ void Share(const void* from, int64_t num_halves, Half* to) {
   __syncthreads();
 }
 
-struct Stage {
-  uint4 weights[kUnroll][2];
-};
+using GateCursor = RowCursor<int>;
 
-// Where a warp is in its list of units and stages.
-struct GateCursor {
-  int unit;
-  int inner;  // of this lane
-
-  __device__ void Next(int num_inputs, int num_warps, int lane) {
-    inner += kUnroll * kStep;
-    if (inner - lane * 8 < num_inputs) return;
-    inner = lane * 8;
-    unit += num_warps;
-  }
-};
-
-__global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertGateKernel(FewRowExperts a) {
+__global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
+    ExpertGateKernel(FewRowExperts a) {
   extern __shared__ __align__(16) unsigned char shared[];
   Half* const xs = reinterpret_cast<Half*>(shared);
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -216,13 +180,13 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertGateKernel
   const auto width = static_cast<int>(a.width);
   const int num_slots = a.num_rows * a.num_chosen;
   const int num_units = num_slots * width;
-  const int num_warps = static_cast<int>(gridDim.x) * kWarps;
+  const int num_warps = static_cast<int>(gridDim.x) * kStreamWarps;
   // DownKernel counts on this order: when it starts, the choice has been made.
   WaitForPredecessor();
   ReleaseSuccessor();
   const int mine = lane < num_slots ? __ldcg(a.experts + lane) : 0;
   const auto* const weight = static_cast<const Half*>(a.gate_up);
-  const auto load = [&](Stage& stage, const GateCursor& from) {
+  const auto load = [&](RowStage& stage, const GateCursor& from) {
     const bool is_unit = from.unit < num_units;
     const int unit = is_unit ? from.unit : 0;
     const int slot = unit / width;
@@ -231,32 +195,33 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertGateKernel
         weight + expert * a.expert_stride + static_cast<int64_t>(unit - slot * width) * num_inputs;
     const Half* const up = gate + static_cast<int64_t>(width) * num_inputs;
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const int inner = from.inner + u * kStep;
+    for (int u = 0; u < kStreamUnroll; ++u) {
+      const int inner = from.inner + u * kStreamStep;
       const bool is_there = is_unit && inner < num_inputs;
       stage.weights[u][0] = LoadOnce(gate + inner, is_there);
       stage.weights[u][1] = LoadOnce(up + inner, is_there);
     }
   };
-  GateCursor next{.unit = static_cast<int>(blockIdx.x * kWarps + threadIdx.x / kWarp),
+  GateCursor next{.unit = static_cast<int>(blockIdx.x * kStreamWarps + threadIdx.x / kWarp),
                   .inner = lane * 8};
   GateCursor at = next;
-  Stage even;
-  Stage odd;
+  RowStage even;
+  RowStage odd;
+  const auto advance = [&](GateCursor& cursor) { cursor.Next(num_inputs, num_warps, lane); };
   load(even, next);
-  next.Next(num_inputs, num_warps, lane);
+  advance(next);
   load(odd, next);
   Share(a.x, static_cast<int64_t>(a.num_rows) * num_inputs, xs);
 
   float gate = 0;
   float up = 0;
   // Adds a stage; where its unit ends, stores that.
-  const auto add = [&](const Stage& stage) {
+  const auto add = [&](const RowStage& stage) {
     const int slot = at.unit / width;
     const Half* const x = xs + slot / a.num_chosen * num_inputs;
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const int inner = at.inner + u * kStep;
+    for (int u = 0; u < kStreamUnroll; ++u) {
+      const int inner = at.inner + u * kStreamStep;
       const uint4 v = *reinterpret_cast<const uint4*>(x + (inner < num_inputs ? inner : 0));
       gate = Dot(stage.weights[u][0], v, gate);
       up = Dot(stage.weights[u][1], v, up);
@@ -272,15 +237,7 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertGateKernel
     }
     gate = up = 0;
   };
-  while (at.unit < num_units) {
-    add(even);
-    next.Next(num_inputs, num_warps, lane);
-    load(even, next);
-    if (at.unit >= num_units) break;
-    add(odd);
-    next.Next(num_inputs, num_warps, lane);
-    load(odd, next);
-  }
+  AddStages(even, odd, next, at, num_units, advance, load, add);
 }
 
 // Two experts at a time.
@@ -290,7 +247,7 @@ struct DownCursor {
   int inner;  // of this lane
 
   __device__ void Next(int num_inputs, int num_chosen, int num_warps, int lane) {
-    inner += kUnroll * kStep;
+    inner += kStreamUnroll * kStreamStep;
     if (inner - lane * 8 < num_inputs) return;
     inner = lane * 8;
     choice += 2;
@@ -300,7 +257,8 @@ struct DownCursor {
   }
 };
 
-__global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertDownKernel(FewRowExperts a) {
+__global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
+    ExpertDownKernel(FewRowExperts a) {
   extern __shared__ __align__(16) unsigned char shared[];
   Half* const xs = reinterpret_cast<Half*>(shared);
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -308,13 +266,13 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertDownKernel
   const auto num_outputs = static_cast<int>(a.num_outputs);
   const int num_slots = a.num_rows * a.num_chosen;
   const int num_units = a.num_rows * num_outputs;
-  const int num_warps = static_cast<int>(gridDim.x) * kWarps;
+  const int num_warps = static_cast<int>(gridDim.x) * kStreamWarps;
   // The choice is older than the predecessor (see ExpertGateKernel), so the first weights are
   // under way before that ends. Not through the first cache, which may hold an older choice.
   const int expert_of_lane = lane < num_slots ? __ldcg(a.experts + lane) : 0;
   const float weight_of_lane = lane < num_slots ? __ldcg(a.weights + lane) : 0.0F;
   const auto* const weight = static_cast<const Half*>(a.down);
-  const auto load = [&](Stage& stage, const DownCursor& from) {
+  const auto load = [&](RowStage& stage, const DownCursor& from) {
     const bool is_unit = from.unit < num_units;
     const int row = is_unit ? from.unit / num_outputs : 0;
     const int output = is_unit ? from.unit - row * num_outputs : 0;
@@ -326,20 +284,23 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertDownKernel
       const Half* const matrix_row =
           weight + expert * a.expert_stride + static_cast<int64_t>(output) * num_inputs;
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        const int inner = from.inner + u * kStep;
+      for (int u = 0; u < kStreamUnroll; ++u) {
+        const int inner = from.inner + u * kStreamStep;
         stage.weights[u][w] = LoadOnce(matrix_row + inner, is_choice && inner < num_inputs);
       }
     }
   };
-  DownCursor next{.unit = static_cast<int>(blockIdx.x * kWarps + threadIdx.x / kWarp),
+  DownCursor next{.unit = static_cast<int>(blockIdx.x * kStreamWarps + threadIdx.x / kWarp),
                   .choice = 0,
                   .inner = lane * 8};
   DownCursor at = next;
-  Stage even;
-  Stage odd;
+  RowStage even;
+  RowStage odd;
+  const auto advance = [&](DownCursor& cursor) {
+    cursor.Next(num_inputs, a.num_chosen, num_warps, lane);
+  };
   load(even, next);
-  next.Next(num_inputs, a.num_chosen, num_warps, lane);
+  advance(next);
   load(odd, next);
   WaitForPredecessor();
   ReleaseSuccessor();
@@ -352,7 +313,7 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertDownKernel
 
   float total = 0;
   // Adds a stage; where its unit ends, stores that.
-  const auto add = [&](const Stage& stage) {
+  const auto add = [&](const RowStage& stage) {
     const int first = at.unit / num_outputs * a.num_chosen;
 #pragma unroll
     for (int w = 0; w < 2; ++w) {
@@ -360,8 +321,8 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertDownKernel
       const Half* const x = xs + slot * num_inputs;
       float sum = 0;
 #pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        const int inner = at.inner + u * kStep;
+      for (int u = 0; u < kStreamUnroll; ++u) {
+        const int inner = at.inner + u * kStreamStep;
         sum = Dot(stage.weights[u][w],
                   *reinterpret_cast<const uint4*>(x + (inner < num_inputs ? inner : 0)), sum);
       }
@@ -375,31 +336,7 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) ExpertDownKernel
     total = 0;
     before = at.unit < num_units ? *out_of(at.unit) : 0.0F;
   };
-  while (at.unit < num_units) {
-    add(even);
-    next.Next(num_inputs, a.num_chosen, num_warps, lane);
-    load(even, next);
-    if (at.unit >= num_units) break;
-    add(odd);
-    next.Next(num_inputs, a.num_chosen, num_warps, lane);
-    load(odd, next);
-  }
-}
-
-int NumProcessors() {
-  static const int count = [] {
-    int found = 1;
-    (void)cudaDeviceGetAttribute(&found, cudaDevAttrMultiProcessorCount, 0);
-    return found;
-  }();
-  return count;
-}
-
-unsigned BlocksFor(int64_t units) {
-  const int64_t resident = int64_t{kResidentBlocks} * kWarps * NumProcessors();
-  const int64_t units_each = (units + resident - 1) / resident;
-  const int64_t warps = (units + units_each - 1) / units_each;
-  return static_cast<unsigned>((warps + kWarps - 1) / kWarps);
+  AddStages(even, odd, next, at, num_units, advance, load, add);
 }
 
 }  // namespace
@@ -428,9 +365,9 @@ bool CanRunFewRows(const FewRowExperts& a) {
 void RunFewRows(const FewRowExperts& a, cudaStream_t stream) {
   const int64_t num_slots = int64_t{a.num_rows} * a.num_chosen;
   const auto halves = static_cast<int64_t>(sizeof(Half));
-  Launch(ExpertGateKernel, BlocksFor(num_slots * a.width), kWarps * kWarp,
+  Launch(ExpertGateKernel, StreamBlocksFor(num_slots * a.width), kStreamWarps * kWarp,
          static_cast<size_t>(a.num_rows * a.num_inputs * halves), stream, a);
-  Launch(ExpertDownKernel, BlocksFor(a.num_rows * a.num_outputs), kWarps * kWarp,
+  Launch(ExpertDownKernel, StreamBlocksFor(a.num_rows * a.num_outputs), kStreamWarps * kWarp,
          static_cast<size_t>(num_slots * a.gated_stride * halves), stream, a);
 }
 

@@ -5,33 +5,10 @@
 // over the whole inner dimension, so it reads two rows of the matrix, 512 bytes
 // at a time, and then the next two. x lies in shared memory. Weights do not
 // depend on earlier kernels: the first are under way before the predecessor ends.
-#include "model/cuda/decode/stream_parts.cuh"
+#include "model/cuda/decode/row_stream.cuh"
 
 namespace pace::cuda {
 namespace {
-
-constexpr int kWarps = 4;
-constexpr int kStep = 256;  // inner indices of one load of a warp
-constexpr int kUnroll = 4;  // loads of a row at a time
-// Blocks that a processor holds; units of work are shared out evenly among them.
-constexpr int kResidentBlocks = 4;
-
-__device__ inline float2 Halves(uint32_t pair) {
-  return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xFFFF0000U));
-}
-
-__device__ inline float Dot(const uint4& w, const uint4& x, float sum) {
-  const uint32_t ws[4] = {w.x, w.y, w.z, w.w};
-  const uint32_t xs[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const float2 a = Halves(ws[i]);
-    const float2 b = Halves(xs[i]);
-    sum = fmaf(a.x, b.x, sum);
-    sum = fmaf(a.y, b.y, sum);
-  }
-  return sum;
-}
 
 // Into the place of the products; weights may be read before the predecessor ends.
 __device__ void LoadNormWeights(const StreamArguments& a, float4* products) {
@@ -42,9 +19,8 @@ __device__ void LoadNormWeights(const StreamArguments& a, float4* products) {
   }
 }
 
-// Norms rows of x into `to`, in shared memory. `products`
-// holds a row's elements times their weights between the two passes over them,
-// and at first what LoadNormWeights put there.
+// Norms rows of x into `to`, in shared memory. `products` holds a row's elements times their
+// weights between the two passes over them, and at first what LoadNormWeights put there.
 __device__ void NormInto(const StreamArguments& a, Half* to, float4* products, float* scratch) {
   const auto* const weight = reinterpret_cast<const float4*>(a.norm_weight);
   const auto num_vectors = static_cast<int>(a.norm_width / 4);
@@ -72,43 +48,28 @@ __device__ void NormInto(const StreamArguments& a, Half* to, float4* products, f
   __syncthreads();
 }
 
-// The part of two rows that a warp loads at a time.
-struct Stage {
-  uint4 weights[kUnroll][2];
-};
-
-// Where a warp is in its list of units and stages.
-struct Cursor {
-  int64_t unit;
-  int inner;  // of this lane
-
-  __device__ void Next(int num_inputs, int64_t num_warps, int lane) {
-    inner += kUnroll * kStep;
-    if (inner - lane * 8 < num_inputs) return;
-    inner = lane * 8;
-    unit += num_warps;
-  }
-};
-
 // x into shared memory: normed, or as it is.
 __device__ void ShareRows(const StreamArguments& a, Half* to, float4* products, float* scratch) {
   if (a.norm_weight != nullptr) return NormInto(a, to, products, scratch);
   for (int64_t row = 0; row < a.num_rows; ++row) {
     const auto* const from =
         reinterpret_cast<const uint4*>(static_cast<const Half*>(a.x) + row * a.x_stride);
-    for (int64_t i = threadIdx.x; i < a.num_inputs / 8; i += kWarps * 32) {
+    for (int64_t i = threadIdx.x; i < a.num_inputs / 8; i += kStreamWarps * 32) {
       reinterpret_cast<uint4*>(to + row * a.num_inputs)[i] = from[i];
     }
   }
   __syncthreads();
 }
 
+using Cursor = RowCursor<int64_t>;
+
 template <int kRows, bool kGate>
-__global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) VectorKernel(StreamArguments a) {
+__global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
+    VectorKernel(StreamArguments a) {
   extern __shared__ __align__(16) unsigned char shared[];
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const int num_inputs = static_cast<int>(a.num_inputs);
-  const int64_t num_warps = static_cast<int64_t>(gridDim.x) * kWarps;
+  const int64_t num_warps = static_cast<int64_t>(gridDim.x) * kStreamWarps;
   const int64_t num_units = kGate ? a.num_outputs : (a.num_outputs + 1) / 2;
   const auto* const weight = static_cast<const Half*>(a.weight);
   const auto row_of = [&](int64_t unit, int which) {
@@ -116,26 +77,27 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) VectorKernel(Str
         kGate ? which * a.num_outputs + unit : min(2 * unit + which, a.num_outputs - 1);
     return weight + row * num_inputs;
   };
-  const auto load = [&](Stage& stage, const Cursor& from) {
+  const auto load = [&](RowStage& stage, const Cursor& from) {
     const bool is_unit = from.unit < num_units;
     const int64_t unit = is_unit ? from.unit : 0;
     const Half* const rows[2] = {row_of(unit, 0), row_of(unit, 1)};
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const int inner = from.inner + u * kStep;
+    for (int u = 0; u < kStreamUnroll; ++u) {
+      const int inner = from.inner + u * kStreamStep;
 #pragma unroll
       for (int w = 0; w < 2; ++w) {
         stage.weights[u][w] = LoadOnce(rows[w] + inner, is_unit && inner < num_inputs);
       }
     }
   };
-  Cursor next{.unit = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp,
+  Cursor next{.unit = static_cast<int64_t>(blockIdx.x) * kStreamWarps + threadIdx.x / kWarp,
               .inner = lane * 8};
   Cursor at = next;
-  Stage even;
-  Stage odd;
+  RowStage even;
+  RowStage odd;
+  const auto advance = [&](Cursor& cursor) { cursor.Next(num_inputs, num_warps, lane); };
   load(even, next);
-  next.Next(num_inputs, num_warps, lane);
+  advance(next);
   load(odd, next);
 
   const bool has_norm = a.norm_weight != nullptr;
@@ -148,10 +110,10 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) VectorKernel(Str
 
   float sums[kRows][2] = {};
   // Adds a stage; where its unit ends, stores that.
-  const auto add = [&](const Stage& stage) {
+  const auto add = [&](const RowStage& stage) {
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const int inner = at.inner + u * kStep;
+    for (int u = 0; u < kStreamUnroll; ++u) {
+      const int inner = at.inner + u * kStreamStep;
       const int index = inner < num_inputs ? inner : 0;
 #pragma unroll
       for (int row = 0; row < kRows; ++row) {
@@ -175,25 +137,8 @@ __global__ void __launch_bounds__(kWarps * 32, kResidentBlocks) VectorKernel(Str
       }
     }
   };
-  while (at.unit < num_units) {
-    add(even);
-    next.Next(num_inputs, num_warps, lane);
-    load(even, next);
-    if (at.unit >= num_units) break;
-    add(odd);
-    next.Next(num_inputs, num_warps, lane);
-    load(odd, next);
-  }
+  AddStages(even, odd, next, at, num_units, advance, load, add);
   ReleaseSuccessor();
-}
-
-int NumProcessors() {
-  static const int count = [] {
-    int found = 1;
-    (void)cudaDeviceGetAttribute(&found, cudaDevAttrMultiProcessorCount, 0);
-    return found;
-  }();
-  return count;
 }
 
 }  // namespace
@@ -201,9 +146,6 @@ int NumProcessors() {
 void VectorProduct(const StreamArguments& a, cudaStream_t stream) {
   const bool is_gate = a.output == StreamOutput::kGate;
   const int64_t units = is_gate ? a.num_outputs : (a.num_outputs + 1) / 2;
-  const int64_t resident = int64_t{kResidentBlocks} * kWarps * NumProcessors();
-  const int64_t units_each = (units + resident - 1) / resident;
-  const int64_t warps = (units + units_each - 1) / units_each;
   size_t bytes =
       sizeof(float) * kWarp + sizeof(Half) * static_cast<size_t>(a.num_rows * a.num_inputs);
   if (a.norm_weight != nullptr) bytes += sizeof(float) * static_cast<size_t>(a.num_inputs);
@@ -213,8 +155,7 @@ void VectorProduct(const StreamArguments& a, cudaStream_t stream) {
     (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(bytes));
   }
-  Launch(kernel, static_cast<unsigned>((warps + kWarps - 1) / kWarps), kWarps * kWarp, bytes,
-         stream, a);
+  Launch(kernel, StreamBlocksFor(units), kStreamWarps * kWarp, bytes, stream, a);
 }
 
 }  // namespace pace::cuda

@@ -1,0 +1,92 @@
+// How a kernel for one or two rows streams the rows of a matrix through its warps.
+//
+// Reading the matrix is all that takes time, so the products are plain multiply-adds. A warp works
+// on one unit at a time, which reads two rows of the matrix, in stages of kUnroll loads; two stages
+// are always under way. Each kernel says what a unit is, loads a stage of it and adds a stage to
+// its sums.
+//
+// Thread-safety: a warp's variables are its own.
+#ifndef PACE_MODEL_CUDA_DECODE_ROW_STREAM_CUH_
+#define PACE_MODEL_CUDA_DECODE_ROW_STREAM_CUH_
+
+#include "model/cuda/decode/stream_parts.cuh"
+
+namespace pace::cuda {
+
+inline constexpr int kStreamWarps = 4;
+inline constexpr int kStreamStep = 256;  // inner indices of one load of a warp
+inline constexpr int kStreamUnroll = 4;  // loads of a row at a time
+// Blocks that a processor holds; units are shared out evenly among them.
+inline constexpr int kStreamBlocks = 4;
+
+__device__ inline float2 Unpack(uint32_t pair) {
+  return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xFFFF0000U));
+}
+
+// `sum` plus the products of eight weights and eight inputs.
+__device__ inline float Dot(const uint4& w, const uint4& x, float sum) {
+  const uint32_t ws[4] = {w.x, w.y, w.z, w.w};
+  const uint32_t xs[4] = {x.x, x.y, x.z, x.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float2 a = Unpack(ws[i]);
+    const float2 b = Unpack(xs[i]);
+    sum = fmaf(a.x, b.x, sum);
+    sum = fmaf(a.y, b.y, sum);
+  }
+  return sum;
+}
+
+// The part of two rows that a warp loads at a time.
+struct RowStage {
+  uint4 weights[kStreamUnroll][2];
+};
+
+// A lane's place in its warp's list of units and stages.
+template <typename Index>
+struct RowCursor {
+  Index unit;
+  int inner;
+
+  __device__ void Next(int num_inputs, Index num_warps, int lane) {
+    inner += kStreamUnroll * kStreamStep;
+    if (inner - lane * 8 < num_inputs) return;
+    inner = lane * 8;
+    unit += num_warps;
+  }
+};
+
+// Adds all stages of a warp, where `even` and `odd` are under way and `next` is the place of `odd`.
+// advance(next) goes to the place of the next stage, load(stage, next) starts to load it, and
+// add(stage) adds it and moves `at`, the place of what is added next.
+template <typename Cursor, typename Index, typename Advance, typename Load, typename Add>
+__device__ __forceinline__ void AddStages(RowStage& even, RowStage& odd, Cursor& next,
+                                          const Cursor& at, Index num_units, const Advance& advance,
+                                          const Load& load, const Add& add) {
+  while (at.unit < num_units) {
+    add(even);
+    advance(next);
+    load(even, next);
+    if (at.unit >= num_units) break;
+    add(odd);
+    advance(next);
+    load(odd, next);
+  }
+}
+
+// Thread blocks for that many units: as many for every warp as for the others, but for the last.
+inline unsigned StreamBlocksFor(int64_t num_units) {
+  static const int num_processors = [] {
+    int found = 1;
+    (void)cudaDeviceGetAttribute(&found, cudaDevAttrMultiProcessorCount, 0);
+    return found;
+  }();
+  const int64_t resident = int64_t{kStreamBlocks} * kStreamWarps * num_processors;
+  const int64_t units_each = (num_units + resident - 1) / resident;
+  const int64_t warps = (num_units + units_each - 1) / units_each;
+  return static_cast<unsigned>((warps + kStreamWarps - 1) / kStreamWarps);
+}
+
+}  // namespace pace::cuda
+
+#endif  // PACE_MODEL_CUDA_DECODE_ROW_STREAM_CUH_
