@@ -39,6 +39,22 @@ void ForChunks(int64_t num_rows, int64_t chunk, const Body& body) {
   }
 }
 
+// Sums over a vocabulary in parts: some processors' products add all terms to one float, which
+// loses more than float32 has to.
+at::Tensor SumOverVocabulary(const at::Tensor& d_logits_NV, const at::Tensor& head_VH) {
+  constexpr int64_t kPart = 4096;
+  const int64_t size = head_VH.size(0);
+  if (size <= kPart || d_logits_NV.is_cuda() || d_logits_NV.scalar_type() != at::kFloat) {
+    return at::mm(d_logits_NV, head_VH);
+  }
+  at::Tensor sum = at::mm(d_logits_NV.narrow(1, 0, kPart), head_VH.narrow(0, 0, kPart));
+  for (int64_t begin = kPart; begin < size; begin += kPart) {
+    const int64_t count = std::min(kPart, size - begin);
+    sum.add_(at::mm(d_logits_NV.narrow(1, begin, count), head_VH.narrow(0, begin, count)));
+  }
+  return sum;
+}
+
 // The gradients of hidden states and head, of which each chunk of logits adds its part.
 class HeadGradients {
  public:
@@ -49,7 +65,7 @@ class HeadGradients {
 
   at::ScalarType dtype() const { return product_.head().scalar_type(); }
   void Add(int64_t begin, int64_t count, const at::Tensor& d_logits) {
-    d_hidden_.narrow(0, begin, count).copy_(at::mm(d_logits, product_.head()));
+    d_hidden_.narrow(0, begin, count).copy_(SumOverVocabulary(d_logits, product_.head()));
     const at::Tensor hidden = product_.Hidden(begin, count);
     if (dtype() == d_head_.scalar_type()) {
       d_head_.addmm_(d_logits.t(), hidden);
