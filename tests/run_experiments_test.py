@@ -2,6 +2,7 @@
 
 import importlib.machinery
 import importlib.util
+import json
 import unittest
 
 import source_tree
@@ -39,12 +40,21 @@ class RunExperimentsTest(unittest.TestCase):
                 self.assertIn(set(cells), (set(), wanted))
 
     def test_what_differs_is_named(self):
-        committed = {("pace", 1): "a", ("sync", 1): "b"}
-        self.assertIsNone(self.script.difference({("pace", 1): "a"}, committed))
-        self.assertIsNone(self.script.difference({("pace", 1): "a"}, {}))
-        self.assertEqual(self.script.difference({("pace", 1): "c"}, committed), "differ: pace.1")
-        self.assertEqual(self.script.difference({("pace", 2): "a"}, committed),
-                         "not committed: pace.2")
+        def cell(accuracy, norm):
+            return json.dumps({"evaluations": [accuracy], "steps": {"train/grad_norm": [norm]}})
+
+        committed = {("pace", 1): cell(0.5, 1.25), ("sync", 1): cell(0.5, 2)}
+        for made, difference, sameness in (
+                ({("pace", 1): cell(0.5, 1.25)}, None, "the same"),
+                ({("pace", 1): cell(0.5, 1.26)}, None, "the same but for last digits in 1"),
+                ({("pace", 1): cell(0.6, 1.25)}, "evaluations differ: pace.1", None),
+                ({("pace", 2): cell(0.5, 1.25)}, "not committed: pace.2", None)):
+            self.assertEqual(self.script.difference(made, committed), difference)
+            if difference is None:
+                self.assertEqual(self.script.sameness(made, committed), sameness)
+        made = {("pace", 1): cell(0.5, 1.25)}
+        self.assertIsNone(self.script.difference(made, {}))
+        self.assertEqual(self.script.sameness(made, {}), "nothing to compare with")
 
 
 if __name__ == "__main__":

@@ -104,8 +104,9 @@ class RetoolTest(run_cases.RetoolCase):
     def hostile_python(self):
         """An interpreter that puts an attack before every program but the sandbox's first."""
         # Not in /tmp, of which programs have their own.
-        home = pathlib.Path(self.enterContext(
-            tempfile.TemporaryDirectory(dir=pace_process.BINARY.parent)))
+        build = pace_process.BINARY.parent.resolve()
+        folder = "/var/tmp" if build.is_relative_to("/tmp") else build
+        home = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(dir=folder)))
         home.chmod(0o755)  # run by root, it is nobody who starts it
         venv.create(home, symlinks=True)
         site = next(home.glob("lib/python3*/site-packages"))
