@@ -77,16 +77,18 @@ Result<Task> MakeTask(const std::string& name) {
 
 void AddMethodMeasurements(const std::string& task, MethodTimings timings,
                            std::vector<Measurement>& all) {
-  Measurement over_async = RatioOf(timings.steps["effective"], timings.steps["async"],
-                                   task + "_effective_over_async", kMaxOverGpuAsync);
+  const std::vector<Measurement> over_async = OverAsync(timings, task + "_", kMaxOverGpuAsync);
   Measurement speedup =
       RatioOf(timings.steps["sync"], timings.steps["async"], task + "_sync_over_async");
   for (const char* method : kTimedMethods) {
     Measurement step = timings.steps[method];
     step.name = Concat(task, "_step_", method);
     all.push_back(std::move(step));
+    Measurement token = timings.tokens[method];
+    token.name = Concat(task, "_trained_token_", method);
+    all.push_back(std::move(token));
   }
-  all.push_back(std::move(over_async));
+  all.insert(all.end(), over_async.begin(), over_async.end());
   all.push_back(std::move(speedup));
   for (const auto& [name, values] : timings.parts) {
     std::string plain = name;
@@ -135,11 +137,7 @@ Status RunGpuMethodBench(const BenchOptions& options, BenchReport& report) {
   JsonWriter& json = report.more();
   json.Put("command", command);
   WriteGpu(device, {}, json);
-  for (const Measurement& measured : report.measurements) {
-    if (!measured.name.ends_with("_effective_over_async")) continue;
-    const auto [low, high] = MedianIntervalOf(measured.repetitions);
-    PutArray(json, measured.name + "_95", std::array{low, high});
-  }
+  PutIntervals(json, report.measurements);
   return Status::Ok();
 }
 

@@ -1,10 +1,10 @@
 // `pace bench methods`: what a method costs in time, on this machine and in the lab.
 //
 // End-to-end runs of the default task with one core for rollouts and one for training,
-// methods interleaved: what PACE adds to Async's step, with the interval of its median, and
-// how much faster Async is than Sync. Beside them the same in the lab, whose costs were
-// fitted to this machine: decoding to a generation, training to the Sync runs. On a GPU:
-// gpu_method_bench.cc.
+// methods interleaved: what PACE adds to Async's step and to Async's time per trained token, with
+// the intervals of their medians, and how much faster Async is than Sync. Beside them the same in
+// the lab, whose costs were fitted to this machine: decoding to a generation, training to the Sync
+// runs. On a GPU: gpu_method_bench.cc.
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,15 +96,14 @@ Status RunMethodBench(const BenchOptions& options, BenchReport& report) {
     predicted[method] = seconds;
   }
 
-  const Measurement over_async = RatioOf(timings.steps["effective"], timings.steps["async"],
-                                         "effective_over_async", kMaxOverAsync);
-  const auto [low, high] = MedianIntervalOf(over_async.repetitions);
+  const std::vector<Measurement> over_async = OverAsync(timings, "", kMaxOverAsync);
   const Measurement speedup =
       RatioOf(timings.steps["sync"], timings.steps["async"], "sync_over_async");
   const double lab_speedup = predicted["sync"] / predicted["async"];
   std::vector<Measurement>& all = report.measurements;
   for (const char* method : kTimedMethods) all.push_back(timings.steps[method]);
-  all.push_back(over_async);
+  for (const char* method : kTimedMethods) all.push_back(timings.tokens[method]);
+  all.insert(all.end(), over_async.begin(), over_async.end());
   all.push_back(speedup);
   for (const char* method : kTimedMethods) {
     all.push_back(Known(Concat("lab_step_", method), "s", predicted[method]));
@@ -120,7 +119,7 @@ Status RunMethodBench(const BenchOptions& options, BenchReport& report) {
   settings_json.Put("warm_up_steps", kWarmUpSteps);
   settings_json.Put("runs_of_each", repetitions);
   JsonWriter& json = report.more();
-  PutArray(json, "effective_over_async_95", std::array{low, high});
+  PutIntervals(json, over_async);
   json.Key("rollout_costs");
   json.BeginObject();
   json.Put("pass_s", costs.pass);

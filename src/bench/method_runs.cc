@@ -1,5 +1,7 @@
 #include "bench/method_runs.h"
 
+#include <utility>
+
 #include "config/methods.h"
 #include "core/check.h"
 #include "runtime/runtime.h"
@@ -23,11 +25,35 @@ double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view nam
   return sum / static_cast<double>(std::ssize(rows) - warm_up_steps);
 }
 
+std::vector<Measurement> OverAsync(const MethodTimings& timings, const std::string& prefix,
+                                   double limit) {
+  const auto ratio = [&](const std::map<std::string, Measurement>& times, const char* name) {
+    return RatioOf(times.at("effective"), times.at("async"), prefix + name, limit);
+  };
+  Measurement rejected{.name = prefix + "effective_rejected", .unit = "share"};
+  const std::vector<double>& offered = timings.parts.at("effective/admission/offered");
+  for (size_t i = 0; i < offered.size(); ++i) {
+    const double count = timings.parts.at("effective/admission/rejected")[i];
+    rejected.Add(offered[i] > 0 ? count / offered[i] : 0);
+  }
+  return {ratio(timings.steps, "effective_over_async"),
+          ratio(timings.tokens, "effective_over_async_per_token"), std::move(rejected)};
+}
+
+void PutIntervals(JsonWriter& json, std::span<const Measurement> measurements) {
+  for (const Measurement& measured : measurements) {
+    if (measured.name.find("effective_over_async") == std::string::npos) continue;
+    const auto [low, high] = MedianIntervalOf(measured.repetitions);
+    PutArray(json, measured.name + "_95", std::array{low, high});
+  }
+}
+
 Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy,
                                   const TimingPlan& plan, const RunListener& listener) {
   MethodTimings out;
   for (const char* method : kTimedMethods) {
     out.steps[method] = {.name = Concat("step_", method), .unit = "s"};
+    out.tokens[method] = {.name = Concat("trained_token_", method), .unit = "us"};
   }
   for (int64_t round = 0; round < plan.repetitions; ++round) {
     for (size_t i = 0; i < kTimedMethods.size(); ++i) {
@@ -43,6 +69,10 @@ Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy
         return MeanAfterWarmUp(run.rows, name, is_short ? kSyncWarmUpSteps : kWarmUpSteps);
       };
       out.steps[method].Add(mean("time/step"));
+      const auto num_responses =
+          static_cast<double>(bundled.batch.num_groups * bundled.batch.group_size);
+      out.tokens[method].Add(1e6 * mean("time/step") /
+                             (mean("selection/length_trained") * num_responses));
       for (const char* part : kParts) out.parts[Concat(method, "/", part)].push_back(mean(part));
       if (listener) {
         listener(Concat(method, ", round ", round + 1, " of ", plan.repetitions, ": ",

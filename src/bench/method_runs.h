@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,12 +38,23 @@ inline constexpr int64_t kSyncWarmUpSteps = 2;
 struct MethodTimings {
   // By method, one repetition per run: seconds per step.
   std::map<std::string, Measurement> steps;
+  // The same over the tokens of the responses that they trained: microseconds per token. A method
+  // that rejects what took long trains shorter responses, so its steps alone flatter it.
+  std::map<std::string, Measurement> tokens;
   // By method and metric, as "async/time/train": seconds or groups of a step.
   std::map<std::string, std::vector<double>> parts;
 };
 
 // Told after each run: "async, round 2 of 5: 0.52 s a step".
 using RunListener = std::function<void(const std::string&)>;
+
+// PACE over Async, per step and per trained token, and the share of groups that PACE rejected. A
+// step trains a fixed number of groups, so the ratio per trained prompt is the one per step.
+std::vector<Measurement> OverAsync(const MethodTimings& timings, const std::string& prefix,
+                                   double limit);
+
+// Writes the 95 % intervals of the medians of PACE over Async among these: "NAME_95": [low, high].
+void PutIntervals(JsonWriter& json, std::span<const Measurement> measurements);
 
 // All methods run with `settings`, except that none scores prefixes only to record them.
 // The order of methods rotates from round to round; rounds differ in their seed.

@@ -1,0 +1,44 @@
+#include "bench/method_runs.h"
+
+#include <gtest/gtest.h>
+
+#include "core/json_writer.h"
+
+namespace pace {
+namespace {
+
+Measurement Of(std::vector<double> repetitions) {
+  Measurement measured;
+  measured.repetitions = std::move(repetitions);
+  return measured;
+}
+
+// PACE's steps are faster, but train half as many tokens.
+TEST(MethodRunsTest, PaceIsHeldAgainstAsyncPerStepAndPerToken) {
+  MethodTimings timings;
+  timings.steps = {{"async", Of({2, 4})}, {"effective", Of({1.5, 3})}};
+  timings.tokens = {{"async", Of({20, 40})}, {"effective", Of({30, 60})}};
+  timings.parts = {{"effective/admission/offered", {40, 0}},
+                   {"effective/admission/rejected", {10, 0}}};
+  const std::vector<Measurement> found = OverAsync(timings, "tiny_", 1.02);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].name, "tiny_effective_over_async");
+  EXPECT_EQ(found[0].repetitions, (std::vector<double>{0.75, 0.75}));
+  EXPECT_EQ(found[1].name, "tiny_effective_over_async_per_token");
+  EXPECT_EQ(found[1].repetitions, (std::vector<double>{1.5, 1.5}));
+  EXPECT_EQ(found[1].limit, 1.02);
+  EXPECT_EQ(found[2].name, "tiny_effective_rejected");
+  EXPECT_EQ(found[2].repetitions, (std::vector<double>{0.25, 0}));
+
+  std::string text;
+  JsonWriter json(text);
+  json.BeginObject();
+  PutIntervals(json, found);
+  json.EndObject();
+  EXPECT_EQ(text,
+            "{\"tiny_effective_over_async_95\":[0.75,0.75],"
+            "\"tiny_effective_over_async_per_token_95\":[1.5,1.5]}");
+}
+
+}  // namespace
+}  // namespace pace
