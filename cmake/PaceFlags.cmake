@@ -51,9 +51,14 @@ endif()
 # tests that loop for seconds.
 set(PACE_TEST_OPTIONS -O0)
 set(PACE_OPTIMIZED_TEST_OPTIONS -O1)
+# Kernels are optimised in every build type.
+set(PACE_KERNEL_OPTIONS -O3)
+if(PACE_SANITIZE)
+  set(PACE_KERNEL_OPTIONS -O1)
+endif()
 # COLD libraries: users never wait for them long enough to notice the difference.
 set(PACE_COLD_OPTIONS $<$<CONFIG:Release>:-O1>)
-if(PACE_SANITIZE)
+if(PACE_SANITIZE OR CMAKE_CROSSCOMPILING)
   set(PACE_COLD_OPTIONS -O0)
 endif()
 # The same for files with tensors. There is one precompiled header of torch, for optimised files, and
