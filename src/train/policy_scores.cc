@@ -42,7 +42,7 @@ void ForChunks(int64_t num_rows, int64_t chunk, const Body& body) {
 // Sums over a vocabulary in parts: some processors' products add all terms to one float, which
 // loses more than float32 has to.
 at::Tensor SumOverVocabulary(const at::Tensor& d_logits_NV, const at::Tensor& head_VH) {
-  constexpr int64_t kPart = 4096;
+  constexpr int64_t kPart = 1024;
   const int64_t size = head_VH.size(0);
   if (size <= kPart || d_logits_NV.is_cuda() || d_logits_NV.scalar_type() != at::kFloat) {
     return at::mm(d_logits_NV, head_VH);
