@@ -40,14 +40,19 @@ class RunExperimentsTest(unittest.TestCase):
                 self.assertIn(set(cells), (set(), wanted))
 
     def test_what_differs_is_named(self):
-        def cell(accuracy, norm):
-            return json.dumps({"evaluations": [accuracy], "steps": {"train/grad_norm": [norm]}})
+        def cell(accuracy, norm, step=10):
+            return json.dumps({"evaluations": [{"step": step, "accuracy": accuracy}],
+                               "steps": {"train/grad_norm": [norm]}})
 
         committed = {("pace", 1): cell(0.5, 1.25), ("sync", 1): cell(0.5, 2)}
         for made, difference, sameness in (
                 ({("pace", 1): cell(0.5, 1.25)}, None, "the same"),
-                ({("pace", 1): cell(0.5, 1.26)}, None, "the same but for last digits in 1"),
-                ({("pace", 1): cell(0.6, 1.25)}, "evaluations differ: pace.1", None),
+                ({("pace", 1): cell(0.5, 1.26)}, None,
+                 "1 with other digits, accuracies within 0.0000"),
+                ({("pace", 1): cell(0.54, 1.25)}, None,
+                 "1 with other digits, accuracies within 0.0400"),
+                ({("pace", 1): cell(0.56, 1.25)}, "accuracies differ: pace.1", None),
+                ({("pace", 1): cell(0.5, 1.25, 20)}, "accuracies differ: pace.1", None),
                 ({("pace", 2): cell(0.5, 1.25)}, "not committed: pace.2", None)):
             self.assertEqual(self.script.difference(made, committed), difference)
             if difference is None:
