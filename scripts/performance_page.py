@@ -315,6 +315,37 @@ peer pads its batch to the longest sequence.
 """
 
 
+CPU_METHODS = """
+### Methods with a core for rollouts and one for training
+
+The default task, {steps} steps, {runs} runs of each method, in turn. A step trains the same number of
+prompts with every method, but what PACE rejects changes the number of their tokens. So the time per
+trained token stands beside that of a step.
+
+{cpu}; commit {commit}; `pace bench methods`.
+
+| method | step, s | trained token, us |
+|---|---|---|"""
+
+
+def cpu_method_lines():
+    report = load("methods.json")
+    found, settings = values(report), report["settings"]
+    lines = [CPU_METHODS.format(steps=settings["steps"] - settings["warm_up_steps"],
+                                runs=settings["runs_of_each"], cpu=report["machine"]["cpu"],
+                                commit=report["commit"])]
+    for name, method in (("Sync", "sync"), ("Async", "async"), ("PACE", "effective")):
+        lines.append(f"| {name} | {found[f'step_{method}']:.3f} | "
+                     f"{found[f'trained_token_{method}']:.1f} |")
+    ratios = []
+    for name, what in (("effective_over_async", "per step"),
+                       ("effective_over_async_per_token", "per trained token")):
+        low, high = report[f"{name}_95"]
+        ratios.append(f"{found[name]:.3f} ({low:.3f} to {high:.3f}) {what}")
+    return [*lines, "", f"PACE over Async: {', '.join(ratios)} (95 % interval of the median). PACE "
+            f"rejected {100 * found['effective_rejected']:.0f} % of the groups that it drew."]
+
+
 def cpu_rows(name):
     decode, train = load(f"rollout{name}.json"), load(f"train{name}.json")
     found = values(decode) | values(train)
@@ -427,6 +458,7 @@ def page():
         *train_lines(load("train_h200.json"), load("train_06b_h200.json")),
         *method_lines(),
         *cpu_lines(),
+        *cpu_method_lines(),
         *ranks_lines(),
         *serve_lines(),
     ]

@@ -38,8 +38,8 @@ inline constexpr int64_t kSyncWarmUpSteps = 2;
 struct MethodTimings {
   // By method, one repetition per run: seconds per step.
   std::map<std::string, Measurement> steps;
-  // The same over the tokens of the responses that they trained: microseconds per token. A method
-  // that rejects what took long trains shorter responses, so its steps alone flatter it.
+  // The same over the tokens of the responses that they trained: microseconds per token. What a
+  // method rejects changes the number of tokens in a step.
   std::map<std::string, Measurement> tokens;
   // By method and metric, as "async/time/train": seconds or groups of a step.
   std::map<std::string, std::vector<double>> parts;

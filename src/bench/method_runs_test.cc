@@ -13,7 +13,7 @@ Measurement Of(std::vector<double> repetitions) {
   return measured;
 }
 
-// PACE's steps are faster, but train half as many tokens.
+// Steps that are faster, but train half as many tokens.
 TEST(MethodRunsTest, PaceIsHeldAgainstAsyncPerStepAndPerToken) {
   MethodTimings timings;
   timings.steps = {{"async", Of({2, 4})}, {"effective", Of({1.5, 3})}};
