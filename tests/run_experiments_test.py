@@ -3,6 +3,8 @@
 import importlib.machinery
 import importlib.util
 import json
+import pathlib
+import tempfile
 import unittest
 
 import source_tree
@@ -54,12 +56,23 @@ class RunExperimentsTest(unittest.TestCase):
                 ({("pace", 1): cell(0.56, 1.25)}, "accuracies differ: pace.1", None),
                 ({("pace", 1): cell(0.5, 1.25, 20)}, "accuracies differ: pace.1", None),
                 ({("pace", 2): cell(0.5, 1.25)}, "not committed: pace.2", None)):
-            self.assertEqual(self.script.difference(made, committed), difference)
+            self.assertEqual(self.script.difference(made, committed, False), difference)
             if difference is None:
                 self.assertEqual(self.script.sameness(made, committed), sameness)
+        # The same kind of processor gives the same bits.
+        for made, difference in (({("pace", 1): cell(0.5, 1.25)}, None),
+                                 ({("pace", 1): cell(0.5, 1.26)}, "differ: pace.1")):
+            self.assertEqual(self.script.difference(made, committed, True), difference)
         made = {("pace", 1): cell(0.5, 1.25)}
-        self.assertIsNone(self.script.difference(made, {}))
+        self.assertIsNone(self.script.difference(made, {}, False))
         self.assertEqual(self.script.sameness(made, {}), "nothing to compare with")
+
+    def test_the_kind_of_processor_is_read(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            self.assertIsNone(self.script.processor_of(folder))
+            (folder / "manifest.json").write_text(json.dumps({"machine": "AMD EPYC, 2 cores"}))
+            self.assertEqual(self.script.processor_of(folder), "AMD EPYC")
 
 
 if __name__ == "__main__":

@@ -208,9 +208,7 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
   RowStage even;
   RowStage odd;
   const auto advance = [&](GateCursor& cursor) { cursor.Next(num_inputs, num_warps, lane); };
-  load(even, next);
-  advance(next);
-  load(odd, next);
+  StartStages(even, odd, next, advance, load);
   Share(a.x, static_cast<int64_t>(a.num_rows) * num_inputs, xs);
 
   float gate = 0;
@@ -299,9 +297,7 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
   const auto advance = [&](DownCursor& cursor) {
     cursor.Next(num_inputs, a.num_chosen, num_warps, lane);
   };
-  load(even, next);
-  advance(next);
-  load(odd, next);
+  StartStages(even, odd, next, advance, load);
   WaitForPredecessor();
   ReleaseSuccessor();
   const auto out_of = [&](int unit) {

@@ -1,9 +1,9 @@
 // How a kernel for one or two rows streams the rows of a matrix through its warps.
 //
 // Reading the matrix is all that takes time, so the products are plain multiply-adds. A warp works
-// on one unit at a time, which reads two rows of the matrix, in stages of kUnroll loads; two stages
-// are always under way. Each kernel says what a unit is, loads a stage of it and adds a stage to
-// its sums.
+// on one unit at a time, which reads two rows of the matrix, in stages of kStreamUnroll loads of
+// each row. Two stages are always under way. Each kernel says what a unit is, loads a stage of it
+// and adds a stage to its sums.
 //
 // Thread-safety: a warp's variables are its own.
 #ifndef PACE_MODEL_CUDA_DECODE_ROW_STREAM_CUH_
@@ -56,9 +56,18 @@ struct RowCursor {
   }
 };
 
-// Adds all stages of a warp, where `even` and `odd` are under way and `next` is the place of `odd`.
-// advance(next) goes to the place of the next stage, load(stage, next) starts to load it, and
-// add(stage) adds it and moves `at`, the place of what is added next.
+// Starts to load the first two stages of a warp. load(stage, cursor) starts to load a stage, and
+// advance(cursor) goes on to the place of the next one. Afterwards `next` is the place of `odd`.
+template <typename Cursor, typename Advance, typename Load>
+__device__ __forceinline__ void StartStages(RowStage& even, RowStage& odd, Cursor& next,
+                                            const Advance& advance, const Load& load) {
+  load(even, next);
+  advance(next);
+  load(odd, next);
+}
+
+// Adds all stages of a warp. add(stage) adds one and moves `at`, the place of the stage that is
+// added next. REQUIRES: after StartStages, with the same functions
 template <typename Cursor, typename Index, typename Advance, typename Load, typename Add>
 __device__ __forceinline__ void AddStages(RowStage& even, RowStage& odd, Cursor& next,
                                           const Cursor& at, Index num_units, const Advance& advance,
@@ -74,7 +83,7 @@ __device__ __forceinline__ void AddStages(RowStage& even, RowStage& odd, Cursor&
   }
 }
 
-// Thread blocks for that many units: as many for every warp as for the others, but for the last.
+// Thread blocks whose warps have the same number of units each, but for the last ones.
 inline unsigned StreamBlocksFor(int64_t num_units) {
   static const int num_processors = [] {
     int found = 1;

@@ -96,9 +96,7 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
   RowStage even;
   RowStage odd;
   const auto advance = [&](Cursor& cursor) { cursor.Next(num_inputs, num_warps, lane); };
-  load(even, next);
-  advance(next);
-  load(odd, next);
+  StartStages(even, odd, next, advance, load);
 
   const bool has_norm = a.norm_weight != nullptr;
   float* const scratch = reinterpret_cast<float*>(shared);
