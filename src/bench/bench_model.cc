@@ -7,6 +7,7 @@
 
 #include "core/printable.h"
 #include "model/model_config_json.h"
+#include "model/quantization.h"
 
 namespace pace {
 namespace {
@@ -115,20 +116,25 @@ double HeadFlops(const ModelConfig& config) {
   return 2 * static_cast<double>(config.hidden_size) * static_cast<double>(config.vocab_size);
 }
 
-double StepBytes(const ModelConfig& config, int64_t batch, double context, double num_experts) {
-  int64_t weights = config.num_parameters();
-  // One row of it is read for each sequence.
-  if (!config.tied) weights -= config.vocab_size * config.hidden_size;
-  double experts = 0;
+double StepBytes(const ModelConfig& config, int64_t batch, double context, double num_experts,
+                 int64_t matrix_bytes) {
+  double matrices = 0;
+  double others = 0;
+  for (const Parameter& parameter : ParametersOf(config)) {
+    const bool is_expert = parameter.name.find(".experts.") != std::string::npos;
+    // One row of an embedding that is not the head, too, is read for each sequence.
+    const bool is_table = !config.tied && parameter.name == "model.embed_tokens.weight";
+    if (is_expert || is_table) continue;
+    double count = 1;
+    for (const int64_t size : parameter.shape) count *= static_cast<double>(size);
+    (IsQuantized(parameter.name) ? matrices : others) += count;
+  }
   if (config.moe) {
-    const int64_t expert = 3 * config.hidden_size * config.moe->intermediate_size;
-    for (int64_t layer = 0; layer < config.num_layers; ++layer) {
-      if (config.IsSparse(layer)) weights -= config.moe->num_experts * expert;
-    }
-    experts = num_experts * static_cast<double>(expert);
+    matrices +=
+        num_experts * static_cast<double>(3 * config.hidden_size * config.moe->intermediate_size);
   }
   const auto kv = static_cast<double>(batch * config.num_layers * 2 * config.kv_size());
-  return 2 * (static_cast<double>(weights) + experts + kv * context);
+  return static_cast<double>(matrix_bytes) * matrices + 2 * (others + kv * context);
 }
 
 Result<std::unique_ptr<BenchModel>> BenchModel::Load(const std::string& folder) {

@@ -31,9 +31,10 @@ double LayerFlops(const ModelConfig& config, double context);
 double HeadFlops(const ModelConfig& config);
 
 // Bytes that a decode step in bf16 must read: the keys and values of `batch` sequences at
-// `context`, and once all weights that the step uses. `num_experts`: the experts that at least
-// one row selects, summed over the layers.
-double StepBytes(const ModelConfig& config, int64_t batch, double context, double num_experts);
+// `context`, and once all weights that the step uses, the layers' matrices with `matrix_bytes` an
+// element. `num_experts`: the experts that at least one row selects, summed over the layers.
+double StepBytes(const ModelConfig& config, int64_t batch, double context, double num_experts,
+                 int64_t matrix_bytes = 2);
 
 // Removes the folder at its end, if it made one.
 struct BenchModel {

@@ -37,6 +37,7 @@ struct BenchOptions {
   std::vector<int64_t> batches = {1, 128};  // sequences at a time
   int64_t context = 512;                    // tokens before the first decoded one
   int64_t num_reprefilled = 0;              // responses of that context; 0 = not measured
+  bool quantized = false;                   // decode: once more with weights in 8 bits
   std::optional<double> memory_gib = {};    // that training may hold; none = as the compiled peer
   int64_t num_responses = 100'000;          // of a checkpoint
   int64_t num_tokens = 1'000;               // of each

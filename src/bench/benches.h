@@ -40,7 +40,7 @@ struct Bench {
   std::string_view name;
   std::string_view what;  // for --help
   // Flags that it takes besides --repetitions and --json; the rest are empty.
-  std::array<std::string_view, 7> flags;
+  std::array<std::string_view, 8> flags;
   Status (*run)(const BenchOptions&, BenchReport&);
 
   bool Takes(std::string_view flag) const;

@@ -4,7 +4,8 @@
 // Random weights in bf16, every sequence at the same context, sampling at temperature 1. A
 // token's time is wall-clock time, host work included. Of a mixture the limit counts the experts
 // that the measured steps select; it has no peer. On a GPU prefill is held against the speed of a
-// large product, and a re-prefill with prefix scores (bench/reprefill.h) against prefill.
+// large product, and a re-prefill with prefix scores (bench/reprefill.h) against prefill. With
+// --fp8 the same follows with the layers' weights in eight bits, against their own limit.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "model/cuda/decode/cuda_decoder.h"
 #include "model/decoder.h"
 #include "model/devices.h"
+#include "model/quantization.h"
 #include "model/weight_set.h"
 
 namespace pace {
@@ -48,13 +50,15 @@ Result<std::shared_ptr<const DecoderWeights>> RandomPrepared(const Decoder& deco
 class DecodeLoop {
  public:
   // Random weights; KV cache for max_batch sequences of max_tokens.
-  static Result<std::unique_ptr<DecodeLoop>> Create(const ModelConfig& config, DeviceKind device,
+  static Result<std::unique_ptr<DecodeLoop>> Create(const ModelConfig& config,
+                                                    Quantization quantization, DeviceKind device,
                                                     int64_t num_threads, int64_t max_batch,
                                                     int64_t max_tokens) {
     const int64_t blocks_each = (max_tokens + kBlockTokens - 1) / kBlockTokens;
     PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
                           CreateDecoder(device, config,
                                         {.dtype = Dtype::kBF16,
+                                         .quantization = quantization,
                                          .num_blocks = max_batch * blocks_each,
                                          .num_threads = num_threads}));
     std::unique_ptr<DecodeLoop> loop(new DecodeLoop());
@@ -247,7 +251,10 @@ class DecodeBench {
     if (options_.python) peer_ = Peer::Start("decode_peer.py");
     for (const std::string& shape : options_.shapes) {
       PACE_ASSIGN_OR_RETURN(const ModelConfig config, NamedShape(shape));
-      PACE_RETURN_IF_ERROR(MeasureOurs(shape, config));
+      PACE_RETURN_IF_ERROR(MeasureOurs(shape, config, Quantization::kNone));
+      if (options_.quantized) {
+        PACE_RETURN_IF_ERROR(MeasureOurs(shape, config, Quantization::kFloat8));
+      }
       if (options_.num_reprefilled > 0) PACE_RETURN_IF_ERROR(MeasureScores(shape, config));
       if (config.moe) continue;
       if (peer_.ok()) {
@@ -280,15 +287,24 @@ class DecodeBench {
   }
 
  private:
-  Status MeasureOurs(const std::string& shape, const ModelConfig& config) {
+  static std::string Suffix(Quantization quantization) {
+    return quantization == Quantization::kFloat8 ? "_fp8" : "";
+  }
+
+  Status MeasureOurs(const std::string& shape, const ModelConfig& config,
+                     Quantization quantization) {
     const int64_t largest = *std::max_element(options_.batches.begin(), options_.batches.end());
-    PACE_ASSIGN_OR_RETURN(std::unique_ptr<DecodeLoop> loop,
-                          DecodeLoop::Create(config, options_.device, options_.num_threads, largest,
-                                             options_.context + kDecodeTokens));
+    PACE_ASSIGN_OR_RETURN(
+        std::unique_ptr<DecodeLoop> loop,
+        DecodeLoop::Create(config, quantization, options_.device, options_.num_threads, largest,
+                           options_.context + kDecodeTokens));
     PACE_RETURN_IF_ERROR(loop->Fill(options_.context));
-    Measurement prefill = Rate(shape + "_prefill", "tokens/s");
-    Measurement share = Rate(shape + "_prefill_share_of_products", "ratio", RequiredPrefill(shape));
-    Measurement install = Rate(shape + "_install", "ms");
+    const std::string suffix = Suffix(quantization);
+    const bool is_plain = quantization == Quantization::kNone;
+    Measurement prefill = Rate(shape + "_prefill" + suffix, "tokens/s");
+    Measurement share = Rate(shape + "_prefill_share_of_products" + suffix, "ratio",
+                             is_plain ? RequiredPrefill(shape) : std::nullopt);
+    Measurement install = Rate(shape + "_install" + suffix, "ms");
     const int64_t timed = std::clamp<int64_t>(kTimedTokens / options_.context, 1, largest);
     const double flops = LayerFlops(config, 0.5 * static_cast<double>(options_.context - 1));
     for (int64_t round = 0; round < options_.repetitions; ++round) {
@@ -298,7 +314,7 @@ class DecodeBench {
       share.Add(prefill.repetitions.back() * flops / products_);
     }
     for (const int64_t batch : options_.batches) {
-      PACE_RETURN_IF_ERROR(MeasureBatch(shape, config, batch, *loop));
+      PACE_RETURN_IF_ERROR(MeasureBatch(shape, config, quantization, batch, *loop));
     }
     measurements_.push_back(std::move(prefill));
     if (device_) measurements_.push_back(std::move(share));
@@ -344,12 +360,17 @@ class DecodeBench {
     return is_asked ? std::optional<double>(kPrefillShare) : std::nullopt;
   }
 
-  Status MeasureBatch(const std::string& shape, const ModelConfig& config, int64_t batch,
-                      DecodeLoop& loop) {
-    const std::string name = Concat(shape, "_batch_", batch);
-    Measurement speed = Rate(name, "tokens/s", RequiredSpeed(shape, batch, options_.device));
-    Measurement share =
-        Rate(name + "_share_of_bandwidth", "ratio", RequiredShare(shape, batch, options_));
+  Status MeasureBatch(const std::string& shape, const ModelConfig& config,
+                      Quantization quantization, int64_t batch, DecodeLoop& loop) {
+    const bool is_plain = quantization == Quantization::kNone;
+    const std::string plain_name = Concat(shape, "_batch_", batch);
+    const std::string name = plain_name + Suffix(quantization);
+    Measurement speed = Rate(name, "tokens/s");
+    Measurement share = Rate(name + "_share_of_bandwidth", "ratio");
+    if (is_plain) {
+      speed.limit = RequiredSpeed(shape, batch, options_.device);
+      share.limit = RequiredShare(shape, batch, options_);
+    }
     double experts = 0;
     if (device_ && config.moe) {
       PACE_ASSIGN_OR_RETURN(experts, loop.MeanExperts(batch, options_.context, kDecodeTokens));
@@ -357,7 +378,7 @@ class DecodeBench {
     }
     const int64_t middle = options_.context + kDecodeTokens / 2;
     const auto context = static_cast<double>(middle);
-    const double num_bytes = StepBytes(config, batch, context, experts);
+    const double num_bytes = StepBytes(config, batch, context, experts, is_plain ? 2 : 1);
     for (int64_t round = 0; round <= options_.repetitions; ++round) {
       PACE_ASSIGN_OR_RETURN(const double seconds,
                             loop.Decode(batch, options_.context, kDecodeTokens));
@@ -376,6 +397,10 @@ class DecodeBench {
             {part.name, part.seconds, static_cast<double>(part.num_bytes) / bandwidth_});
       }
       profiles_.push_back(std::move(profile));
+    }
+    if (!is_plain) {
+      const auto plain = std::ranges::find(measurements_, plain_name, &Measurement::name);
+      measurements_.push_back(RatioOf(speed, *plain, name + "_times_bf16"));
     }
     measurements_.push_back(std::move(speed));
     if (device_) measurements_.push_back(std::move(share));
@@ -429,6 +454,7 @@ class DecodeBench {
     command += " --batch";
     for (const int64_t batch : options_.batches) command += Concat(" ", batch);
     if (options_.num_reprefilled > 0) command += Concat(" --reprefill ", options_.num_reprefilled);
+    if (options_.quantized) command += " --fp8";
     if (!options_.python) command += " --no-python";
     return command;
   }

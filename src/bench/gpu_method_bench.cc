@@ -1,10 +1,12 @@
 // `pace bench methods --device cuda`: what a method costs in time where rollouts and
 // training share one GPU.
 //
-// Two tasks: the default one, and a network of Qwen3-0.6B's shape whose responses have
-// prescribed lengths (generation.mean_tokens) with an exponential tail up to a budget of
-// 2,048 tokens, the same for every method. End-to-end runs, methods interleaved: PACE's step
-// over Async's, how much faster Async is than Sync, and how much of PACE's rescoring the
+// Three tasks: the default one, and two for a network of Qwen3-0.6B's shape whose responses have
+// prescribed lengths (generation.mean_tokens) with an exponential tail, the same for every method.
+// `qwen3-0.6b`: up to 2,048 tokens, where rollouts limit the speed. `backlog`: up to 64 tokens
+// after prompts of about a thousand, which a group shares in generation but not in training, so
+// that training limits the speed and PACE rejects. End-to-end runs, methods interleaved: PACE's
+// step over Async's, how much faster Async is than Sync, and how much of PACE's rescoring the
 // trainer waits for.
 #include <algorithm>
 #include <array>
@@ -47,6 +49,24 @@ const std::vector<std::string> kLarge = {
     "engine.pass_tokens=8192", "engine.kv_mib=40000",        "train.token_budget=16384",
     "train.learning_rate=1e-6"};
 
+constexpr const char* kBacklogName = "backlog";
+// The windows of scores fill before the steps that are timed.
+constexpr int64_t kBacklogSteps = 30;
+constexpr int64_t kBacklogWarmUp = 12;
+constexpr int64_t kPromptCharacters = 1000;  // each is a token
+
+std::vector<std::string> Backlog() {
+  std::string text;
+  while (std::ssize(text) < kPromptCharacters) text += "1+2=3;";
+  return {"policy.compute=bf16",      "batch.num_groups=4",
+          "batch.group_size=8",       "supply.threshold=4",
+          "generation.max_tokens=64", "generation.mean_tokens=16",
+          "prefix.min_tokens=4",      "prefix.max_tokens=32",
+          "engine.slots=128",         "engine.pass_tokens=8192",
+          "engine.kv_mib=40000",      "train.token_budget=16384",
+          "train.learning_rate=1e-6", Concat("task.prompt_template='", text, "{problem}'")};
+}
+
 Result<Policy> LargePolicy() {
   // For its tokenizer only.
   PACE_ASSIGN_OR_RETURN(Policy policy, LoadPolicy({.model = "tiny"}));
@@ -62,17 +82,27 @@ Result<Policy> LargePolicy() {
 struct Task {
   Settings settings;
   Policy policy;
-  int64_t sync_steps = 0;  // TimingPlan's
+  TimingPlan plan;
 };
 
-Result<Task> MakeTask(const std::string& name) {
+Result<Task> MakeTask(const std::string& name, int64_t repetitions) {
   std::vector<std::string> overrides = kEverywhere;
   const bool is_tiny = name == "tiny";
-  overrides.push_back(Concat("run.num_steps=", is_tiny ? kGpuSteps : kLargeSteps));
-  if (!is_tiny) overrides.insert(overrides.end(), kLarge.begin(), kLarge.end());
+  const bool is_backlog = name == kBacklogName;
+  overrides.push_back(Concat("run.num_steps=", is_tiny      ? kGpuSteps
+                                               : is_backlog ? kBacklogSteps
+                                                            : kLargeSteps));
+  const std::vector<std::string> more = is_tiny      ? std::vector<std::string>{}
+                                        : is_backlog ? Backlog()
+                                                     : kLarge;
+  overrides.insert(overrides.end(), more.begin(), more.end());
   PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings("tiny", overrides));
   PACE_ASSIGN_OR_RETURN(Policy policy, is_tiny ? LoadPolicy(settings.policy) : LargePolicy());
-  return Task{std::move(settings), std::move(policy), is_tiny ? 0 : kLargeSyncSteps};
+  return Task{std::move(settings),
+              std::move(policy),
+              {.repetitions = repetitions,
+               .sync_steps = is_tiny ? 0 : kLargeSyncSteps,
+               .warm_up_steps = is_backlog ? kBacklogWarmUp : kWarmUpSteps}};
 }
 
 void AddMethodMeasurements(const std::string& task, MethodTimings timings,
@@ -103,24 +133,23 @@ void AddMethodMeasurements(const std::string& task, MethodTimings timings,
 
 Status RunGpuMethodBench(const BenchOptions& options, BenchReport& report) {
   std::vector<std::string> names = options.shapes;
-  if (names.empty()) names = {"tiny", "qwen3-0.6b"};
+  if (names.empty()) names = {"tiny", "qwen3-0.6b", kBacklogName};
   for (const std::string& name : names) {
-    if (name == "tiny" || name == "qwen3-0.6b") continue;
-    return InvalidArgument("shape = ", Printable(name), ": must be tiny or qwen3-0.6b");
+    if (name == "tiny" || name == "qwen3-0.6b" || name == kBacklogName) continue;
+    return InvalidArgument("shape = ", Printable(name), ": must be tiny, qwen3-0.6b or ",
+                           kBacklogName);
   }
   PACE_ASSIGN_OR_RETURN(const CudaDevice device, FindCudaDevice());
   std::map<std::string, Task> tasks;
   std::string command =
       Concat("pace bench methods --device cuda --repetitions ", options.repetitions, " --shape");
   for (const std::string& name : names) {
-    PACE_ASSIGN_OR_RETURN(Task task, MakeTask(name));
+    PACE_ASSIGN_OR_RETURN(Task task, MakeTask(name, options.repetitions));
     PACE_ASSIGN_OR_RETURN(
         MethodTimings timings,
-        TimeMethods(task.settings, task.policy,
-                    {.repetitions = options.repetitions, .sync_steps = task.sync_steps},
-                    [&](const std::string& run) {
-                      if (options.listener) options.listener(Concat(name, ", ", run));
-                    }));
+        TimeMethods(task.settings, task.policy, task.plan, [&](const std::string& run) {
+          if (options.listener) options.listener(Concat(name, ", ", run));
+        }));
     AddMethodMeasurements(name, std::move(timings), report.measurements);
     tasks.emplace(name, std::move(task));
     command += " " + name;
@@ -132,7 +161,8 @@ Status RunGpuMethodBench(const BenchOptions& options, BenchReport& report) {
   settings.Put("runs_of_each", options.repetitions);
   for (const auto& [name, task] : tasks) {
     settings.Put(name + "_steps", task.settings.run.num_steps);
-    if (task.sync_steps > 0) settings.Put(name + "_sync_steps", task.sync_steps);
+    if (task.plan.sync_steps > 0) settings.Put(name + "_sync_steps", task.plan.sync_steps);
+    settings.Put(name + "_warm_up_steps", task.plan.warm_up_steps);
   }
   JsonWriter& json = report.more();
   json.Put("command", command);

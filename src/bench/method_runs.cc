@@ -36,8 +36,16 @@ std::vector<Measurement> OverAsync(const MethodTimings& timings, const std::stri
     const double count = timings.parts.at("effective/admission/rejected")[i];
     rejected.Add(offered[i] > 0 ? count / offered[i] : 0);
   }
+  Measurement own{.name = prefix + "effective_own_share", .unit = "share"};
+  const std::vector<double>& steps = timings.steps.at("effective").repetitions;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    own.Add((timings.parts.at("effective/time/rescore_visible")[i] +
+             timings.parts.at("effective/time/other")[i]) /
+            steps[i]);
+  }
   return {ratio(timings.steps, "effective_over_async"),
-          ratio(timings.tokens, "effective_over_async_per_token"), std::move(rejected)};
+          ratio(timings.tokens, "effective_over_async_per_token"), std::move(rejected),
+          std::move(own)};
 }
 
 void PutIntervals(JsonWriter& json, std::span<const Measurement> measurements) {
@@ -66,7 +74,7 @@ Result<MethodTimings> TimeMethods(const Settings& settings, const Policy& policy
       if (is_short) bundled.run.num_steps = plan.sync_steps;
       PACE_ASSIGN_OR_RETURN(const RunResult run, RunTraining(bundled, policy, {}));
       const auto mean = [&](const char* name) {
-        return MeanAfterWarmUp(run.rows, name, is_short ? kSyncWarmUpSteps : kWarmUpSteps);
+        return MeanAfterWarmUp(run.rows, name, is_short ? kSyncWarmUpSteps : plan.warm_up_steps);
       };
       out.steps[method].Add(mean("time/step"));
       const auto num_responses =

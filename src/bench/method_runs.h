@@ -32,6 +32,7 @@ struct TimingPlan {
   // Where Sync's steps are long: the length of its runs, of which the first
   // kSyncWarmUpSteps warm up, since it has no pool to fill. 0 = as all runs.
   int64_t sync_steps = 0;
+  int64_t warm_up_steps = kWarmUpSteps;
 };
 inline constexpr int64_t kSyncWarmUpSteps = 2;
 
@@ -48,8 +49,9 @@ struct MethodTimings {
 // Told after each run: "async, round 2 of 5: 0.52 s a step".
 using RunListener = std::function<void(const std::string&)>;
 
-// PACE over Async, per step and per trained token, and the share of groups that PACE rejected. A
-// step trains a fixed number of groups, so the ratio per trained prompt is the one per step.
+// PACE over Async, per step and per trained token; the share of groups that PACE rejected; and the
+// share of a step that the trainer waits for the controller itself, rescoring included. A step
+// trains a fixed number of groups, so the ratio per trained prompt is the one per step.
 std::vector<Measurement> OverAsync(const MethodTimings& timings, const std::string& prefix,
                                    double limit);
 

@@ -87,9 +87,9 @@ void AddBenchFlags(CLI::App& app, BenchArguments& arguments) {
       ->capture_default_str();
   app.add_option("--shape", options.shapes,
                  HelpOf("--shape",
-                        "qwen3-4b, qwen3-0.6b or tiny, decode also qwen3-30b-a3b; methods and "
-                        "train on cuda only (default: decode on cpu tiny, methods tiny and "
-                        "qwen3-0.6b, else the first two)"));
+                        "qwen3-4b, qwen3-0.6b or tiny, decode also qwen3-30b-a3b, methods also "
+                        "backlog; methods and train on cuda only (default: decode on cpu tiny, "
+                        "methods tiny, qwen3-0.6b and backlog, else the first two)"));
   app.add_option("--batch", options.batches, HelpOf("--batch", "sequences at a time"))
       ->capture_default_str();
   app.add_option("--context", options.context, HelpOf("--context", "tokens before the first"))
@@ -97,6 +97,8 @@ void AddBenchFlags(CLI::App& app, BenchArguments& arguments) {
   app.add_option("--reprefill", options.num_reprefilled,
                  HelpOf("--reprefill", "responses of that many tokens to re-prefill and score"))
       ->capture_default_str();
+  app.add_flag("--fp8", options.quantized,
+               HelpOf("--fp8", "once more with the layers' weights in 8 bits"));
   app.add_option("--memory", options.memory_gib,
                  HelpOf("--memory",
                         "GiB of the GPU that training may hold (default: what the compiled peer "

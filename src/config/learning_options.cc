@@ -9,6 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kComputeNames = {"float32", "bf16"};
 constexpr std::array<std::string_view, 2> kDeviceNames = {"cpu", "cuda"};
 constexpr std::array<std::string_view, 3> kSyncNames = {"rebuild", "keep", "drain"};
+constexpr std::array<std::string_view, 2> kQuantizationNames = {"none", "fp8"};
 constexpr std::string_view kServerNames[] = {"vllm", "sglang"};
 constexpr std::string_view kTransferNames[] = {"folder", "nccl"};
 
@@ -60,6 +61,10 @@ std::vector<Field> EngineSettings::Fields() {
       Field::Int("kv_mib", kv_mib, "Hard bound of each engine's KV cache.").AtLeast(1).AtMost(1e7),
       Field::Enum("sync", sync, kSyncNames,
                   "Interrupted responses at a sync: rebuild or keep their KV, or finish first."),
+      Field::Enum("quantization", quantization, kQuantizationNames,
+                  "Weights that responses are sampled from: the policy's, or fp8, its layers' "
+                  "matrices in 8 bits with a scale per output (docs/rollout.md). Training and "
+                  "evaluation keep the policy's."),
       Field::TextList("urls", urls,
                       "Servers that generate instead of engines in this process: http://HOST:PORT, "
                       "... (docs/engines.md)."),

@@ -40,6 +40,8 @@ enum class SyncRule { kRebuild, kKeep, kDrain };
 // Rollout engines of a run on real hardware. In the lab, their number and their
 // slots are the cluster's.
 enum class ServerKind { kVllm, kSglang };
+// Weights of engines in this process: as the policy's, or rounded to eight bits.
+enum class EngineQuantization { kNone, kFp8 };
 // How weights reach servers: through a folder that they share, or from GPU to GPU.
 enum class WeightTransfer { kFolder, kNccl };
 
@@ -50,6 +52,7 @@ struct EngineSettings {
   int64_t pass_tokens = 512;
   int64_t kv_mib = 512;
   SyncRule sync = SyncRule::kRebuild;
+  EngineQuantization quantization = EngineQuantization::kNone;
   // Servers elsewhere instead of engines in this process.
   std::vector<std::string> urls = {};
   int64_t fleet = 0;

@@ -17,6 +17,11 @@ int64_t LongestContext(const Settings& settings, const Policy& policy) {
                   policy.config.max_positions);
 }
 
+Quantization QuantizationOf(const Settings& settings) {
+  const bool is_fp8 = settings.engine.quantization == EngineQuantization::kFp8;
+  return is_fp8 ? Quantization::kFloat8 : Quantization::kNone;
+}
+
 int64_t BlocksFor(int64_t num_tokens) {
   return (num_tokens + kBlockTokens - 1) / kBlockTokens + 1;
 }
@@ -74,6 +79,7 @@ Result<std::unique_ptr<EngineCore>> MakeEngine(const Settings& settings, const P
   PACE_ASSIGN_OR_RETURN(std::unique_ptr<Decoder> decoder,
                         CreateDecoder(on_gpu ? DeviceKind::kCuda : DeviceKind::kCpu, policy.config,
                                       {.dtype = dtype,
+                                       .quantization = QuantizationOf(settings),
                                        .num_blocks = num_blocks,
                                        .num_threads = settings.engine.threads,
                                        .cache_states = use.score_moment == ScoreMoment::kEnd &&

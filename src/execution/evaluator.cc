@@ -154,6 +154,7 @@ Result<Evaluator> Evaluator::Create(const Settings& settings, const Policy& poli
   Settings plain = settings;
   plain.engine.sync = SyncRule::kKeep;
   plain.engine.slots = 0;
+  plain.engine.quantization = EngineQuantization::kNone;
   PACE_ASSIGN_OR_RETURN(state->engine, MakeEngine(plain, policy));
   return Evaluator(std::move(state));
 }

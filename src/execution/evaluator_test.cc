@@ -56,5 +56,10 @@ TEST(EvaluatorTest, AGreedyResponseIsScoredByItself) {
   EXPECT_EQ(Find(row, "eval/" + both.name + "/greedy"), both.greedy);
 }
 
+TEST(EvaluatorTest, EvaluatesThePolicysWeightsAndNotRoundedOnes) {
+  EXPECT_EQ(Evaluated({"engine.quantization=fp8"}).front().num_correct,
+            Evaluated({}).front().num_correct);
+}
+
 }  // namespace
 }  // namespace pace

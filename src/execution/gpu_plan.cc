@@ -80,6 +80,23 @@ NetworkSize NetworkSizeOf(const ModelConfig& config) {
           .vocab = config.vocab_size};
 }
 
+namespace {
+
+// Bytes of an engine's weights.
+int64_t EngineWeightBytes(const Settings& settings, const ModelConfig& config, int64_t width) {
+  int64_t num_bytes = width * config.num_parameters();
+  if (settings.engine.quantization == EngineQuantization::kNone || width != 2) return num_bytes;
+  for (const Parameter& parameter : ParametersOf(config)) {
+    if (!IsQuantized(parameter.name)) continue;
+    // Experts are there in eight bits alone, other matrices in both forms.
+    const bool is_expert = parameter.name.find(".experts.") != std::string::npos;
+    num_bytes += (is_expert ? -1 : 1) * parameter.shape[0] * parameter.shape[1];
+  }
+  return num_bytes;
+}
+
+}  // namespace
+
 GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num_engines,
                 const GpuShare& share) {
   const bool in_bf16 = settings.policy.compute == ComputeType::kBfloat16;
@@ -103,7 +120,9 @@ GpuPlan PlanGpu(const Settings& settings, const ModelConfig& config, int64_t num
   // A pass: rows of activations, and logits of the rows that ask for tokens.
   const int64_t rows = std::max(settings.engine.pass_tokens, settings.engine.slots);
   const int64_t pass = rows * (LayerElements(config) + config.vocab_size) * 4;
-  plan.rollouts = {{"engines' weights", decoders * width * count, "engine.count"},
+  const int64_t weights =
+      num_engines * EngineWeightBytes(settings, config, width) + (evaluates ? width * count : 0);
+  plan.rollouts = {{"engines' weights", weights, "engine.count"},
                    {"KV caches", decoders * settings.engine.kv_mib * kMebibyte, "engine.kv_mib"},
                    {"passes", decoders * pass, "engine.pass_tokens"}};
   if (KeepsStates(settings)) {

@@ -98,6 +98,10 @@ TEST(GpuPlanTest, EveryPartGrowsWithItsSetting) {
   EXPECT_GT(with([](Settings& s) { s.run.evaluate_every = 5; }), base);
   EXPECT_GT(with([](Settings& s) { s.policy.compute = ComputeType::kFloat32; }), base);
   EXPECT_GT(PlanGpu(Large(), Qwen4b(), 2).TotalBytes(), base);
+  // Eight bits for few rows, beside bf16 for many.
+  const int64_t matrices = int64_t{36} * (2 * 2560 * 4096 + 2 * 2560 * 1024 + 3 * 2560 * 9728);
+  EXPECT_EQ(with([](Settings& s) { s.engine.quantization = EngineQuantization::kFp8; }),
+            base + matrices);
   // Without a rebuild no states are kept for prefix scores.
   const auto states =
       static_cast<double>(base - with([](Settings& s) { s.engine.sync = SyncRule::kKeep; }));

@@ -90,6 +90,19 @@ TEST(LabTest, SyncTrainsOnNothingStale) {
   }
 }
 
+// Responses of one version and its training differ by the rounding of their weights alone.
+TEST(LabTest, ResponsesOfRoundedWeightsDivergeFromThePolicy) {
+  const auto largest_kl = [](const char* quantization) {
+    double largest = 0;
+    for (const MetricsRow& row : RunOk(SmallSettings({quantization}, "sync")).rows) {
+      largest = std::max(largest, std::abs(Find(row, "train/kl").value()));
+    }
+    return largest;
+  };
+  EXPECT_LT(largest_kl("engine.quantization=none"), 1e-6);
+  EXPECT_GT(largest_kl("engine.quantization=fp8"), 1e-4);
+}
+
 TEST(LabTest, AFixedPolicyStaysAsItIs) {
   const Settings settings = SmallSettings({"train.learning_rate=0"});
   EXPECT_TRUE(SameWeights(RunOk(settings).weights, SmallPolicy(settings).weights));

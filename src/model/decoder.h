@@ -25,6 +25,7 @@
 #include "core/status.h"
 #include "core/token_id.h"
 #include "model/model_config.h"
+#include "model/quantization.h"
 #include "model/sampling.h"
 #include "model/weight_set.h"
 
@@ -128,6 +129,8 @@ inline int64_t SlotOf(std::span<const BlockId> blocks, int64_t token) {
 struct DecoderOptions {
   // F32 or BF16: weights and cache; sums are float32 in both.
   Dtype dtype = Dtype::kF32;
+  // How Prepare rounds weights. A GPU stores them in eight bits where it reads them for few rows.
+  Quantization quantization = Quantization::kNone;
   // Size of the cache.
   int64_t num_blocks = 0;
   // Threads that compute, the caller's included.

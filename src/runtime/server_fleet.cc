@@ -96,6 +96,11 @@ Status CheckServers(const Settings& settings) {
     PACE_RETURN_IF_ERROR(CheckServerUrl(url).At("engine.urls"));
   }
   const EngineSettings& engine = settings.engine;
+  if (engine.quantization != EngineQuantization::kNone) {
+    return InvalidArgument(
+        "engine.quantization = fp8: rounds the weights of engines in this process, not of servers "
+        "(start them with it: pace serve MODEL engine.quantization=fp8; set it to none here)");
+  }
   if (engine.transfer == WeightTransfer::kNccl) {
     if (engine.fleet > 0 || engine.urls.empty()) {
       return InvalidArgument(

@@ -371,6 +371,8 @@ class EnginesTest(unittest.TestCase):
         done = self.train("engine.urls=[http://127.0.0.1:9]", "--fleet", 2,
                           "--out", self.folder / "bad3", code=2)
         self.assertIn("must be 0 where engine.urls names servers", done.stderr)
+        done = self.train("engine.quantization=fp8", "--fleet", 2, "--out", self.folder / "bad4", code=2)
+        self.assertIn("pace serve MODEL engine.quantization=fp8", done.stderr)
         server = "engine.urls=[http://127.0.0.1:9]"
         for number, (message, settings) in enumerate({
                 "needs vLLM or SGLang servers": ["--fleet", 2],

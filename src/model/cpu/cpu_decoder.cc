@@ -275,6 +275,7 @@ class CpuDecoder : public Decoder {
   CpuDecoder(const ModelConfig& config, const DecoderOptions& options, Isa isa, KvCache cache)
       : config_(config),
         is_bf16_(options.dtype == Dtype::kBF16),
+        quantization_(options.quantization),
         kernels_(KernelsOf(isa)),
         cache_(std::move(cache)),
         threads_(options.num_threads),
@@ -290,8 +291,11 @@ class CpuDecoder : public Decoder {
   bool deterministic() const override { return true; }
 
   Result<std::shared_ptr<const DecoderWeights>> Prepare(const WeightSet& weights) const override {
-    PACE_ASSIGN_OR_RETURN(std::shared_ptr<const CpuWeights> packed,
-                          PackWeights(config_, weights, is_bf16_, kernels_));
+    const bool is_rounded = quantization_ == Quantization::kFloat8;
+    PACE_ASSIGN_OR_RETURN(
+        std::shared_ptr<const CpuWeights> packed,
+        PackWeights(config_, is_rounded ? RoundedToFloat8(config_, weights) : weights, is_bf16_,
+                    kernels_));
     return std::shared_ptr<const DecoderWeights>(std::move(packed));
   }
 
@@ -333,6 +337,7 @@ class CpuDecoder : public Decoder {
 
   const ModelConfig config_;
   const bool is_bf16_;
+  const Quantization quantization_;
   const Kernels& kernels_;
   KvCache cache_;
   ThreadPool threads_;

@@ -260,6 +260,22 @@ TEST(CpuDecoderTest, NewWeightsTakeEffectAndTheCacheKeepsWhatTheOldOnesComputed)
             std::vector<float>(all_new.begin() + 12, all_new.end()));
 }
 
+TEST(CpuDecoderTest, QuantizedWeightsAreTheRoundedOnes) {
+  for (const TinyConfig& tiny : TinyConfigs()) {
+    const WeightSet weights = RandomWeights(tiny.config, 3, 0.3);
+    const std::vector<TokenId> tokens = RandomTokens(41, tiny.config.vocab_size, 1);
+    for (const Dtype dtype : {Dtype::kF32, Dtype::kBF16}) {
+      DecoderDriver quantized(tiny.config, weights,
+                              {.dtype = dtype, .quantization = Quantization::kFloat8});
+      DecoderDriver rounded(tiny.config, RoundedToFloat8(tiny.config, weights), {.dtype = dtype});
+      DecoderDriver exact(tiny.config, weights, {.dtype = dtype});
+      const std::vector<float> logprobs = quantized.Score(tokens, {41});
+      EXPECT_EQ(logprobs, rounded.Score(tokens, {41})) << tiny.name;
+      EXPECT_NE(logprobs, exact.Score(tokens, {41})) << tiny.name;
+    }
+  }
+}
+
 TEST(CpuDecoderTest, PreparesBesideARun) {
   const ModelConfig config = TinyModel(Architecture::kQwen3Moe);
   const WeightSet weights = RandomWeights(config, 12, 0.2);

@@ -15,6 +15,7 @@ namespace pace {
 
 struct DriverOptions {
   Dtype dtype = Dtype::kF32;
+  Quantization quantization = Quantization::kNone;
   int64_t num_threads = 1;
   Isa isa = BestIsa();
   int64_t num_blocks = 64;
@@ -27,6 +28,7 @@ class DecoderDriver {
   DecoderDriver(const ModelConfig& config, const WeightSet& weights, const DriverOptions& options)
       : DecoderDriver(std::move(CreateCpuDecoderWith(config,
                                                      {.dtype = options.dtype,
+                                                      .quantization = options.quantization,
                                                       .num_blocks = options.num_blocks,
                                                       .num_threads = options.num_threads,
                                                       .cache_states = options.cache_states},

@@ -124,6 +124,18 @@ void CopyCacheBlocks(void* cache, int64_t layer_bytes, int64_t block_bytes, int6
 enum class Source { kF32, kF16, kBF16 };
 void ConvertRows(const void* from, Source source, int64_t num_rows, int64_t width, void* to,
                  int64_t stride, Element element, cudaStream_t stream);
+// The same rounded to scales times eight-bit floats (model/quantization.h), in one form or in both:
+// `values` with width bytes for a row and `scales` with a float; `rounded`, strided rows of
+// elements.
+struct Float8Rows {
+  uint8_t* values = nullptr;
+  float* scales = nullptr;
+  void* rounded = nullptr;
+  int64_t stride = 0;
+  Element element = Element::kHalf;
+};
+void RoundRows(const void* from, Source source, int64_t num_rows, int64_t width,
+               const Float8Rows& to, cudaStream_t stream);
 // Random values with this mean and deviation: a function of seed and position.
 void FillRandom(void* to, Element element, int64_t num_rows, int64_t width, int64_t stride,
                 uint64_t seed, float mean, float deviation, cudaStream_t stream);

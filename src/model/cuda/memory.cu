@@ -1,5 +1,6 @@
 // Copies of cache blocks, and weights on their way to the device.
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include "model/cuda/kernels.h"
 #include "model/cuda/launch.cuh"
@@ -28,6 +29,44 @@ __global__ void ConvertKernel(const void* from, Source source, int64_t num_rows,
   for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
        i < num_rows * width; i += step) {
     to[i / width * stride + i % width] = FromFloat<T>(ReadSource(from, source, i));
+  }
+}
+
+constexpr unsigned kRoundThreads = 128;
+constexpr uint32_t kExponentBits = 0x7F800000U;
+
+// Of a row whose largest magnitude has these bits; NaN where it is not finite.
+__device__ float Float8Scale(uint32_t largest) {
+  if (largest >= kExponentBits) return __uint_as_float(0x7FC00000U);
+  if (largest == 0) return 1.0F;
+  // 448 is 1.75 * 2^8.
+  const int exponent =
+      static_cast<int>(largest >> 23) - 127 - ((largest & 0x7FFFFFU) <= 0x600000U ? 8 : 9);
+  return __uint_as_float(static_cast<uint32_t>(max(exponent, -100) + 127) << 23);
+}
+
+// A block for a row.
+template <typename T>
+__global__ void RoundKernel(const void* from, Source source, int64_t width, Float8Rows to) {
+  __shared__ uint32_t largest;
+  if (threadIdx.x == 0) largest = 0;
+  __syncthreads();
+  const int64_t row = blockIdx.x;
+  uint32_t mine = 0;
+  for (int64_t i = threadIdx.x; i < width; i += kRoundThreads) {
+    mine = max(mine, __float_as_uint(fabsf(ReadSource(from, source, row * width + i))));
+  }
+  atomicMax(&largest, __reduce_max_sync(kAllLanes, mine));
+  __syncthreads();
+  const float scale = Float8Scale(largest);
+  if (to.scales != nullptr && threadIdx.x == 0) to.scales[row] = scale;
+  for (int64_t i = threadIdx.x; i < width; i += kRoundThreads) {
+    const float x = ReadSource(from, source, row * width + i) / scale;
+    const __nv_fp8_storage_t value = __nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3);
+    if (to.values != nullptr) to.values[row * width + i] = value;
+    if (to.rounded == nullptr) continue;
+    const __half nearest(__nv_cvt_fp8_to_halfraw(value, __NV_E4M3));
+    static_cast<T*>(to.rounded)[row * to.stride + i] = FromFloat<T>(scale * __half2float(nearest));
   }
 }
 
@@ -77,6 +116,12 @@ void ConvertRows(const void* from, Source source, int64_t num_rows, int64_t widt
     ConvertKernel<<<grid, 256, 0, stream>>>(from, source, num_rows, width, static_cast<float*>(to),
                                             stride);
   }
+}
+
+void RoundRows(const void* from, Source source, int64_t num_rows, int64_t width,
+               const Float8Rows& to, cudaStream_t stream) {
+  const auto kernel = to.element == Element::kHalf ? RoundKernel<Half> : RoundKernel<float>;
+  kernel<<<static_cast<unsigned>(num_rows), kRoundThreads, 0, stream>>>(from, source, width, to);
 }
 
 void FillRandom(void* to, Element element, int64_t num_rows, int64_t width, int64_t stride,

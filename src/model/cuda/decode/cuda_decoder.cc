@@ -85,7 +85,7 @@ class CudaDecoder : public Decoder {
       : config_(config),
         element_(options.dtype == Dtype::kBF16 ? Element::kHalf : Element::kFloat),
         num_blocks_(options.num_blocks),
-        layout_(config_, element_) {}
+        layout_(config_, element_, options.quantization) {}
 
   int64_t layer_bytes() const { return (num_blocks_ + 1) * CacheBlockBytes(config_, element_); }
   Result<std::shared_ptr<CudaWeights>> AllocateWeights() const;

@@ -78,16 +78,18 @@ class CudaDecoderTest : public testing::Test {
   }
 
   static DecoderDriver Driver(const ModelConfig& config, const WeightSet& weights, Dtype dtype,
-                              int64_t num_blocks = 128, bool reversed = false) {
+                              int64_t num_blocks = 128, bool reversed = false,
+                              Quantization quantization = Quantization::kNone) {
     const DriverOptions options = {
         .dtype = dtype, .num_blocks = num_blocks, .reversed_blocks = reversed};
-    return {
-        std::move(
-            CreateDecoder(
-                DeviceKind::kCuda, config,
-                {.dtype = dtype, .num_blocks = num_blocks, .num_threads = 1, .cache_states = true}))
-            .value(),
-        weights, options};
+    return {std::move(CreateDecoder(DeviceKind::kCuda, config,
+                                    {.dtype = dtype,
+                                     .quantization = quantization,
+                                     .num_blocks = num_blocks,
+                                     .num_threads = 1,
+                                     .cache_states = true}))
+                .value(),
+            weights, options};
   }
 };
 
@@ -110,6 +112,47 @@ TEST_F(CudaDecoderTest, AgreesWithTheSlowForwardPass) {
       // As far as the CPU's bf16, within a factor.
       const double allowed = 2 * MeanDifference(cpu.Score(tokens, {41}), exact) + 0.01;
       EXPECT_LT(distance, allowed) << tiny.name;
+    }
+  }
+}
+
+// Experts that are there in eight bits alone.
+ModelConfig EightBitExperts() {
+  ModelConfig config = WideModel(4, 2, 64);
+  config.architecture = Architecture::kQwen3Moe;
+  config.moe = MoeConfig{.num_experts = 12,
+                         .num_experts_per_token = 3,
+                         .intermediate_size = 96,
+                         .normalize_weights = true,
+                         .sparse_step = 1,
+                         .dense_layers = {}};
+  return config;
+}
+
+// Passes of one, two, up to eight and more rows read different forms of the same weights.
+TEST_F(CudaDecoderTest, QuantizedWeightsAreTheRoundedOnes) {
+  std::vector<TinyConfig> configs = Configs();
+  configs.push_back({"experts in eight bits", EightBitExperts()});
+  for (const TinyConfig& tiny : configs) {
+    // Halves first, so that they and eight bits hold the same values.
+    const WeightSet weights = InDtype(
+        tiny.config, RandomWeights(tiny.config, 3, tiny.config.hidden_size > 100 ? 0.1 : 0.3),
+        Dtype::kBF16);
+    const WeightSet rounded = RoundedToFloat8(tiny.config, weights);
+    const std::vector<TokenId> tokens = RandomTokens(41, tiny.config.vocab_size, 1);
+    const std::vector<float> exact = Driver(tiny.config, rounded, Dtype::kF32).Score(tokens, {41});
+    for (const std::vector<int64_t>& chunks :
+         {std::vector<int64_t>{41}, {1}, {2}, {5}, {8}, {20, 1, 1, 9, 2}}) {
+      const auto score = [&](const WeightSet& of, Dtype dtype, Quantization quantization) {
+        return Driver(tiny.config, of, dtype, 128, false, quantization).Score(tokens, chunks);
+      };
+      EXPECT_LT(LargestDifference(score(weights, Dtype::kF32, Quantization::kFloat8), exact), 1e-4)
+          << tiny.name;
+      const double of_halves =
+          MeanDifference(score(rounded, Dtype::kBF16, Quantization::kNone), exact);
+      EXPECT_LT(MeanDifference(score(weights, Dtype::kBF16, Quantization::kFloat8), exact),
+                2 * of_halves + 0.01)
+          << tiny.name << ", chunks of " << chunks[0];
     }
   }
 }

@@ -49,7 +49,10 @@ Result<std::unique_ptr<CudaOps>> CudaOps::Create(const ModelConfig& config, Elem
   PACE_ASSIGN_OR_RETURN(ops->stops_, Uploaded(config.eos, "stops"));
   if (element == Element::kHalf && !config.moe) {
     for (size_t i = 0; i < ops->layers_plans_.size(); ++i) {
-      ops->layers_plans_[i] = PlanLayersHere(ops->LayersShapeOf(static_cast<int64_t>(i) + 1));
+      for (const bool is_float8 : {false, true}) {
+        ops->layers_plans_[i][is_float8 ? 1 : 0] =
+            PlanLayersHere(ops->LayersShapeOf(static_cast<int64_t>(i) + 1, is_float8));
+      }
     }
   }
   return ops;
@@ -72,9 +75,12 @@ Result<bool> CudaOps::Reserve(int64_t num_rows, int64_t num_requests) {
     partials = std::max(partials, DecodePartialFloats(n, heads, dim, splits));
   }
   for (size_t i = 0; i < layers_plans_.size(); ++i) {
-    if (!layers_plans_[i]) continue;
-    const LayersShape shape = LayersShapeOf(static_cast<int64_t>(i) + 1);
-    exchange_bytes = std::max(exchange_bytes, PersistentExchangeBytes(shape, *layers_plans_[i]));
+    for (const bool is_float8 : {false, true}) {
+      const std::optional<LayersPlan>& layers = layers_plans_[i][is_float8 ? 1 : 0];
+      if (!layers) continue;
+      const LayersShape shape = LayersShapeOf(static_cast<int64_t>(i) + 1, is_float8);
+      exchange_bytes = std::max(exchange_bytes, PersistentExchangeBytes(shape, *layers));
+    }
   }
   MemoryPlan plan;
   const int64_t residual = plan.Add(4 * rows * hidden_stride_);
@@ -177,12 +183,19 @@ bool CudaOps::Streams(int64_t num_rows) const {
   return element_ == Element::kHalf && num_rows <= kMaxStreamRows;
 }
 
+bool CudaOps::ReadsFloat8(const Matrix& matrix, int64_t num_rows) {
+  if (matrix.float8 == nullptr) return false;
+  return matrix.weight == nullptr || (num_rows >= kMinFloat8Rows && num_rows <= kMaxStreamRows);
+}
+
 namespace {
 
 // The arguments of a product that reads its weights once.
 StreamArguments StreamOf(const CudaOps::Matrix& matrix, const CudaOps::Rows& x, int64_t num_rows,
                          const ModelConfig& config) {
-  return {.weight = matrix.weight,
+  const bool is_float8 = CudaOps::ReadsFloat8(matrix, num_rows);
+  return {.weight = is_float8 ? matrix.float8 : matrix.weight,
+          .scales = is_float8 ? matrix.scales : nullptr,
           .num_outputs = matrix.num_outputs,
           .num_inputs = matrix.num_inputs,
           .bias = matrix.bias,
@@ -364,13 +377,18 @@ void CudaOps::AddExperts(Rows& x, const Rows& /*h*/, const Routing& /*routing*/,
   const int64_t num_slots = num_rows * moe.num_experts_per_token;
   const Matrix& gate_up = experts.front().gate_up;
   const Matrix& down = experts.front().down;
+  const bool is_float8 = ReadsFloat8(gate_up, num_rows);
+  const auto begin = [&](const Matrix& matrix) {
+    return static_cast<const char*>(is_float8 ? matrix.float8 : matrix.weight);
+  };
   // Experts are consecutive and of equal size.
   const int64_t stride = experts.size() < 2 ? 0
-                                            : (static_cast<const char*>(experts[1].gate_up.weight) -
-                                               static_cast<const char*>(gate_up.weight)) /
-                                                  BytesOf(element_);
-  const FewRowExperts few = {.gate_up = gate_up.weight,
-                             .down = down.weight,
+                                            : (begin(experts[1].gate_up) - begin(gate_up)) /
+                                                  (is_float8 ? 1 : BytesOf(element_));
+  const FewRowExperts few = {.gate_up = begin(gate_up),
+                             .down = begin(down),
+                             .gate_up_scales = is_float8 ? gate_up.scales : nullptr,
+                             .down_scales = is_float8 ? down.scales : nullptr,
                              .expert_stride = stride,
                              .width = moe.intermediate_size,
                              .num_inputs = gate_up.num_inputs,
@@ -417,19 +435,20 @@ void CudaOps::AddExperts(Rows& x, const Rows& /*h*/, const Routing& /*routing*/,
                  stream_);
 }
 
-LayersShape CudaOps::LayersShapeOf(int64_t num_rows) const {
+LayersShape CudaOps::LayersShapeOf(int64_t num_rows, bool is_float8) const {
   return {.num_rows = static_cast<int>(num_rows),
           .hidden = static_cast<int>(config_.hidden_size),
           .intermediate = static_cast<int>(config_.intermediate_size),
           .num_heads = static_cast<int>(config_.num_heads),
           .num_kv_heads = static_cast<int>(config_.num_kv_heads),
-          .head_dim = static_cast<int>(config_.head_dim)};
+          .head_dim = static_cast<int>(config_.head_dim),
+          .weight_bytes = is_float8 ? 1 : 2};
 }
 
 namespace {
 
 // The addresses of a layer's weights, in one order; null where there are none.
-std::array<const void*, 12> AddressesOf(const LayerWeights<CudaOps>& layer) {
+std::array<const void*, 20> AddressesOf(const LayerWeights<CudaOps>& layer) {
   const Expert<CudaOps>& mlp = layer.experts.front();
   return {layer.attention_norm,
           layer.qkv.weight,
@@ -442,7 +461,15 @@ std::array<const void*, 12> AddressesOf(const LayerWeights<CudaOps>& layer) {
           mlp.gate_up.weight,
           mlp.gate_up.bias,
           mlp.down.weight,
-          mlp.down.bias};
+          mlp.down.bias,
+          layer.qkv.float8,
+          layer.qkv.scales,
+          layer.output.float8,
+          layer.output.scales,
+          mlp.gate_up.float8,
+          mlp.gate_up.scales,
+          mlp.down.float8,
+          mlp.down.scales};
 }
 
 // The bytes from each layer's weights to the next one's, where they are the same for all.
@@ -468,27 +495,35 @@ std::optional<int64_t> LayerStrideOf(const std::vector<LayerWeights<CudaOps>>& l
 bool CudaOps::Layers(const std::vector<LayerWeights<CudaOps>>& layers, Rows& x) {
   const PassShape& shape = metadata_->shape();
   if (shape.num_rows > kMaxLayersRows || shape.num_single != shape.num_rows) return false;
-  const std::optional<LayersPlan>& plan = layers_plans_[static_cast<size_t>(shape.num_rows) - 1];
-  if (!plan || layers.empty()) return false;
+  if (layers.empty()) return false;
+  const LayerWeights<CudaOps>& first = layers.front();
+  const bool is_float8 = first.qkv.float8 != nullptr;
+  const auto& plans = layers_plans_[static_cast<size_t>(shape.num_rows) - 1];
+  const std::optional<LayersPlan>& plan = plans[is_float8 ? 1 : 0];
+  if (!plan) return false;
   const std::optional<int64_t> layer_stride = LayerStrideOf(layers);
   if (!layer_stride) return false;
-  const LayerWeights<CudaOps>& first = layers.front();
   const Expert<CudaOps>& mlp = first.experts.front();
-  PersistentLayers({.shape = LayersShapeOf(shape.num_rows),
+  const auto matrix = [is_float8](const Matrix& m) { return is_float8 ? m.float8 : m.weight; };
+  PersistentLayers({.shape = LayersShapeOf(shape.num_rows, is_float8),
                     .plan = *plan,
                     .num_layers = static_cast<int>(layers.size()),
                     .weights = {.attention_norm = first.attention_norm,
-                                .qkv = first.qkv.weight,
+                                .qkv = matrix(first.qkv),
                                 .qkv_bias = first.qkv.bias,
                                 .q_norm = first.q_norm.value_or(nullptr),
                                 .k_norm = first.k_norm.value_or(nullptr),
-                                .output = first.output.weight,
+                                .output = matrix(first.output),
                                 .output_bias = first.output.bias,
                                 .mlp_norm = first.mlp_norm,
-                                .gate_up = mlp.gate_up.weight,
+                                .gate_up = matrix(mlp.gate_up),
                                 .gate_up_bias = mlp.gate_up.bias,
-                                .down = mlp.down.weight,
+                                .down = matrix(mlp.down),
                                 .down_bias = mlp.down.bias,
+                                .qkv_scales = first.qkv.scales,
+                                .output_scales = first.output.scales,
+                                .gate_up_scales = mlp.gate_up.scales,
+                                .down_scales = mlp.down.scales,
                                 .layer_stride = *layer_stride},
                     .epsilon = static_cast<float>(config_.norm_epsilon),
                     .frequencies = frequencies_.As<float>(),

@@ -40,8 +40,12 @@ class CudaOps {
     const float* norm = nullptr;
   };
   using Vector = const float*;
+  // `weight` is null where only the eight-bit form is there (experts), and `float8` where that is
+  // not there. Both hold the same values.
   struct Matrix {
     const void* weight = nullptr;
+    const void* float8 = nullptr;  // rows without padding
+    const float* scales = nullptr;
     int64_t num_outputs = 0;
     int64_t num_inputs = 0;  // the stride of a row
     const float* bias = nullptr;
@@ -73,6 +77,9 @@ class CudaOps {
   // All layers in one kernel; false where there is no such case, and nothing is done.
   bool Layers(const std::vector<LayerWeights<CudaOps>>& layers, Rows& x);
 
+  // Whether products with this many rows read the eight-bit form.
+  static bool ReadsFloat8(const Matrix& matrix, int64_t num_rows);
+
   // Computes the results of the pass's requests.
   void RunRequests(const Rows& x, const Matrix& head);
   // Writes each row, normed, into `states` at its cache slot, StrideOf(hidden size) elements
@@ -91,7 +98,7 @@ class CudaOps {
 
   LogitsResult* ResultsOf(int copy) const { return results_ + copy * request_capacity_; }
   LayerCache CacheOf(int64_t layer) const;
-  LayersShape LayersShapeOf(int64_t num_rows) const;
+  LayersShape LayersShapeOf(int64_t num_rows, bool is_float8) const;
   // x as input of a product: normed into a workspace where a norm is due.
   const void* Normed(const Rows& x);
   bool Streams(int64_t num_rows) const;
@@ -117,8 +124,8 @@ class CudaOps {
   DeviceMemory frequencies_;
   DeviceMemory stops_;
   Status status_;
-  // Of passes with one row, and with two.
-  std::array<std::optional<LayersPlan>, kMaxLayersRows> layers_plans_;
+  // Of passes with one row, and with two; of halves, and of eight bits.
+  std::array<std::array<std::optional<LayersPlan>, 2>, kMaxLayersRows> layers_plans_;
 
   const BatchMetadata* metadata_ = nullptr;
   void* cache_ = nullptr;

@@ -135,7 +135,7 @@ __global__ void __cluster_dims__(kClusterBlocks, 1, 1) __launch_bounds__(kRouteT
   };
   uint4 held[kHeld];
 #pragma unroll
-  for (int i = 0; i < kHeld; ++i) held[i] = load(first, lane * 8 + i * kStreamStep);
+  for (int i = 0; i < kHeld; ++i) held[i] = load(first, lane * 8 + i * kStreamStep<false>);
   const NormWeights norm_weights(a);
   WaitForPredecessor();
   ReleaseSuccessor();
@@ -147,11 +147,12 @@ __global__ void __cluster_dims__(kClusterBlocks, 1, 1) __launch_bounds__(kRouteT
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < kHeld; ++i) {
-      const int inner = lane * 8 + i * kStreamStep;
+      const int inner = lane * 8 + i * kStreamStep<false>;
       const uint4 w = expert == first ? held[i] : load(expert, inner);
       sum = Dot(w, *reinterpret_cast<const uint4*>(xs + (inner < num_inputs ? inner : 0)), sum);
     }
-    for (int inner = lane * 8 + kHeld * kStreamStep; inner < num_inputs; inner += kStreamStep) {
+    for (int inner = lane * 8 + kHeld * kStreamStep<false>; inner < num_inputs;
+         inner += kStreamStep<false>) {
       sum = Dot(load(expert, inner), *reinterpret_cast<const uint4*>(xs + inner), sum);
     }
     sum = WarpSum(sum);
@@ -169,10 +170,13 @@ __device__ void Share(const void* from, int64_t num_halves, Half* to) {
   __syncthreads();
 }
 
-using GateCursor = RowCursor<int>;
-
+template <bool kFloat8>
 __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
     ExpertGateKernel(FewRowExperts a) {
+  using GateCursor = RowCursor<int, kFloat8>;
+  using Stage = RowStage<kFloat8>;
+  constexpr int kBytes = Weights16<kFloat8>::kBytes;
+  constexpr int kStep = kStreamStep<kFloat8>;
   extern __shared__ __align__(16) unsigned char shared[];
   Half* const xs = reinterpret_cast<Half*>(shared);
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -185,28 +189,34 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
   WaitForPredecessor();
   ReleaseSuccessor();
   const int mine = lane < num_slots ? __ldcg(a.experts + lane) : 0;
-  const auto* const weight = static_cast<const Half*>(a.gate_up);
-  const auto load = [&](RowStage& stage, const GateCursor& from) {
+  const auto* const weight = static_cast<const char*>(a.gate_up);
+  const auto load = [&](Stage& stage, const GateCursor& from) {
     const bool is_unit = from.unit < num_units;
     const int unit = is_unit ? from.unit : 0;
     const int slot = unit / width;
     const int64_t expert = __shfl_sync(kAllLanes, mine, slot);
-    const Half* const gate =
-        weight + expert * a.expert_stride + static_cast<int64_t>(unit - slot * width) * num_inputs;
-    const Half* const up = gate + static_cast<int64_t>(width) * num_inputs;
+    const int row = unit - slot * width;
+    const char* const gate =
+        weight + (expert * a.expert_stride + static_cast<int64_t>(row) * num_inputs) * kBytes;
+    const char* const up = gate + static_cast<int64_t>(width) * num_inputs * kBytes;
 #pragma unroll
     for (int u = 0; u < kStreamUnroll; ++u) {
-      const int inner = from.inner + u * kStreamStep;
+      const int inner = from.inner + u * kStep;
       const bool is_there = is_unit && inner < num_inputs;
-      stage.weights[u][0] = LoadOnce(gate + inner, is_there);
-      stage.weights[u][1] = LoadOnce(up + inner, is_there);
+      stage.weights[u][0] = LoadOnce(gate + inner * kBytes, is_there);
+      stage.weights[u][1] = LoadOnce(up + inner * kBytes, is_there);
+    }
+    if constexpr (kFloat8) {
+      const float* const scales = ScalesOf(a.gate_up_scales, expert, a.expert_stride);
+      stage.scales[0] = __ldg(scales + row);
+      stage.scales[1] = __ldg(scales + width + row);
     }
   };
   GateCursor next{.unit = static_cast<int>(blockIdx.x * kStreamWarps + threadIdx.x / kWarp),
-                  .inner = lane * 8};
+                  .inner = lane * GateCursor::kLaneInputs};
   GateCursor at = next;
-  RowStage even;
-  RowStage odd;
+  Stage even;
+  Stage odd;
   const auto advance = [&](GateCursor& cursor) { cursor.Next(num_inputs, num_warps, lane); };
   StartStages(even, odd, next, advance, load);
   Share(a.x, static_cast<int64_t>(a.num_rows) * num_inputs, xs);
@@ -214,21 +224,25 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
   float gate = 0;
   float up = 0;
   // Adds a stage; where its unit ends, stores that.
-  const auto add = [&](const RowStage& stage) {
+  const auto add = [&](const Stage& stage) {
     const int slot = at.unit / width;
     const Half* const x = xs + slot / a.num_chosen * num_inputs;
 #pragma unroll
     for (int u = 0; u < kStreamUnroll; ++u) {
-      const int inner = at.inner + u * kStreamStep;
-      const uint4 v = *reinterpret_cast<const uint4*>(x + (inner < num_inputs ? inner : 0));
-      gate = Dot(stage.weights[u][0], v, gate);
-      up = Dot(stage.weights[u][1], v, up);
+      const int inner = at.inner + u * kStep;
+      const Half* const v = x + (inner < num_inputs ? inner : 0);
+      gate = Dot<kFloat8>(stage.weights[u][0], v, gate);
+      up = Dot<kFloat8>(stage.weights[u][1], v, up);
     }
     const int unit = at.unit;
     at.Next(num_inputs, num_warps, lane);
     if (at.unit == unit) return;
     gate = WarpSum(gate);
     up = WarpSum(up);
+    if constexpr (kFloat8) {
+      gate *= stage.scales[0];
+      up *= stage.scales[1];
+    }
     if (lane == 0) {
       static_cast<Half*>(a.gated)[slot * a.gated_stride + unit - slot * width] =
           FromFloat<Half>(Silu(gate) * up);
@@ -239,15 +253,18 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
 }
 
 // Two experts at a time.
+template <bool kFloat8>
 struct DownCursor {
+  static constexpr int kLaneInputs = Weights16<kFloat8>::kCount;
+
   int unit;
   int choice;
   int inner;  // of this lane
 
   __device__ void Next(int num_inputs, int num_chosen, int num_warps, int lane) {
-    inner += kStreamUnroll * kStreamStep;
-    if (inner - lane * 8 < num_inputs) return;
-    inner = lane * 8;
+    inner += kStreamUnroll * kStreamStep<kFloat8>;
+    if (inner - lane * kLaneInputs < num_inputs) return;
+    inner = lane * kLaneInputs;
     choice += 2;
     if (choice < num_chosen) return;
     choice = 0;
@@ -255,8 +272,13 @@ struct DownCursor {
   }
 };
 
+template <bool kFloat8>
 __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
     ExpertDownKernel(FewRowExperts a) {
+  using Cursor = DownCursor<kFloat8>;
+  using Stage = RowStage<kFloat8>;
+  constexpr int kBytes = Weights16<kFloat8>::kBytes;
+  constexpr int kStep = kStreamStep<kFloat8>;
   extern __shared__ __align__(16) unsigned char shared[];
   Half* const xs = reinterpret_cast<Half*>(shared);
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -269,8 +291,8 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
   // under way before that ends. Not through the first cache, which may hold an older choice.
   const int expert_of_lane = lane < num_slots ? __ldcg(a.experts + lane) : 0;
   const float weight_of_lane = lane < num_slots ? __ldcg(a.weights + lane) : 0.0F;
-  const auto* const weight = static_cast<const Half*>(a.down);
-  const auto load = [&](RowStage& stage, const DownCursor& from) {
+  const auto* const weight = static_cast<const char*>(a.down);
+  const auto load = [&](Stage& stage, const Cursor& from) {
     const bool is_unit = from.unit < num_units;
     const int row = is_unit ? from.unit / num_outputs : 0;
     const int output = is_unit ? from.unit - row * num_outputs : 0;
@@ -279,22 +301,26 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
       const bool is_choice = is_unit && from.choice + w < a.num_chosen;
       const int slot = row * a.num_chosen + (is_choice ? from.choice + w : 0);
       const int64_t expert = __shfl_sync(kAllLanes, expert_of_lane, slot);
-      const Half* const matrix_row =
-          weight + expert * a.expert_stride + static_cast<int64_t>(output) * num_inputs;
+      const char* const matrix_row =
+          weight + (expert * a.expert_stride + static_cast<int64_t>(output) * num_inputs) * kBytes;
 #pragma unroll
       for (int u = 0; u < kStreamUnroll; ++u) {
-        const int inner = from.inner + u * kStreamStep;
-        stage.weights[u][w] = LoadOnce(matrix_row + inner, is_choice && inner < num_inputs);
+        const int inner = from.inner + u * kStep;
+        stage.weights[u][w] =
+            LoadOnce(matrix_row + inner * kBytes, is_choice && inner < num_inputs);
+      }
+      if constexpr (kFloat8) {
+        stage.scales[w] = __ldg(ScalesOf(a.down_scales, expert, a.expert_stride) + output);
       }
     }
   };
-  DownCursor next{.unit = static_cast<int>(blockIdx.x * kStreamWarps + threadIdx.x / kWarp),
-                  .choice = 0,
-                  .inner = lane * 8};
-  DownCursor at = next;
-  RowStage even;
-  RowStage odd;
-  const auto advance = [&](DownCursor& cursor) {
+  Cursor next{.unit = static_cast<int>(blockIdx.x * kStreamWarps + threadIdx.x / kWarp),
+              .choice = 0,
+              .inner = lane * Cursor::kLaneInputs};
+  Cursor at = next;
+  Stage even;
+  Stage odd;
+  const auto advance = [&](Cursor& cursor) {
     cursor.Next(num_inputs, a.num_chosen, num_warps, lane);
   };
   StartStages(even, odd, next, advance, load);
@@ -309,7 +335,7 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
 
   float total = 0;
   // Adds a stage; where its unit ends, stores that.
-  const auto add = [&](const RowStage& stage) {
+  const auto add = [&](const Stage& stage) {
     const int first = at.unit / num_outputs * a.num_chosen;
 #pragma unroll
     for (int w = 0; w < 2; ++w) {
@@ -318,10 +344,10 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
       float sum = 0;
 #pragma unroll
       for (int u = 0; u < kStreamUnroll; ++u) {
-        const int inner = at.inner + u * kStreamStep;
-        sum = Dot(stage.weights[u][w],
-                  *reinterpret_cast<const uint4*>(x + (inner < num_inputs ? inner : 0)), sum);
+        const int inner = at.inner + u * kStep;
+        sum = Dot<kFloat8>(stage.weights[u][w], x + (inner < num_inputs ? inner : 0), sum);
       }
+      if constexpr (kFloat8) sum *= stage.scales[w];
       total = fmaf(__shfl_sync(kAllLanes, weight_of_lane, slot), sum, total);
     }
     const int unit = at.unit;
@@ -361,9 +387,12 @@ bool CanRunFewRows(const FewRowExperts& a) {
 void RunFewRows(const FewRowExperts& a, cudaStream_t stream) {
   const int64_t num_slots = int64_t{a.num_rows} * a.num_chosen;
   const auto halves = static_cast<int64_t>(sizeof(Half));
-  Launch(ExpertGateKernel, StreamBlocksFor(num_slots * a.width), kStreamWarps * kWarp,
+  const bool is_float8 = a.gate_up_scales != nullptr;
+  Launch(is_float8 ? ExpertGateKernel<true> : ExpertGateKernel<false>,
+         StreamBlocksFor(num_slots * a.width), kStreamWarps * kWarp,
          static_cast<size_t>(a.num_rows * a.num_inputs * halves), stream, a);
-  Launch(ExpertDownKernel, StreamBlocksFor(a.num_rows * a.num_outputs), kStreamWarps * kWarp,
+  Launch(is_float8 ? ExpertDownKernel<true> : ExpertDownKernel<false>,
+         StreamBlocksFor(a.num_rows * a.num_outputs), kStreamWarps * kWarp,
          static_cast<size_t>(num_slots * a.gated_stride * halves), stream, a);
 }
 

@@ -18,7 +18,7 @@
 
 namespace pace::cuda {
 
-template <int kRows, int kDim>
+template <int kRows, int kDim, bool kFloat8>
 struct LayersConsumer {
   static constexpr int kWarps = kLayersWarps;
   static constexpr int kThreads = kWarps * 32;
@@ -34,6 +34,7 @@ struct LayersConsumer {
   float2* const rotations;
   float* const sums;
   float* const own_residual;
+  float* const all_scales;
   Half* const heads;
   unsigned char* const work;
   const OutputRange* const ranges;
@@ -51,6 +52,7 @@ struct LayersConsumer {
         rotations(reinterpret_cast<float2*>(shared + a.plan.rotations)),
         sums(reinterpret_cast<float*>(shared + a.plan.sums)),
         own_residual(reinterpret_cast<float*>(shared + a.plan.own_residual)),
+        all_scales(reinterpret_cast<float*>(shared + a.plan.scales)),
         heads(reinterpret_cast<Half*>(shared + a.plan.heads)),
         work(shared + a.plan.work),
         ranges(RangesIn(shared)),
@@ -67,7 +69,7 @@ struct LayersConsumer {
   __device__ Half* inputs() const { return reinterpret_cast<Half*>(work); }
 
   // Elements from a row of inputs to the next.
-  static __device__ int InputStride(int num_inputs) { return num_inputs + kStagePad / 2; }
+  static __device__ int InputStride(int num_inputs) { return num_inputs + kInputPad / 2; }
 
   // All layers of the pass.
   __device__ void Run();
@@ -99,10 +101,17 @@ struct LayersConsumer {
   __device__ void LoadFactors(float (&factors)[kRows]) const;
   // Waits for attended or gated values of all rows and stores them as inputs.
   __device__ void LoadInputs(int num_inputs, AnnouncedValues what, uint32_t due);
+  // The scales of the block's rows of the matrix, of two products in turn: while one warp publishes
+  // the sums of a product, the others begin the next one.
+  __device__ float* ScalesOf(int product) const {
+    return all_scales + product % 2 * a.plan.max_rows;
+  }
+  // Of row `index` of the block, from memory.
+  __device__ float LoadScale(int product, int index, int layer) const;
   // The block's rows of the matrix times the inputs; partial sums go to `sums`.
   __device__ void ComputeProduct(int product);
   // The sum of the block's matrix row `index`. REQUIRES: after ComputeProduct
-  __device__ float SumOf(const ProductPlan& plan, int index, int row) const;
+  __device__ float SumOf(int product, int index, int row) const;
   // By one warp: publishes the sums of qkv, or adds them to the residual stream and publishes that.
   __device__ void PublishSums(int product, int layer, const float* bias);
   // By one warp: publishes pairs of gated values.
@@ -124,8 +133,8 @@ struct LayersConsumer {
                                 int num_pairs);
 };
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::Run() {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::Run() {
   CountPages(a, num_pages);
   const auto num_units =
       static_cast<uint32_t>(NumUnits(num_pages, kRows, a.shape.num_kv_heads, a.plan.max_splits));
@@ -153,11 +162,20 @@ __device__ void LayersConsumer<kRows, kDim>::Run() {
                            : product == kGateUpProduct ? num_blocks * (2 * past + 2)
                                                        : num_blocks * (2 * past + 1);
       if (ranges[product].count > 0) {
+        // Under way while the block waits for its inputs.
+        const int num_scales =
+            kFloat8 ? ranges[product].count * a.plan.products[product].rows_per_output : 0;
+        float scale = 0;
+        if (thread < num_scales) scale = LoadScale(product, thread, layer);
         if (input == kResidualValues) {
           LoadNormInputs(floats(product == kQkvProduct ? w.attention_norm : w.mlp_norm),
                          product == kQkvProduct ? epoch : epoch + 1, due);
         } else {
           LoadInputs(a.plan.products[product].num_inputs, input, due);
+        }
+        if (thread < num_scales) ScalesOf(product)[thread] = scale;
+        for (int i = thread + kThreads; i < num_scales; i += kThreads) {
+          ScalesOf(product)[i] = LoadScale(product, i, layer);
         }
         ComputeProduct(product);
       } else {
@@ -194,8 +212,8 @@ __device__ void LayersConsumer<kRows, kDim>::Run() {
   End();
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::WaitFor(AnnouncedValues what, uint32_t due) {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::WaitFor(AnnouncedValues what, uint32_t due) {
   // The last warp polls for the block, since the first one publishes.
   if (thread == kThreads - 32) {
     const uint32_t* const counter = exchange.Counter(what);
@@ -206,8 +224,8 @@ __device__ void LayersConsumer<kRows, kDim>::WaitFor(AnnouncedValues what, uint3
   SyncConsumers();
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::ComputeRotations() {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::ComputeRotations() {
   constexpr int kHalf = kDim / 2;
 #pragma unroll 1
   for (int i = thread; i < kRows * kHalf; i += kThreads) {
@@ -219,8 +237,8 @@ __device__ void LayersConsumer<kRows, kDim>::ComputeRotations() {
   }
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::PublishOwnResidual() {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::PublishOwnResidual() {
   const OutputRange range = ranges[kOutputProduct];
 #pragma unroll 1
   for (int i = thread; i < range.count * kRows; i += kThreads) {
@@ -232,8 +250,8 @@ __device__ void LayersConsumer<kRows, kDim>::PublishOwnResidual() {
   if (thread == 0) Announce(kResidualValues);
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::End() {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::End() {
   if (thread != 0) return;
   __threadfence();
   if (atomicAdd(exchange.ended, 1U) != static_cast<uint32_t>(a.plan.num_blocks) - 1) return;

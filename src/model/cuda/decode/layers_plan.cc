@@ -28,18 +28,20 @@ int LargestRange(int num_outputs, int num_blocks) {
   return 2 * CeilDiv(num_outputs / 2, num_blocks);
 }
 
-ProductPlan PlanProduct(int num_outputs, int num_inputs, int rows_per_output, int num_blocks,
-                        int slot_bytes) {
+ProductPlan PlanProduct(int num_outputs, int num_inputs, int rows_per_output, int weight_bytes,
+                        int num_blocks, int slot_bytes) {
   const int outputs = LargestRange(num_outputs, num_blocks);
   const int tile_rows = CeilDiv(outputs, CeilDiv(outputs, kTileRows));
-  const int largest = (slot_bytes / tile_rows - kStagePad) / (2 * kInputStep) * kInputStep;
+  const int largest =
+      (slot_bytes / tile_rows - StagePad(weight_bytes)) / (weight_bytes * kInputStep) * kInputStep;
   const int chunk = RoundUp(CeilDiv(num_inputs, CeilDiv(num_inputs, largest)), kInputStep);
   return {.num_outputs = num_outputs,
           .num_inputs = num_inputs,
           .rows_per_output = rows_per_output,
           .tile_rows = tile_rows,
           .chunk = chunk,
-          .num_chunks = CeilDiv(num_inputs, chunk)};
+          .num_chunks = CeilDiv(num_inputs, chunk),
+          .weight_bytes = weight_bytes};
 }
 
 // Weights of a layer that a block streams, and the stages that hold them.
@@ -49,7 +51,7 @@ struct Stream {
 
   void Add(const ProductPlan& plan, int num_blocks) {
     const int outputs = LargestRange(plan.num_outputs, num_blocks);
-    num_bytes += int64_t{2} * plan.rows_per_output * outputs * plan.num_inputs;
+    num_bytes += int64_t{plan.weight_bytes} * plan.rows_per_output * outputs * plan.num_inputs;
     num_stages += int64_t{1} * plan.rows_per_output * CeilDiv(outputs, plan.tile_rows) *
                   CeilDiv(plan.num_inputs, plan.chunk);
   }
@@ -65,13 +67,13 @@ std::optional<LayersPlan> PlanSlots(const LayersShape& shape, int num_blocks, in
   const int query_size = shape.num_heads * shape.head_dim;
   const int kv_size = shape.num_kv_heads * shape.head_dim;
   const int page_bytes = 4 * PageElements(shape.head_dim);
-  if (slot_bytes < page_bytes || slot_bytes < kTileRows * (2 * kInputStep + kStagePad)) {
-    return std::nullopt;
-  }
+  const int least_row = shape.weight_bytes * kInputStep + StagePad(shape.weight_bytes);
+  if (slot_bytes < page_bytes || slot_bytes < kTileRows * least_row) return std::nullopt;
   LayersPlan plan;
   plan.num_blocks = num_blocks;
   const auto product = [&](int num_outputs, int num_inputs, int rows_per_output) {
-    return PlanProduct(num_outputs, num_inputs, rows_per_output, num_blocks, slot_bytes);
+    return PlanProduct(num_outputs, num_inputs, rows_per_output, shape.weight_bytes, num_blocks,
+                       slot_bytes);
   };
   plan.products[kQkvProduct] = product(query_size + 2 * kv_size, shape.hidden, 1);
   plan.products[kOutputProduct] = product(shape.hidden, query_size, 1);
@@ -85,20 +87,22 @@ std::optional<LayersPlan> PlanSlots(const LayersShape& shape, int num_blocks, in
   int most_sums = 0;
   Stream stream;
   for (const ProductPlan& one : plan.products) {
-    most_sums = std::max(most_sums, one.rows_per_output *
-                                        LargestRange(one.num_outputs, num_blocks) * SumStride(one));
+    const int matrix_rows = one.rows_per_output * LargestRange(one.num_outputs, num_blocks);
+    plan.max_rows = std::max(plan.max_rows, matrix_rows);
+    most_sums = std::max(most_sums, matrix_rows * SumStride(one));
     most_inputs = std::max(most_inputs, one.num_inputs);
     stream.Add(one, num_blocks);
   }
   const int group = shape.num_heads / shape.num_kv_heads;
   const int rows = shape.num_rows;
-  const int input_bytes = rows * (2 * most_inputs + kStagePad);
+  const int input_bytes = rows * (2 * most_inputs + kInputPad);
   const int attention_bytes =
       kLayersWarps * group * shape.head_dim * 4 + kLayersWarps * kMaxHeadGroup * 2 * 4;
   plan.rotations = kHeadBytes;
   plan.sums = plan.rotations + rows * shape.head_dim / 2 * 8;
   plan.own_residual = plan.sums + rows * most_sums * 4;
-  plan.heads = RoundUp(plan.own_residual + rows * LargestRange(shape.hidden, num_blocks) * 4, 128);
+  plan.scales = plan.own_residual + rows * LargestRange(shape.hidden, num_blocks) * 4;
+  plan.heads = RoundUp(plan.scales + (shape.weight_bytes == 1 ? 2 * plan.max_rows * 4 : 0), 128);
   plan.work = RoundUp(plan.heads + (kMaxHeadGroup + 2) * shape.head_dim * 2, 128);
   plan.ring = RoundUp(plan.work + std::max(input_bytes, attention_bytes), 128);
   plan.num_slots = std::min(kMaxSlots, (max_shared_bytes - plan.ring) / slot_bytes);
@@ -118,6 +122,7 @@ std::optional<LayersPlan> PlanLayers(const LayersShape& shape, int num_processor
   if (shape.num_heads % shape.num_kv_heads != 0) return std::nullopt;
   if (shape.num_heads / shape.num_kv_heads > kMaxHeadGroup) return std::nullopt;
   if (!IsWhole(shape.hidden) || !IsWhole(shape.intermediate)) return std::nullopt;
+  if (shape.weight_bytes != 1 && shape.weight_bytes != 2) return std::nullopt;
   if (shape.hidden > kMaxNormWidth) return std::nullopt;
   if (num_processors < 1 || num_processors > kMaxBlocks) return std::nullopt;
   if (shape.num_rows * shape.num_kv_heads > num_processors) return std::nullopt;

@@ -24,7 +24,7 @@ inline constexpr int kLayersWarps = 8;
 inline constexpr int kTileRows = 8;
 // Inputs come in pieces of this many: a warp's step of each half of a stage.
 inline constexpr int kInputStep = 64;
-inline constexpr int kStagePad = 64;  // bytes after each row of a stage, and of inputs
+inline constexpr int kInputPad = 64;  // bytes after each row of inputs
 // Warps that share a stage of weights; other warps compute other stages meanwhile.
 inline constexpr int kStageWarps = 2;
 inline constexpr int kMaxNormWidth = 5120;
@@ -40,6 +40,8 @@ struct LayersShape {
   int num_heads = 0;
   int num_kv_heads = 0;
   int head_dim = 0;
+  // Of an element of the matrices: halves, or eight bits with a scale for each row.
+  int weight_bytes = 2;
 };
 
 struct ProductPlan {
@@ -50,6 +52,7 @@ struct ProductPlan {
   int tile_rows = 0;
   int chunk = 0;  // inputs of a stage, but for the last of a row; a multiple of kInputStep
   int num_chunks = 0;
+  int weight_bytes = 2;
 };
 
 // The products of a layer, in their order.
@@ -67,6 +70,8 @@ struct LayersPlan {
   int rotations = 0;     // cosines and sines of the rows' positions
   int sums = 0;          // of a product's rows, in parts
   int own_residual = 0;  // elements of the residual stream that the block adds to
+  int scales = 0;        // of the matrix rows of two products in turn, for eight bits
+  int max_rows = 0;      // matrix rows of a block in one product
   int heads = 0;         // of an attention unit: queries, key and value of the newest token
   int work = 0;
   int ring = 0;
@@ -109,9 +114,13 @@ PACE_HOST_DEVICE constexpr Tile TileOf(const ProductPlan& plan, const OutputRang
           left < plan.tile_rows ? left : plan.tile_rows};
 }
 
-// Bytes from a row of a stage to the next.
+// Bytes from a row of a stage to the next. The pad makes the rows that a warp reads at a time lie
+// in different banks.
+PACE_HOST_DEVICE constexpr int StagePad(int weight_bytes) {
+  return 32 * weight_bytes;
+}
 PACE_HOST_DEVICE constexpr int StageStride(const ProductPlan& plan) {
-  return 2 * plan.chunk + kStagePad;
+  return plan.weight_bytes * plan.chunk + StagePad(plan.weight_bytes);
 }
 
 // Parts of the sum of a row: of every chunk, one for each of its warps. And the distance of rows.

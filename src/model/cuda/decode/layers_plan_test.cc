@@ -42,7 +42,10 @@ std::vector<Case> Cases() {
     for (const int num_rows : {1, 2}) {
       shape.num_rows = num_rows;
       for (const int num_processors : {132, 78, 24}) {
-        all.push_back({.shape = shape, .num_processors = num_processors});
+        for (const int weight_bytes : {2, 1}) {
+          shape.weight_bytes = weight_bytes;
+          all.push_back({.shape = shape, .num_processors = num_processors});
+        }
       }
     }
   }
@@ -71,7 +74,9 @@ void ExpectEveryWeightOnce(const ProductPlan& plan, const LayersPlan& whole) {
         const int length = std::min(plan.chunk, plan.num_inputs - k);
         ASSERT_EQ(length % kInputStep, 0);
         // Lanes without a row read one of the tile, which lies within the slot.
-        ASSERT_LE((tile.count - 1) * StageStride(plan) + 2 * length, whole.slot_bytes);
+        ASSERT_LE((tile.count - 1) * StageStride(plan) + plan.weight_bytes * length,
+                  whole.slot_bytes);
+        ASSERT_EQ(plan.weight_bytes * length % 16, 0);
         ASSERT_LT(k / plan.chunk, plan.num_chunks);
         for (int row = tile.row; row < tile.row + tile.count; ++row) {
           ASSERT_LT(row, NumMatrixRows(plan));
@@ -112,11 +117,15 @@ TEST(LayersPlanTest, SharedMemoryHoldsEveryPart) {
     const int rows = one.shape.num_rows;
     for (const ProductPlan& product : plan->products) {
       const int num_rows = rows * product.rows_per_output * largest(product);
+      EXPECT_LE(product.rows_per_output * largest(product), plan->max_rows);
       EXPECT_LE(plan->sums + 4 * num_rows * SumStride(product), plan->own_residual);
     }
-    EXPECT_LE(plan->own_residual + 4 * rows * largest(plan->products[kOutputProduct]), plan->heads);
+    EXPECT_LE(plan->own_residual + 4 * rows * largest(plan->products[kOutputProduct]),
+              plan->scales);
+    const bool has_scales = one.shape.weight_bytes == 1;
+    EXPECT_LE(plan->scales + (has_scales ? 8 * plan->max_rows : 0), plan->heads);
     EXPECT_LE(plan->heads + 2 * (kMaxHeadGroup + 2) * one.shape.head_dim, plan->work);
-    EXPECT_LE(plan->work + rows * (2 * one.shape.intermediate + kStagePad), plan->ring);
+    EXPECT_LE(plan->work + rows * (2 * one.shape.intermediate + kInputPad), plan->ring);
   }
 }
 

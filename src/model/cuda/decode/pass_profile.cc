@@ -105,7 +105,11 @@ class PassProfiler {
     x_ = ops_.Embed(pass_.network.embedding);
   }
   int64_t BytesOfMatrix(const CudaOps::Matrix& matrix) const {
-    return matrix.num_outputs * matrix.num_inputs * BytesOf(pass_.element);
+    return ElementsOf(matrix) *
+           (CudaOps::ReadsFloat8(matrix, pass_.num_rows) ? 1 : BytesOf(pass_.element));
+  }
+  static int64_t ElementsOf(const CudaOps::Matrix& matrix) {
+    return matrix.num_outputs * matrix.num_inputs;
   }
 
   Result<bool> RunsLayersAtOnce() {
@@ -126,7 +130,7 @@ class PassProfiler {
       const Expert<CudaOps>& mlp = layer.experts.front();
       for (const CudaOps::Matrix* const matrix :
            {&layer.qkv, &layer.output, &mlp.gate_up, &mlp.down}) {
-        num_bytes += BytesOfMatrix(*matrix);
+        num_bytes += ElementsOf(*matrix) * (matrix->float8 != nullptr ? 1 : BytesOf(pass_.element));
       }
       num_bytes += BytesOfContext();
     }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kThreads = (kLayersWarps + 1) * static_cast<int>(kWarp);
 
-template <int kRows, int kDim>
+template <int kRows, int kDim, bool kFloat8>
 __global__ void __launch_bounds__(kThreads, 1)
     LayersKernel(const __grid_constant__ PersistentArguments a) {
   extern __shared__ __align__(128) unsigned char shared[];
@@ -30,18 +30,23 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x / kWarp == kLayersWarps) {
     LayersProducer<kRows, kDim>(a, shared).Run();
   } else {
-    LayersConsumer<kRows, kDim>(a, shared).Run();
+    LayersConsumer<kRows, kDim, kFloat8>(a, shared).Run();
   }
 }
 
 using LayersFunction = void (*)(PersistentArguments);
 
-LayersFunction FunctionFor(const LayersShape& shape) {
+template <bool kFloat8>
+LayersFunction FunctionOf(const LayersShape& shape) {
   const bool is_wide = shape.head_dim == 128;
   if (shape.num_rows == 1) {
-    return is_wide ? LayersKernel<1, 128> : LayersKernel<1, 64>;
+    return is_wide ? LayersKernel<1, 128, kFloat8> : LayersKernel<1, 64, kFloat8>;
   }
-  return is_wide ? LayersKernel<2, 128> : LayersKernel<2, 64>;
+  return is_wide ? LayersKernel<2, 128, kFloat8> : LayersKernel<2, 64, kFloat8>;
+}
+
+LayersFunction FunctionFor(const LayersShape& shape) {
+  return shape.weight_bytes == 1 ? FunctionOf<true>(shape) : FunctionOf<false>(shape);
 }
 
 }  // namespace

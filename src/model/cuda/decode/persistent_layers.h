@@ -31,8 +31,9 @@
 // the start, but depend on nothing here and end.
 //
 // Values as those of the other kernels: weights and inputs of products are bf16, sums, norms and
-// the residual stream float32. The order of sums depends on the shape, the number of rows and the
-// device only, so the same pass gives the same bits.
+// the residual stream float32. Weights in eight bits (float8.cuh) become bf16 in the computing
+// warps, and sums are multiplied by the scales of their rows. The order of sums depends on the
+// shape, the number of rows and the device only, so the same pass gives the same bits.
 //
 // Used where PlanLayers has a plan: bf16, dense layers of equal size, heads of 64 or 128, at most
 // eight heads per key/value head, widths that are multiples of 64, a hidden size up to 5,120, and
@@ -51,8 +52,9 @@
 
 namespace pace::cuda {
 
-// The weights of the first layer; those of layer n lie n * layer_stride bytes on. Halves, without
-// padding; biases and the norms of heads may be null.
+// The weights of the first layer; those of layer n lie n * layer_stride bytes on. Matrices without
+// padding, in the format of LayersShape::weight_bytes; biases and the norms of heads may be null,
+// and scales are where the matrices are halves.
 struct PersistentWeights {
   const float* attention_norm = nullptr;
   const void* qkv = nullptr;
@@ -66,6 +68,10 @@ struct PersistentWeights {
   const float* gate_up_bias = nullptr;
   const void* down = nullptr;
   const float* down_bias = nullptr;
+  const float* qkv_scales = nullptr;
+  const float* output_scales = nullptr;
+  const float* gate_up_scales = nullptr;
+  const float* down_scales = nullptr;
   int64_t layer_stride = 0;
 };
 

@@ -41,10 +41,10 @@ ModelConfig ConfigOf(const Shape& shape) {
 class OnePass {
  public:
   OnePass(const ModelConfig& config, const WeightSet& weights, Element element,
-          const std::vector<int64_t>& contexts)
+          const std::vector<int64_t>& contexts, Quantization quantization = Quantization::kNone)
       : config_(config),
         element_(element),
-        layout_(config, element),
+        layout_(config, element, quantization),
         weights_(std::move(DeviceMemory::Allocate(layout_.num_bytes(), "weights")).value()),
         metadata_(NumBlocks(contexts), config.num_heads / config.num_kv_heads) {
     EXPECT_TRUE(layout_.Upload(weights, weights_.at()).ok());
@@ -140,32 +140,53 @@ OnePass HalfPass(const Shape& shape, const std::vector<int64_t>& contexts) {
 
 // The kernel rounds inputs of products to bf16 before the norm's factor, the pieces round after it.
 // Neither is nearer to exact arithmetic, so each is held against float32 with the same weights.
-TEST_F(CudaKernelsTest, AllLayersInOneKernelAreAsExactAsTheirPieces) {
-  const std::vector<Shape> shapes = {{2560, 9728, 32, 8, 128},
-                                     {1024, 3072, 16, 8, 128},
-                                     {576, 1536, 9, 3, 64, /*qk_norm=*/false, /*biases=*/true},
-                                     {320, 704, 16, 2, 128},
-                                     {64, 64, 1, 1, 64, /*qk_norm=*/false},
-                                     {896, 4864, 14, 2, 64, /*qk_norm=*/true, /*biases=*/true}};
-  for (const Shape& shape : shapes) {
-    const ModelConfig config = ConfigOf(shape);
-    const WeightSet weights = InDtype(config, RandomWeights(config, 5, 0.03), Dtype::kBF16);
-    for (const std::vector<int64_t>& contexts :
-         {std::vector<int64_t>{1}, {15}, {16}, {17}, {512}, {4100}, {512, 31}, {1, 4100}}) {
-      SCOPED_TRACE(testing::Message() << shape.hidden << ", context " << contexts[0]);
-      const auto exact = OnePass(config, weights, Element::kFloat, contexts).Run(false);
-      OnePass pass(config, weights, Element::kHalf, contexts);
-      const auto pieces = pass.Run(false);
-      const auto whole = pass.Run(true);
-      ASSERT_TRUE(whole);
-      EXPECT_LT(Distance(whole->residual, exact->residual),
-                1.5 * Distance(pieces->residual, exact->residual));
-      EXPECT_LT(Distance(whole->cache, exact->cache),
-                1.5 * Distance(pieces->cache, exact->cache) + 1e-4);
-      // A pass leaves values of its own behind; the same pass gives the same bits.
-      EXPECT_EQ(pass.Run(true)->residual, whole->residual);
-    }
+void CompareWithPieces(const Shape& shape, Quantization quantization) {
+  const ModelConfig config = ConfigOf(shape);
+  const WeightSet weights = InDtype(config, RandomWeights(config, 5, 0.03), Dtype::kBF16);
+  const bool is_rounded = quantization == Quantization::kFloat8;
+  const WeightSet rounded = is_rounded ? RoundedToFloat8(config, weights) : weights;
+  for (const std::vector<int64_t>& contexts :
+       {std::vector<int64_t>{1}, {15}, {16}, {17}, {512}, {4100}, {512, 31}, {1, 4100}}) {
+    SCOPED_TRACE(testing::Message() << shape.hidden << ", context " << contexts[0]);
+    const auto exact = OnePass(config, rounded, Element::kFloat, contexts).Run(false);
+    const auto pieces = OnePass(config, rounded, Element::kHalf, contexts).Run(false);
+    OnePass pass(config, weights, Element::kHalf, contexts, quantization);
+    const auto whole = pass.Run(true);
+    ASSERT_TRUE(whole);
+    EXPECT_LT(Distance(whole->residual, exact->residual),
+              1.5 * Distance(pieces->residual, exact->residual));
+    EXPECT_LT(Distance(whole->cache, exact->cache),
+              1.5 * Distance(pieces->cache, exact->cache) + 1e-4);
+    // A pass leaves values of its own behind; the same pass gives the same bits.
+    EXPECT_EQ(pass.Run(true)->residual, whole->residual);
   }
+}
+
+std::vector<Shape> SmallShapes() {
+  return {{576, 1536, 9, 3, 64, /*qk_norm=*/false, /*biases=*/true},
+          {320, 704, 16, 2, 128},
+          {64, 64, 1, 1, 64, /*qk_norm=*/false}};
+}
+std::vector<Shape> LargeShapes() {
+  return {{2560, 9728, 32, 8, 128},
+          {1024, 3072, 16, 8, 128},
+          {896, 4864, 14, 2, 64, /*qk_norm=*/true, /*biases=*/true}};
+}
+
+TEST_F(CudaKernelsTest, AllLayersInOneKernelAreAsExactAsTheirPieces) {
+  for (const Shape& shape : SmallShapes()) CompareWithPieces(shape, Quantization::kNone);
+}
+
+TEST_F(CudaKernelsTest, AllLayersInOneKernelReadEightBits) {
+  for (const Shape& shape : SmallShapes()) CompareWithPieces(shape, Quantization::kFloat8);
+}
+
+TEST_F(CudaKernelsTest, AllLargeLayersInOneKernelAreAsExactAsTheirPieces) {
+  for (const Shape& shape : LargeShapes()) CompareWithPieces(shape, Quantization::kNone);
+}
+
+TEST_F(CudaKernelsTest, AllLargeLayersInOneKernelReadEightBits) {
+  for (const Shape& shape : LargeShapes()) CompareWithPieces(shape, Quantization::kFloat8);
 }
 
 TEST_F(CudaKernelsTest, OtherPassesRunPieceByPiece) {

@@ -25,8 +25,11 @@ struct ExpertGroup {
 };
 struct StreamArguments {
   const void* weight = nullptr;
+  // Not null: `weight` holds eight-bit floats (float8.cuh), to be multiplied by the scale of their
+  // row.
+  const float* scales = nullptr;
   int64_t num_outputs = 0;  // kGate: of `out`
-  int64_t num_inputs = 0;   // stride of weight; a multiple of 8
+  int64_t num_inputs = 0;   // stride of weight; a multiple of 8, with scales of kFloat8Step
   const float* bias = nullptr;
   // x: halves; or, with norm_weight, floats to be normed on the way.
   const void* x = nullptr;
@@ -39,17 +42,22 @@ struct StreamArguments {
   int64_t out_stride = 0;
   StreamOutput output = StreamOutput::kStore;
   // With groups: out has a row per slot; x one per slot, or per row where
-  // slots_per_row is not 1. Weights of expert e lie e * expert_stride elements on.
+  // slots_per_row is not 1. Weights of expert e lie e * expert_stride elements on, and its scales
+  // as many bytes as its weights.
   const ExpertGroup* groups = nullptr;
   const int32_t* num_groups = nullptr;
   int64_t max_groups = 0;
   int64_t expert_stride = 0;
   int64_t slots_per_row = 1;
 };
+// Inputs of a row in eight bits that are loaded at once.
+inline constexpr int64_t kFloat8Step = 16;
 // Most rows of x, without groups; with a norm, which every block computes again
 // and whose width must be a multiple of 4.
 inline constexpr int64_t kMaxStreamRows = 8;
 inline constexpr int64_t kMaxStreamNormRows = 2;
+// Rows of x from which on weights in eight bits can be read, without groups.
+inline constexpr int64_t kMinFloat8Rows = kMaxStreamNormRows + 1;
 inline constexpr int64_t kMaxStreamNormInputs = 4096;
 void StreamProduct(const StreamArguments& arguments, cudaStream_t stream);
 
@@ -91,6 +99,8 @@ void RouteRows(const StreamArguments& router, const RouteArguments& route, void*
 struct FewRowExperts {
   const void* gate_up = nullptr;  // of expert 0
   const void* down = nullptr;
+  const float* gate_up_scales = nullptr;  // as StreamArguments::scales
+  const float* down_scales = nullptr;
   int64_t expert_stride = 0;  // elements
   int64_t width = 0;          // of gate and of up
   int64_t num_inputs = 0;     // stride of gate_up and x

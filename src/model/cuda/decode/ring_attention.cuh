@@ -12,9 +12,9 @@
 
 namespace pace::cuda {
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::LoadHead(int row, int head, int layer,
-                                                      Half* to) const {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::LoadHead(int row, int head, int layer,
+                                                               Half* to) const {
   constexpr int kHalf = kDim / 2;
   constexpr int kCount = kHalf / 32;  // pairs of a lane
   const PersistentWeights& w = a.weights;
@@ -71,8 +71,8 @@ __device__ void LayersConsumer<kRows, kDim>::LoadHead(int row, int head, int lay
   }
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::Attend(const AttentionUnit& unit, int layer) {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::Attend(const AttentionUnit& unit, int layer) {
   const int group = a.shape.num_heads / a.shape.num_kv_heads;
   const int first_head = unit.kv_head * group;
   const int position = a.rows.positions[unit.row];
@@ -180,10 +180,10 @@ __device__ void LayersConsumer<kRows, kDim>::Attend(const AttentionUnit& unit, i
   if (unit.num_splits > 1) CombineSplits(unit, partial, out, num_pairs);
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::CombineSplits(const AttentionUnit& unit,
-                                                           const Cell* partial, int out,
-                                                           int num_pairs) {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::CombineSplits(const AttentionUnit& unit,
+                                                                    const Cell* partial, int out,
+                                                                    int num_pairs) {
   constexpr int kSharing = 8;            // lanes that share a pair of outputs
   constexpr int kPairs = 32 / kSharing;  // of a warp
   constexpr float kLowest = -1e30F;      // below any score; finite
@@ -230,10 +230,11 @@ __device__ void LayersConsumer<kRows, kDim>::CombineSplits(const AttentionUnit& 
   }
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::StoreNewest(const Half* newest, Half* page,
-                                                         const AttentionUnit& unit, int layer,
-                                                         int position, int64_t block) const {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::StoreNewest(const Half* newest, Half* page,
+                                                                  const AttentionUnit& unit,
+                                                                  int layer, int position,
+                                                                  int64_t block) const {
   constexpr int kPage = 2 * PageElements(kDim);
   const int token = position % kPageTokens;
   Half* const cached = const_cast<Half*>(HalvesAt(a.cache, layer, a.layer_cache_bytes)) +

@@ -7,13 +7,15 @@
 #ifndef PACE_MODEL_CUDA_DECODE_RING_PRODUCTS_CUH_
 #define PACE_MODEL_CUDA_DECODE_RING_PRODUCTS_CUH_
 
+#include "model/cuda/decode/float8.cuh"
 #include "model/cuda/decode/layers_consumer.cuh"
 
 namespace pace::cuda {
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::LoadNormInputs(const float* weight, uint32_t wanted,
-                                                            uint32_t due) {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::LoadNormInputs(const float* weight,
+                                                                     uint32_t wanted,
+                                                                     uint32_t due) {
   const int num_vectors = a.shape.hidden / 4;
   float4 scale[kNormVectors];
 #pragma unroll
@@ -70,8 +72,8 @@ __device__ void LayersConsumer<kRows, kDim>::LoadNormInputs(const float* weight,
   SyncConsumers();
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::LoadFactors(float (&factors)[kRows]) const {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::LoadFactors(float (&factors)[kRows]) const {
 #pragma unroll
   for (int row = 0; row < kRows; ++row) {
     float sum = 0;
@@ -81,9 +83,10 @@ __device__ void LayersConsumer<kRows, kDim>::LoadFactors(float (&factors)[kRows]
   }
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::LoadInputs(int num_inputs, AnnouncedValues what,
-                                                        uint32_t due) {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::LoadInputs(int num_inputs,
+                                                                 AnnouncedValues what,
+                                                                 uint32_t due) {
   const Cell* const from = what == kAttendedValues ? exchange.attended : exchange.gated;
   const int stride = InputStride(num_inputs);
   WaitFor(what, due);
@@ -120,15 +123,20 @@ __device__ void LayersConsumer<kRows, kDim>::LoadInputs(int num_inputs, Announce
 // Of a fragment's sixteen rows, eight are the first halves of a stage's rows and eight the second
 // halves. Columns 0 and 1 hold the inputs of the first half, 2 and 3 of the second. Inputs are
 // permuted within a step, in the same way on both sides, so that a lane's are consecutive.
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::ComputeProduct(int product) {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::ComputeProduct(int product) {
   constexpr int kStep = kStageWarps * 32;
+  constexpr int kWidth = Weights16<kFloat8>::kBytes;
   const ProductPlan& plan = a.plan.products[product];
   const OutputRange range = ranges[product];
   const int member = warp % kStageWarps;
   const int group = lane / 4;
   const int t = lane % 4;
   const bool has_inputs = group < 4 && group % 2 < kRows;
+  const auto eight_at = [](const unsigned char* weights) {
+    if constexpr (kFloat8) return HalvesOf(*reinterpret_cast<const uint2*>(weights));
+    return *reinterpret_cast<const uint4*>(weights);
+  };
   const int stride = StageStride(plan);
   const int sum_stride = SumStride(plan);
   const Half* const x = inputs() + (group % 2) * InputStride(plan.num_inputs) + t * 8;
@@ -138,7 +146,7 @@ __device__ void LayersConsumer<kRows, kDim>::ComputeProduct(int product) {
   for (int first = 0; first < range.count; first += plan.tile_rows) {
     const int rows = min(plan.tile_rows, range.count - first);
     // A lane without a row reads another one, which lies within the slot.
-    const int offset = min(group, rows - 1) * stride + t * 16;
+    const int offset = min(group, rows - 1) * stride + t * 8 * kWidth;
 #pragma unroll 1
     for (int part = 0; part < plan.rows_per_output; ++part) {
       float* to = sums + (part * range.count + first + group) * kRows * sum_stride + member;
@@ -160,8 +168,8 @@ __device__ void LayersConsumer<kRows, kDim>::ComputeProduct(int product) {
         ring.WaitUntilFull();
 #pragma unroll 4
         for (int i = member * 32; i < half; i += kStep) {
-          const uint4 low = *reinterpret_cast<const uint4*>(from + 2 * i);
-          const uint4 high = *reinterpret_cast<const uint4*>(from + 2 * (half + i));
+          const uint4 low = eight_at(from + kWidth * i);
+          const uint4 high = eight_at(from + kWidth * (half + i));
           uint4 input = make_uint4(0, 0, 0, 0);
           if (has_inputs) input = *reinterpret_cast<const uint4*>(at + i);
           Multiply(even, low.x, high.x, low.y, high.y, input.x, input.y);
@@ -179,20 +187,34 @@ __device__ void LayersConsumer<kRows, kDim>::ComputeProduct(int product) {
   }
 }
 
-template <int kRows, int kDim>
-__device__ float LayersConsumer<kRows, kDim>::SumOf(const ProductPlan& plan, int index,
-                                                    int row) const {
-  const int count = NumSums(plan);
+template <int kRows, int kDim, bool kFloat8>
+__device__ float LayersConsumer<kRows, kDim, kFloat8>::LoadScale(int product, int index,
+                                                                 int layer) const {
+  const PersistentWeights& w = a.weights;
+  const float* const first = product == kQkvProduct      ? w.qkv_scales
+                             : product == kOutputProduct ? w.output_scales
+                             : product == kGateUpProduct ? w.gate_up_scales
+                                                         : w.down_scales;
+  const OutputRange range = ranges[product];
+  const int part = index < range.count ? 0 : 1;  // gate, up
+  const int row = range.first + index + part * (a.plan.products[product].num_outputs - range.count);
+  return __ldg(FloatsAt(first, layer, w.layer_stride) + row);
+}
+
+template <int kRows, int kDim, bool kFloat8>
+__device__ float LayersConsumer<kRows, kDim, kFloat8>::SumOf(int product, int index,
+                                                             int row) const {
+  const int count = NumSums(a.plan.products[product]);
   const float* const from = sums + (index * kRows + row) * (count + 1);
   float sum = 0;
 #pragma unroll 4
   for (int i = 0; i < count; ++i) sum += from[i];
-  return sum;
+  return kFloat8 ? sum * ScalesOf(product)[index] : sum;
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::PublishSums(int product, int layer,
-                                                         const float* bias) {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::PublishSums(int product, int layer,
+                                                                  const float* bias) {
   const ProductPlan& plan = a.plan.products[product];
   const OutputRange range = ranges[product];
   const bool is_residual = product != kQkvProduct;
@@ -207,7 +229,7 @@ __device__ void LayersConsumer<kRows, kDim>::PublishSums(int product, int layer,
     const float added = bias == nullptr ? 0.0F : bias[output];
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
-      float sum = SumOf(plan, index, row);
+      float sum = SumOf(product, index, row);
       if (is_residual) {
         sum += own_residual[index * kRows + row] + added;
         own_residual[index * kRows + row] = sum;
@@ -223,8 +245,8 @@ __device__ void LayersConsumer<kRows, kDim>::PublishSums(int product, int layer,
   }
 }
 
-template <int kRows, int kDim>
-__device__ void LayersConsumer<kRows, kDim>::PublishGated(const float* bias) {
+template <int kRows, int kDim, bool kFloat8>
+__device__ void LayersConsumer<kRows, kDim, kFloat8>::PublishGated(const float* bias) {
   const ProductPlan& plan = a.plan.products[kGateUpProduct];
   const OutputRange range = ranges[kGateUpProduct];
   float factors[kRows];
@@ -237,8 +259,8 @@ __device__ void LayersConsumer<kRows, kDim>::PublishGated(const float* bias) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int index = 2 * pair + i;
-        float gate = SumOf(plan, index, row) * factors[row];
-        float up = SumOf(plan, range.count + index, row) * factors[row];
+        float gate = SumOf(kGateUpProduct, index, row) * factors[row];
+        float up = SumOf(kGateUpProduct, range.count + index, row) * factors[row];
         if (bias != nullptr) {
           gate += bias[range.first + index];
           up += bias[plan.num_outputs + range.first + index];

@@ -9,12 +9,15 @@
 #ifndef PACE_MODEL_CUDA_DECODE_ROW_STREAM_CUH_
 #define PACE_MODEL_CUDA_DECODE_ROW_STREAM_CUH_
 
+#include "model/cuda/decode/float8.cuh"
 #include "model/cuda/decode/stream_parts.cuh"
 
 namespace pace::cuda {
 
 inline constexpr int kStreamWarps = 4;
-inline constexpr int kStreamStep = 256;  // inner indices of one load of a warp
+// Inner indices of one load of a warp.
+template <bool kFloat8>
+inline constexpr int kStreamStep = 32 * Weights16<kFloat8>::kCount;
 inline constexpr int kStreamUnroll = 4;  // loads of a row at a time
 // Blocks that a processor holds; units are shared out evenly among them.
 inline constexpr int kStreamBlocks = 4;
@@ -37,29 +40,48 @@ __device__ inline float Dot(const uint4& w, const uint4& x, float sum) {
   return sum;
 }
 
-// The part of two rows that a warp loads at a time.
+// The same for sixteen bytes of weights and as many inputs, in shared memory.
+template <bool kFloat8>
+__device__ inline float Dot(const uint4& weights, const Half* x, float sum) {
+#pragma unroll
+  for (int e = 0; e < Weights16<kFloat8>::kEights; ++e) {
+    sum =
+        Dot(Weights16<kFloat8>::Eight(weights, e), *reinterpret_cast<const uint4*>(x + 8 * e), sum);
+  }
+  return sum;
+}
+
+// The part of two rows that a warp loads at a time; in eight bits, with their scales.
+template <bool kFloat8 = false>
 struct RowStage {
   uint4 weights[kStreamUnroll][2];
 };
+template <>
+struct RowStage<true> {
+  uint4 weights[kStreamUnroll][2];
+  float scales[2];
+};
 
 // A lane's place in its warp's list of units and stages.
-template <typename Index>
+template <typename Index, bool kFloat8 = false>
 struct RowCursor {
+  static constexpr int kLaneInputs = Weights16<kFloat8>::kCount;
+
   Index unit;
   int inner;
 
   __device__ void Next(int num_inputs, Index num_warps, int lane) {
-    inner += kStreamUnroll * kStreamStep;
-    if (inner - lane * 8 < num_inputs) return;
-    inner = lane * 8;
+    inner += kStreamUnroll * kStreamStep<kFloat8>;
+    if (inner - lane * kLaneInputs < num_inputs) return;
+    inner = lane * kLaneInputs;
     unit += num_warps;
   }
 };
 
 // Starts to load the first two stages of a warp. load(stage, cursor) starts to load a stage, and
 // advance(cursor) goes on to the place of the next one. Afterwards `next` is the place of `odd`.
-template <typename Cursor, typename Advance, typename Load>
-__device__ __forceinline__ void StartStages(RowStage& even, RowStage& odd, Cursor& next,
+template <typename Stage, typename Cursor, typename Advance, typename Load>
+__device__ __forceinline__ void StartStages(Stage& even, Stage& odd, Cursor& next,
                                             const Advance& advance, const Load& load) {
   load(even, next);
   advance(next);
@@ -68,10 +90,11 @@ __device__ __forceinline__ void StartStages(RowStage& even, RowStage& odd, Curso
 
 // Adds all stages of a warp. add(stage) adds one and moves `at`, the place of the stage that is
 // added next. REQUIRES: after StartStages, with the same functions
-template <typename Cursor, typename Index, typename Advance, typename Load, typename Add>
-__device__ __forceinline__ void AddStages(RowStage& even, RowStage& odd, Cursor& next,
-                                          const Cursor& at, Index num_units, const Advance& advance,
-                                          const Load& load, const Add& add) {
+template <typename Stage, typename Cursor, typename Index, typename Advance, typename Load,
+          typename Add>
+__device__ __forceinline__ void AddStages(Stage& even, Stage& odd, Cursor& next, const Cursor& at,
+                                          Index num_units, const Advance& advance, const Load& load,
+                                          const Add& add) {
   while (at.unit < num_units) {
     add(even);
     advance(next);

@@ -12,7 +12,7 @@ inline constexpr int64_t kMaxVectorRows = kMaxStreamNormRows;
 void VectorProduct(const StreamArguments& arguments, cudaStream_t stream);
 
 // 16 bytes that are read once, or zeros; no branch.
-__device__ inline uint4 LoadOnce(const Half* from, bool is_there) {
+__device__ inline uint4 LoadOnce(const void* from, bool is_there) {
   uint4 x;
   asm volatile(
       "{ .reg .pred p; setp.ne.u32 p, %5, 0; mov.u32 %0, 0; mov.u32 %1, 0; mov.u32 %2, 0; "
@@ -20,6 +20,11 @@ __device__ inline uint4 LoadOnce(const Half* from, bool is_there) {
       : "=&r"(x.x), "=&r"(x.y), "=&r"(x.z), "=&r"(x.w)
       : "l"(from), "r"(static_cast<unsigned>(is_there)));
   return x;
+}
+
+// Of the first expert's scales, those of another.
+__device__ inline const float* ScalesOf(const float* first, int64_t expert, int64_t stride) {
+  return reinterpret_cast<const float*>(reinterpret_cast<const char*>(first) + expert * stride);
 }
 
 __device__ inline void StoreOutput(const StreamArguments& a, int64_t row, int64_t output,

@@ -6,6 +6,7 @@
 // operands agree, so each lane takes eight in a row, 16 bytes. Weights do not
 // depend on earlier kernels, so the first loads are under way while the
 // predecessor still runs.
+#include "model/cuda/decode/float8.cuh"
 #include "model/cuda/decode/product_kernels.h"
 #include "model/cuda/decode/stream_parts.cuh"
 #include "model/cuda/launch.cuh"
@@ -13,7 +14,9 @@
 namespace pace::cuda {
 namespace {
 
-constexpr int kChunk = 32;    // inner indices of one pair of fragments
+// Inner indices that four lanes load at once: of one pair of fragments, or of two.
+template <bool kFloat8>
+constexpr int kChunk = 4 * Weights16<kFloat8>::kCount;
 constexpr int kOutputs = 16;  // rows of a fragment
 constexpr int kColumns = 8;
 static_assert(kMaxStreamRows == kColumns);
@@ -28,42 +31,44 @@ constexpr int LeastBlocks(int parts) {
 }
 
 // kParts: 2 where gate and up are computed together. kUnroll: chunks at a time.
-template <int kParts, int kUnroll>
+template <int kParts, int kUnroll, bool kFloat8>
 struct Streamer {
+  using Bytes = Weights16<kFloat8>;
+  static constexpr int kStep = kUnroll * kChunk<kFloat8>;
   // What a warp multiplies at a time.
   struct Round {
     uint4 weights[kUnroll][kParts][2];
-    uint4 x[kUnroll];
+    uint4 x[kUnroll][Bytes::kEights];
   };
 
   const StreamArguments& a;
-  const Half* rows[kParts][2];   // this lane's rows of the weights
+  const char* rows[kParts][2];   // this lane's rows of the weights
   const Half* column = nullptr;  // and of x
   int num_inputs;
   int first;         // inner index of this lane in round 0
   int round_inputs;  // of all warps
   float sums[kParts][4] = {};
 
-  __device__ Streamer(const StreamArguments& arguments, const Half* weight, int64_t output,
+  __device__ Streamer(const StreamArguments& arguments, const char* weight, int64_t output,
                       int lane, int warp, int num_warps)
       : a(arguments),
         num_inputs(static_cast<int>(arguments.num_inputs)),
-        first(warp * kUnroll * kChunk + lane % 4 * 8),
-        round_inputs(num_warps * kUnroll * kChunk) {
+        first(warp * kStep + lane % 4 * Bytes::kCount),
+        round_inputs(num_warps * kStep) {
 #pragma unroll
     for (int p = 0; p < kParts; ++p) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         // What lies beyond the last output is computed and not stored.
         const int64_t row = min(output + lane / 4 + h * 8, a.num_outputs - 1);
-        rows[p][h] = weight + (p * a.num_outputs + row) * a.num_inputs;
+        rows[p][h] = weight + (p * a.num_outputs + row) * a.num_inputs * Bytes::kBytes;
       }
     }
   }
 
   __device__ bool Has(int round) const { return round * round_inputs < num_inputs; }
   __device__ int InnerAt(int round, int u) const {
-    return round * round_inputs + first + u * kChunk;
+    return round * round_inputs + first + u * kChunk<kFloat8>;
   }
 
   // Beyond the end weights are 0, and x is some element of its row.
@@ -75,7 +80,9 @@ struct Streamer {
 #pragma unroll
       for (int p = 0; p < kParts; ++p) {
 #pragma unroll
-        for (int h = 0; h < 2; ++h) r.weights[u][p][h] = LoadOnce(rows[p][h] + inner, is_there);
+        for (int h = 0; h < 2; ++h) {
+          r.weights[u][p][h] = LoadOnce(rows[p][h] + inner * Bytes::kBytes, is_there);
+        }
       }
     }
   }
@@ -84,19 +91,25 @@ struct Streamer {
     for (int u = 0; u < kUnroll; ++u) {
       const int inner = InnerAt(round, u);
       const int at = inner < num_inputs ? inner : 0;
-      r.x[u] = *reinterpret_cast<const uint4*>(column + at);
+#pragma unroll
+      for (int e = 0; e < Bytes::kEights; ++e) {
+        r.x[u][e] = *reinterpret_cast<const uint4*>(column + at + 8 * e);
+      }
     }
   }
   __device__ void MultiplyRound(const Round& r) {
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      const uint4 x = r.x[u];
 #pragma unroll
-      for (int p = 0; p < kParts; ++p) {
-        const uint4 low = r.weights[u][p][0];
-        const uint4 high = r.weights[u][p][1];
-        Multiply(sums[p], low.x, high.x, low.y, high.y, x.x, x.y);
-        Multiply(sums[p], low.z, high.z, low.w, high.w, x.z, x.w);
+      for (int e = 0; e < Bytes::kEights; ++e) {
+        const uint4 x = r.x[u][e];
+#pragma unroll
+        for (int p = 0; p < kParts; ++p) {
+          const uint4 low = Bytes::Eight(r.weights[u][p][0], e);
+          const uint4 high = Bytes::Eight(r.weights[u][p][1], e);
+          Multiply(sums[p], low.x, high.x, low.y, high.y, x.x, x.y);
+          Multiply(sums[p], low.z, high.z, low.w, high.w, x.z, x.w);
+        }
       }
     }
   }
@@ -123,24 +136,27 @@ struct Streamer {
   }
 };
 
-template <int kParts, int kUnroll, bool kGrouped>
+template <int kParts, int kUnroll, bool kGrouped, bool kFloat8>
 __global__ void __launch_bounds__(MaxWarps(kParts) * 32, LeastBlocks(kParts))
     StreamKernel(StreamArguments a) {
+  using Streamed = Streamer<kParts, kUnroll, kFloat8>;
   extern __shared__ __align__(16) unsigned char shared[];
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const int warp = static_cast<int>(threadIdx.x / kWarp);
   const int num_warps = static_cast<int>(blockDim.x / kWarp);
   ExpertGroup group;
-  const Half* weight = static_cast<const Half*>(a.weight);
+  const char* weight = static_cast<const char*>(a.weight);
+  const float* scales = a.scales;
   if constexpr (kGrouped) {
     WaitForPredecessor();
     if (static_cast<int>(blockIdx.y) >= *a.num_groups) return;
     group = a.groups[blockIdx.y];
-    weight += group.expert * a.expert_stride;
+    weight += group.expert * a.expert_stride * Streamed::Bytes::kBytes;
+    if (kFloat8) scales = ScalesOf(scales, group.expert, a.expert_stride);
   }
   const int64_t first_output = static_cast<int64_t>(blockIdx.x) * kOutputs;
-  Streamer<kParts, kUnroll> streamer(a, weight, first_output, lane, warp, num_warps);
-  typename Streamer<kParts, kUnroll>::Round round;
+  Streamed streamer(a, weight, first_output, lane, warp, num_warps);
+  typename Streamed::Round round;
   streamer.LoadWeights(round, 0);
   if constexpr (!kGrouped) WaitForPredecessor();
 
@@ -182,25 +198,30 @@ __global__ void __launch_bounds__(MaxWarps(kParts) * 32, LeastBlocks(kParts))
         sums[p] += partial[((w * kParts + p) * kOutputs + i % kOutputs) * kColumns + column];
       }
     }
+    if constexpr (kFloat8) {
+#pragma unroll
+      for (int p = 0; p < kParts; ++p) sums[p] *= scales[p * a.num_outputs + output];
+    }
     StoreOutput(a, kGrouped ? group.slots[column] : column, output, sums[0], sums[1]);
   }
 }
 
 // Enough warps for all processors, without tiny shares of the inner dimension.
-int WarpsFor(int64_t num_tiles, int64_t num_inputs, int parts) {
+int WarpsFor(int64_t num_tiles, int64_t num_inputs, int parts, int chunk) {
   int warps = num_tiles >= 264 ? 4 : MaxWarps(parts);
-  while (warps > 1 && warps * 2 * kChunk > num_inputs) warps /= 2;
+  while (warps > 1 && warps * 2 * chunk > num_inputs) warps /= 2;
   return warps;
 }
 
-template <int kParts, int kUnroll, bool kGrouped>
+template <int kParts, int kUnroll, bool kGrouped, bool kFloat8 = false>
 void LaunchStream(const StreamArguments& a, cudaStream_t stream) {
   const int64_t tiles = (a.num_outputs + kOutputs - 1) / kOutputs;
-  const int warps = WarpsFor(tiles * (kGrouped ? a.max_groups : 1), a.num_inputs, kParts);
+  const int warps =
+      WarpsFor(tiles * (kGrouped ? a.max_groups : 1), a.num_inputs, kParts, kChunk<kFloat8>);
   const size_t bytes = sizeof(float) * static_cast<size_t>(warps * kParts * kOutputs * kColumns);
   const dim3 grid(static_cast<unsigned>(tiles),
                   kGrouped ? static_cast<unsigned>(a.max_groups) : 1U);
-  const auto kernel = StreamKernel<kParts, kUnroll, kGrouped>;
+  const auto kernel = StreamKernel<kParts, kUnroll, kGrouped, kFloat8>;
   Launch(kernel, grid, static_cast<unsigned>(warps) * kWarp, bytes, stream, a);
 }
 
@@ -237,7 +258,12 @@ __global__ void PlainExpertsKernel(StreamArguments a, const int32_t* experts) {
 
 void StreamProduct(const StreamArguments& a, cudaStream_t stream) {
   const bool is_gate = a.output == StreamOutput::kGate;
-  if (a.groups == nullptr && a.num_rows <= kMaxVectorRows) {
+  if (a.scales != nullptr && a.groups != nullptr) {
+    is_gate ? LaunchStream<2, 1, true, true>(a, stream) : LaunchStream<1, 2, true, true>(a, stream);
+  } else if (a.scales != nullptr) {
+    is_gate ? LaunchStream<2, 1, false, true>(a, stream)
+            : LaunchStream<1, 2, false, true>(a, stream);
+  } else if (a.groups == nullptr && a.num_rows <= kMaxVectorRows) {
     VectorProduct(a, stream);
   } else if (a.groups != nullptr) {
     is_gate ? LaunchStream<2, 2, true>(a, stream) : LaunchStream<1, 4, true>(a, stream);

@@ -77,13 +77,13 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
         kGate ? which * a.num_outputs + unit : min(2 * unit + which, a.num_outputs - 1);
     return weight + row * num_inputs;
   };
-  const auto load = [&](RowStage& stage, const Cursor& from) {
+  const auto load = [&](RowStage<>& stage, const Cursor& from) {
     const bool is_unit = from.unit < num_units;
     const int64_t unit = is_unit ? from.unit : 0;
     const Half* const rows[2] = {row_of(unit, 0), row_of(unit, 1)};
 #pragma unroll
     for (int u = 0; u < kStreamUnroll; ++u) {
-      const int inner = from.inner + u * kStreamStep;
+      const int inner = from.inner + u * kStreamStep<false>;
 #pragma unroll
       for (int w = 0; w < 2; ++w) {
         stage.weights[u][w] = LoadOnce(rows[w] + inner, is_unit && inner < num_inputs);
@@ -93,8 +93,8 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
   Cursor next{.unit = static_cast<int64_t>(blockIdx.x) * kStreamWarps + threadIdx.x / kWarp,
               .inner = lane * 8};
   Cursor at = next;
-  RowStage even;
-  RowStage odd;
+  RowStage<> even;
+  RowStage<> odd;
   const auto advance = [&](Cursor& cursor) { cursor.Next(num_inputs, num_warps, lane); };
   StartStages(even, odd, next, advance, load);
 
@@ -108,10 +108,10 @@ __global__ void __launch_bounds__(kStreamWarps * 32, kStreamBlocks)
 
   float sums[kRows][2] = {};
   // Adds a stage; where its unit ends, stores that.
-  const auto add = [&](const RowStage& stage) {
+  const auto add = [&](const RowStage<>& stage) {
 #pragma unroll
     for (int u = 0; u < kStreamUnroll; ++u) {
-      const int inner = at.inner + u * kStreamStep;
+      const int inner = at.inner + u * kStreamStep<false>;
       const int index = inner < num_inputs ? inner : 0;
 #pragma unroll
       for (int row = 0; row < kRows; ++row) {

@@ -6,7 +6,11 @@
 // Matrices keep the rows of the checkpoint, one after the other, padded to a
 // stride; q, k and v lie together, as do gate and up; a tied head is the
 // embedding itself. Norms and biases are float32.
-// Thread-safety: immutable after construction; uploads use their own stream.
+//
+// Quantization::kFloat8: the matrices of the layers hold rounded values, as elements. With halves
+// they are there in eight bits, too, with a scale for each row: passes of few rows read these.
+// Experts are in eight bits alone. Rows whose width is no multiple of kFloat8Step have no such
+// form. Thread-safety: immutable after construction; uploads use their own stream.
 #ifndef PACE_MODEL_CUDA_DECODE_WEIGHT_LAYOUT_H_
 #define PACE_MODEL_CUDA_DECODE_WEIGHT_LAYOUT_H_
 
@@ -31,7 +35,8 @@ struct CudaWeights : DecoderWeights {
 
 class WeightLayout {
  public:
-  WeightLayout(const ModelConfig& config, Element element);
+  WeightLayout(const ModelConfig& config, Element element,
+               Quantization quantization = Quantization::kNone);
 
   int64_t num_bytes() const { return plan_.num_bytes(); }
   // The network whose weights begin at `base`.
@@ -45,19 +50,23 @@ class WeightLayout {
   Status FillRandom(uint64_t seed, double deviation, char* base) const;
 
  private:
-  // One tensor of the checkpoint.
+  // One tensor of the checkpoint. Each form that it has lies at an offset.
   struct Tensor {
     std::string name;
-    int64_t offset = 0;
     int64_t num_rows = 0;
     int64_t width = 0;
     Element element = Element::kFloat;
+    bool is_rounded = false;
+    std::optional<int64_t> offset = {};
+    std::optional<int64_t> float8 = {};
+    int64_t scales = 0;
     int64_t stride() const { return StrideOf(width); }
-    int64_t num_bytes() const { return num_rows * stride() * BytesOf(element); }
   };
   struct Stacked {
-    int64_t weight = 0;           // offset
-    std::optional<int64_t> bias;  // offset
+    std::optional<int64_t> weight;
+    std::optional<int64_t> float8;
+    int64_t scales = 0;
+    std::optional<int64_t> bias;
     int64_t num_outputs = 0;
     int64_t num_inputs = 0;
   };
@@ -65,9 +74,13 @@ class WeightLayout {
 
   Stacked AddMatrix(const std::vector<std::string>& names);
   int64_t AddVector(const std::string& name);
+  // Queues the conversion of a tensor.
+  void Place(const Tensor& tensor, const void* from, Source source, char* base,
+             cudaStream_t stream) const;
 
   const ModelConfig config_;
   const Element element_;
+  const Quantization quantization_;
   std::map<std::string, std::vector<int64_t>> shapes_;
   MemoryPlan plan_;
   std::vector<Tensor> tensors_;

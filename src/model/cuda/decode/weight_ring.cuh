@@ -106,12 +106,15 @@ struct WeightRing {
 };
 
 // Of the layer, where those of the first layer are `first`.
+__device__ inline const char* BytesAt(const void* first, int64_t layer, int64_t stride) {
+  return static_cast<const char*>(first) + layer * stride;
+}
 __device__ inline const Half* HalvesAt(const void* first, int64_t layer, int64_t stride) {
-  return reinterpret_cast<const Half*>(static_cast<const char*>(first) + layer * stride);
+  return reinterpret_cast<const Half*>(BytesAt(first, layer, stride));
 }
 __device__ inline const float* FloatsAt(const float* first, int64_t layer, int64_t stride) {
   if (first == nullptr) return nullptr;
-  return reinterpret_cast<const float*>(reinterpret_cast<const char*>(first) + layer * stride);
+  return reinterpret_cast<const float*>(BytesAt(first, layer, stride));
 }
 
 // Of each row's context.
@@ -172,7 +175,7 @@ struct LayersProducer {
                                    : product == kOutputProduct ? w.output
                                    : product == kGateUpProduct ? w.gate_up
                                                                : w.down;
-        Stream(a.plan.products[product], ranges[product], HalvesAt(weight, layer, w.layer_stride));
+        Stream(a.plan.products[product], ranges[product], BytesAt(weight, layer, w.layer_stride));
       }
     }
   }
@@ -188,19 +191,20 @@ struct LayersProducer {
     ring.Next();
   }
 
-  __device__ void Stream(const ProductPlan& plan, const OutputRange& range, const Half* weight) {
+  __device__ void Stream(const ProductPlan& plan, const OutputRange& range, const char* weight) {
+    const int width = plan.weight_bytes;
 #pragma unroll 1
     for (int first = 0; first < range.count; first += plan.tile_rows) {
 #pragma unroll 1
       for (int part = 0; part < plan.rows_per_output; ++part) {
         const Tile tile = TileOf(plan, range, first, part);
-        const Half* const from =
-            weight + static_cast<int64_t>(tile.row + min(lane, tile.count - 1)) * plan.num_inputs;
+        const int64_t row = tile.row + min(lane, tile.count - 1);
+        const char* const from = weight + row * plan.num_inputs * width;
         const int offset = lane * StageStride(plan);
 #pragma unroll 1
         for (int k = 0; k < plan.num_inputs; k += plan.chunk) {
           ring.WaitUntilEmpty();
-          Fill(tile.count, from + k, offset, 2 * min(plan.chunk, plan.num_inputs - k));
+          Fill(tile.count, from + k * width, offset, width * min(plan.chunk, plan.num_inputs - k));
         }
       }
     }
