@@ -112,6 +112,11 @@ double LayerFlops(const ModelConfig& config, double context) {
   return flops;
 }
 
+Status CheckShapes(const std::vector<std::string>& names) {
+  for (const std::string& name : names) PACE_RETURN_IF_ERROR(NamedShape(name).status());
+  return Status::Ok();
+}
+
 double HeadFlops(const ModelConfig& config) {
   return 2 * static_cast<double>(config.hidden_size) * static_cast<double>(config.vocab_size);
 }

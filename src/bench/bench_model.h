@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/json_writer.h"
 #include "core/status.h"
@@ -21,6 +22,7 @@ ModelConfig BenchShape();
 // qwen3-4b, qwen3-0.6b, qwen3-30b-a3b, which is a mixture of experts, or tiny, which is
 // BenchShape().
 Result<ModelConfig> NamedShape(const std::string& name);
+Status CheckShapes(const std::vector<std::string>& names);
 // The same as the arguments of transformers' Qwen3Config.
 void WritePeerConfig(const ModelConfig& config, JsonWriter& json);
 

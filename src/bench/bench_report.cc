@@ -47,7 +47,6 @@ Status BenchOptions::Validate() const {
     return InvalidArgument("small_pool = ", small_pool, ", large_pool = ", large_pool,
                            ": must be 100 <= small < large <= 10000000");
   }
-  for (const std::string& shape : shapes) PACE_RETURN_IF_ERROR(NamedShape(shape).status());
   return Status::Ok();
 }
 

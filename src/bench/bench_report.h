@@ -33,7 +33,7 @@ struct BenchOptions {
   std::string tokenizer = {};  // the folder of tokenizer.json
   std::string texts = {};      // a .jsonl file or a folder of them: each string is a text
   DeviceKind device = DeviceKind::kCpu;
-  std::vector<std::string> shapes = {};     // of NamedShape; empty = by device
+  std::vector<std::string> shapes = {};     // of NamedShape, methods: tasks; empty = by device
   std::vector<int64_t> batches = {1, 128};  // sequences at a time
   int64_t context = 512;                    // tokens before the first decoded one
   int64_t num_reprefilled = 0;              // responses of that context; 0 = not measured

@@ -474,6 +474,7 @@ class DecodeBench {
 
 Status RunDecodeBench(const BenchOptions& options, BenchReport& report) {
   PACE_RETURN_IF_ERROR(options.Validate());
+  PACE_RETURN_IF_ERROR(CheckShapes(options.shapes));
   DecodeBench bench(options);
   PACE_RETURN_IF_ERROR(bench.Run());
   bench.Report(report);

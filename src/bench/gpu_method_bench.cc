@@ -58,13 +58,21 @@ constexpr int64_t kPromptCharacters = 1000;  // each is a token
 std::vector<std::string> Backlog() {
   std::string text;
   while (std::ssize(text) < kPromptCharacters) text += "1+2=3,";
-  return {"policy.compute=bf16",      "batch.num_groups=4",
-          "batch.group_size=8",       "supply.threshold=4",
-          "generation.max_tokens=64", "generation.mean_tokens=16",
-          "prefix.min_tokens=4",      "prefix.max_tokens=32",
-          "engine.slots=128",         "engine.pass_tokens=8192",
-          "engine.kv_mib=40000",      "train.token_budget=16384",
-          "train.learning_rate=1e-6", Concat("task.prompt_template=", text, "{problem}")};
+  return {"policy.compute=bf16",
+          "batch.num_groups=4",
+          "batch.group_size=8",
+          "supply.threshold=4",
+          "generation.max_tokens=64",
+          "generation.mean_tokens=16",
+          "prefix.min_tokens=4",
+          "prefix.max_tokens=32",
+          "engine.slots=128",
+          "engine.pass_tokens=8192",
+          "engine.kv_mib=40000",
+          "train.token_budget=16384",
+          "train.learning_rate=1e-6",
+          "prompt.max_tokens=2048",
+          Concat("task.prompt_template=", text, "{problem}")};
 }
 
 Result<Policy> LargePolicy() {

@@ -246,6 +246,7 @@ double NumFlopsPerToken(const ModelConfig& config, const std::vector<TrainSequen
 
 Status RunTrainBench(const BenchOptions& options, BenchReport& report) {
   PACE_RETURN_IF_ERROR(options.Validate());
+  PACE_RETURN_IF_ERROR(CheckShapes(options.shapes));
   if (options.device == DeviceKind::kCuda) return RunGpuTrainBench(options, report);
   if (options.num_threads > kTokenBudget) {
     return InvalidArgument("threads = ", options.num_threads, ": must be <= ", kTokenBudget);

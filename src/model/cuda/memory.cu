@@ -41,7 +41,7 @@ __device__ float Float8Scale(uint32_t largest) {
   if (largest == 0) return 1.0F;
   // 448 is 1.75 * 2^8.
   const int exponent =
-      static_cast<int>(largest >> 23) - 127 - ((largest & 0x7FFFFFU) <= 0x600000U ? 8 : 9);
+      static_cast<int>(largest >> 23) - 127 - ((largest & 0x7FFFFFU) <= 0x600000U ? 8 : 7);
   return __uint_as_float(static_cast<uint32_t>(max(exponent, -100) + 127) << 23);
 }
 
