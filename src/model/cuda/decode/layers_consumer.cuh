@@ -183,8 +183,12 @@ __device__ void LayersConsumer<kRows, kDim, kFloat8>::Run() {
         WaitFor(input, due);
       }
       // The first warp needs the sums of all warps; the others continue.
-      if (warp == 0) {
+      if (kEveryThreadWaits || warp == 0) {
         asm volatile("bar.sync 2, %0;" ::"n"(kThreads) : "memory");
+      } else {
+        asm volatile("bar.arrive 2, %0;" ::"n"(kThreads) : "memory");
+      }
+      if (warp == 0) {
         if (product == kGateUpProduct) {
           PublishGated(floats(w.gate_up_bias));
         } else {
@@ -197,8 +201,6 @@ __device__ void LayersConsumer<kRows, kDim, kFloat8>::Run() {
         if (lane == 0 && product != kQkvProduct) {
           Announce(product == kGateUpProduct ? kGatedValues : kResidualValues);
         }
-      } else {
-        asm volatile("bar.arrive 2, %0;" ::"n"(kThreads) : "memory");
       }
       if (product != kQkvProduct) continue;
       if (unit.is_there) {

