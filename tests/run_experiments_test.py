@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -85,6 +86,9 @@ class RunExperimentsTest(unittest.TestCase):
             arms, (_, seeds) = self.script.arms_of(text), self.script.seeds_of(text)
             new = len(arms) * seeds - len(shared[name])
             self.assertIn(f"\n| `{name}` | {len(arms)} × {seeds} | {new} | ", page)
+        minutes = re.findall(r"^\| `\w+` \| \d+ × \d+ \| \d+ \| (\d+) \|", page, re.MULTILINE)
+        total = sum(map(int, minutes))
+        self.assertIn(f"{total} minutes ({total / 60:.1f} hours) in all", page)
 
     @staticmethod
     def texts():
