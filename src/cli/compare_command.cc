@@ -1,13 +1,16 @@
 // pace compare, pace results
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <thread>
 
 #include "cli/command.h"
 #include "compare/claims.h"
 #include "compare/comparison.h"
+#include "compare/comparison_manifest.h"
 #include "compare/experiment.h"
 #include "compare/results.h"
 #include "compare/results_page.h"
@@ -35,6 +38,7 @@ struct CompareArguments {
   int64_t num_seeds = 0;               // 0 = as the experiment says
   int64_t num_jobs = 0;                // 0 = one per core
   std::string out;                     // empty = runs/compare/NAME
+  std::vector<std::string> reuse;      // folders of other comparisons
   bool again = false;
   bool strict = false;
 };
@@ -64,18 +68,40 @@ ComparisonManifest ComparisonManifestOf(const CompareArguments& arguments) {
           .overrides = arguments.overrides};
 }
 
-// `ran` = some run was made now: the manifest says by which pace.
+// Cells of other comparisons that this program would make with the same bits.
+Result<std::vector<Cell>> FinishedElsewhere(const CompareArguments& arguments) {
+  std::vector<Cell> finished;
+  for (const std::string& folder : arguments.reuse) {
+    PACE_ASSIGN_OR_RETURN(const ComparisonManifest manifest, ReadComparisonManifest(folder));
+    if (!manifest.IsOfSameProgram(ComparisonManifestOf(arguments))) {
+      std::fprintf(stderr,
+                   "%s: not reused, its cells are not all by this commit on this processor\n",
+                   folder.c_str());
+      continue;
+    }
+    PACE_ASSIGN_OR_RETURN(std::vector<Cell> cells, ReadCells(Concat(folder, "/", kCellsFile)));
+    std::ranges::move(cells, std::back_inserter(finished));
+  }
+  return finished;
+}
+
+// Before the first cell, so that a call that is killed leaves it, too.
+Status WriteManifest(const Experiment& experiment, const CompareArguments& arguments,
+                     const std::string& directory, const ComparisonWork& work) {
+  ComparisonManifest manifest = ComparisonManifestOf(arguments);
+  if (work.kept > 0) {
+    const Result<ComparisonManifest> before = ReadComparisonManifest(directory);
+    manifest.is_mixed = !before.ok() || !before->IsOfSameProgram(manifest);
+  }
+  return WriteFileAtomically(Concat(directory, "/", kComparisonManifestFile),
+                             ManifestToJson(experiment, manifest));
+}
+
 Status WriteResults(const Experiment& experiment, const std::vector<Cell>& cells,
-                    const CompareArguments& arguments, const std::string& directory, bool ran) {
+                    const CompareArguments& arguments, const std::string& directory) {
   const CellTable table(experiment, cells);
   const std::string text = ResultsMarkdown(table);
   PACE_RETURN_IF_ERROR(WriteFileAtomically(directory + "/results.md", text));
-  const std::string manifest = directory + "/manifest.json";
-  std::error_code ignored;  // writing it says what is wrong
-  if (ran || !std::filesystem::exists(manifest, ignored)) {
-    PACE_RETURN_IF_ERROR(
-        WriteFileAtomically(manifest, ManifestToJson(experiment, ComparisonManifestOf(arguments))));
-  }
   std::printf("%s", text.c_str());
   if (table.seeds().empty()) return Status::Ok();
   PACE_ASSIGN_OR_RETURN(const std::vector<RunData> runs, MeanRuns(table));
@@ -116,21 +142,28 @@ Status RunCompare(const CompareArguments& arguments) {
     PACE_ASSIGN_OR_RETURN(CellId id, ParseCellId(text));
     options.only.push_back(std::move(id));
   }
+  PACE_ASSIGN_OR_RETURN(options.finished, FinishedElsewhere(arguments));
+  const Experiment named = WithOverrides(experiment, arguments.overrides);
+  const std::string manifest = Concat(options.directory, "/", kComparisonManifestFile);
+  Status manifest_written = Status::Ok();
   Interrupt interrupt;
   bool asked = false;
   Mutex mutex;
   options.stop = [&] {
     const MutexLock lock(mutex);
     asked = asked || interrupt.Take();
-    return asked;
+    return asked || !manifest_written.ok();
   };
   std::unique_ptr<Progress> progress;
-  bool ran = false;
-  options.begin = [&](size_t to_run, size_t done) {
-    std::fprintf(stderr, "%s: %zu runs to make, %zu there already, in %s\n",
-                 experiment.name.c_str(), to_run, done, options.directory.c_str());
-    ran = to_run > 0;
-    if (ran) progress = std::make_unique<Progress>("comparing", "steps", to_run);
+  options.begin = [&](const ComparisonWork& work) {
+    std::fprintf(stderr, "%s: %zu runs to make, %zu there already, %zu reused, in %s\n",
+                 experiment.name.c_str(), work.to_run, work.kept, work.taken,
+                 options.directory.c_str());
+    // A call that changes no cell leaves the manifest of the one that made them.
+    if (work.to_run + work.taken > 0 || !Files::Default().Exists(manifest)) {
+      manifest_written = WriteManifest(named, arguments, options.directory, work);
+    }
+    if (work.to_run > 0) progress = std::make_unique<Progress>("comparing", "steps", work.to_run);
   };
   options.progress = [&](size_t cell, int64_t done, int64_t total) {
     progress->Update(cell, done, total);
@@ -138,8 +171,8 @@ Status RunCompare(const CompareArguments& arguments) {
   const Result<std::vector<Cell>> cells = RunComparison(experiment, options);
   progress.reset();
   if (!cells.ok()) return cells.status();
-  PACE_RETURN_IF_ERROR(WriteResults(WithOverrides(experiment, arguments.overrides), *cells,
-                                    arguments, options.directory, ran));
+  PACE_RETURN_IF_ERROR(manifest_written);
+  PACE_RETURN_IF_ERROR(WriteResults(named, *cells, arguments, options.directory));
   if (asked) {
     std::fprintf(stderr, "stopped early; the same command goes on with what is missing\n");
   }
@@ -202,6 +235,10 @@ void AddCompare(const CommandLine& line) {
                        "Where results go; finished runs in it are reused (default: "
                        "runs/compare/NAME)");
         app.add_option("--cell", arguments.cells, "Only ARM.SEED; may be given several times")
+            ->allow_extra_args(false);
+        app.add_option("--reuse", arguments.reuse,
+                       "Folder of another comparison: its runs of equal settings, by this commit "
+                       "on this kind of processor, are not made again; may be given several times")
             ->allow_extra_args(false);
         app.add_flag("--again", arguments.again, "Repeat finished runs, too");
         app.add_flag("--strict", arguments.strict, "Exit 2 unless every claim holds");

@@ -149,6 +149,10 @@ CellEvaluation EvaluationOf(PolicyVersion version, const std::vector<BenchmarkSc
   return out;
 }
 
+bool EvaluatesFirst(const Settings& settings) {
+  return settings.run.evaluate_every > 0 && settings.run.evaluate_at_start;
+}
+
 Status CheckLengths(const Cell::Columns& columns, std::string_view key) {
   for (const auto& [name, values] : columns) {
     const size_t others = columns.begin()->second.size();
@@ -277,12 +281,45 @@ std::string DigestOf(const Settings& settings, const Policy& policy) {
   return digest.Text();
 }
 
+bool SharesFirstScores(const Settings& settings) {
+  const Result<std::optional<OwnReward>> reward = OwnRewardOf(settings.task.verifier);
+  return EvaluatesFirst(settings) && settings.policy.device == PolicyDevice::kCpu &&
+         settings.tools.kind() == ToolUse::kNone && reward.ok() && !reward->has_value();
+}
+
+std::string FirstScoresKey(const Settings& settings, const Policy& policy) {
+  // What an evaluation does not read: how a run produces, chooses and trains, and its clock.
+  const Settings defaults;
+  Settings read = settings;
+  read.run = defaults.run;
+  read.batch = defaults.batch;
+  read.supply = defaults.supply;
+  read.admission = defaults.admission;
+  read.pool = defaults.pool;
+  read.prefix = defaults.prefix;
+  read.model = defaults.model;
+  read.gpu = defaults.gpu;
+  read.cluster = defaults.cluster;
+  read.workload = defaults.workload;
+  read.change = defaults.change;
+  read.train = defaults.train;
+  return DigestOf(read, policy);
+}
+
+Result<std::vector<BenchmarkScore>> FirstScores(const Settings& settings, const Policy& policy) {
+  PACE_ASSIGN_OR_RETURN(Evaluator evaluator, Evaluator::Create(settings, policy, nullptr));
+  return evaluator.Run(policy.weights);
+}
+
 Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& policy,
                      const CellOptions& options) {
   Cell cell;
   cell.id = id;
   CellObserver observer(options, settings.run.num_steps, cell);
-  Result<RunResult> run = RunLab(settings, policy, {.observer = &observer});
+  const bool is_known = options.first_scores != nullptr && EvaluatesFirst(settings);
+  Settings to_run = settings;
+  if (is_known) to_run.run.evaluate_at_start = false;
+  Result<RunResult> run = RunLab(to_run, policy, {.observer = &observer});
   if (!run.ok()) return run.status().At(Concat("arm ", id.arm, ", seed ", id.seed));
   cell.settings_digest = DigestOf(settings, policy);
   cell.weights_digest = DigestOf(run->weights);
@@ -295,6 +332,10 @@ Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& p
   for (const std::string_view name : kStepColumns) fill(name);
   if (settings.tools.kind() != ToolUse::kNone) {
     for (const std::string_view name : kToolColumns) fill(name);
+  }
+  if (is_known) {
+    cell.evaluations.push_back(
+        EvaluationOf(PolicyVersion(0), *options.first_scores, {}, options.keep_problems));
   }
   for (const auto& [version, scores] : run->evaluations) {
     cell.evaluations.push_back(

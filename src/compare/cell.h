@@ -25,6 +25,7 @@
 #include "compare/experiment.h"
 #include "config/settings.h"
 #include "core/status.h"
+#include "execution/evaluator.h"
 #include "execution/policy.h"
 
 namespace pace {
@@ -127,7 +128,19 @@ struct CellOptions {
   std::function<void(int64_t steps_done, int64_t num_steps)> progress = {};
   bool keep_groups = false;
   bool keep_problems = false;  // REQUIRES: evaluation.num_responses <= kMaxProblemResponses
+  // Scores of the policy, where they are known: the evaluation before the first step.
+  const std::vector<BenchmarkScore>* first_scores = nullptr;
 };
+
+// Whether the evaluation before the first step depends on settings and policy alone, so that cells
+// can share it: on the CPU, without tools and without a reward function of the user.
+bool SharesFirstScores(const Settings& settings);
+// Equal for cells with the same evaluation before the first step.
+// REQUIRES: SharesFirstScores
+std::string FirstScoresKey(const Settings& settings, const Policy& policy);
+// Makes that evaluation.
+Result<std::vector<BenchmarkScore>> FirstScores(const Settings& settings, const Policy& policy);
+
 Result<Cell> RunCell(const CellId& id, const Settings& settings, const Policy& policy,
                      const CellOptions& options);
 

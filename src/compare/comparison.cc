@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/atomic_file.h"
@@ -20,6 +21,13 @@ struct PlannedCell {
   const Policy* policy;
   std::string digest;
 };
+
+// Of every evaluation.
+bool HasProblems(const Cell& cell) {
+  return std::ranges::none_of(cell.evaluations, [](const CellEvaluation& evaluation) {
+    return evaluation.problems.empty();
+  });
+}
 
 // The cells that there are, and the file that holds them.
 class CellStore {
@@ -40,6 +48,14 @@ class CellStore {
       return cell.id == id && cell.settings_digest == digest &&
              (!wants_problems_ || HasProblems(cell));
     });
+  }
+  bool Has(const CellId& id) PACE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return std::ranges::find(cells_, id, &Cell::id) != cells_.end();
+  }
+  size_t size() PACE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return cells_.size();
   }
   Status Save() PACE_EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -73,18 +89,41 @@ class CellStore {
     return out;
   }
 
-  // Of every evaluation.
-  static bool HasProblems(const Cell& cell) {
-    return std::ranges::none_of(cell.evaluations, [](const CellEvaluation& evaluation) {
-      return evaluation.problems.empty();
-    });
-  }
-
   const std::vector<CellId> order_;
   const bool wants_problems_;
   const std::string path_;
   Mutex mutex_;
   std::vector<Cell> cells_ PACE_GUARDED_BY(mutex_);
+};
+
+// Evaluations before the first step, each made once for all cells that have the same.
+class FirstEvaluations {
+ public:
+  // Null where the cell's run makes its own. Waits for another cell that is making it.
+  Result<const std::vector<BenchmarkScore>*> Of(const PlannedCell& cell) PACE_EXCLUDES(mutex_) {
+    const std::vector<BenchmarkScore>* none = nullptr;
+    if (!SharesFirstScores(cell.settings)) return none;
+    Entry& entry = EntryOf(FirstScoresKey(cell.settings, *cell.policy));
+    const MutexLock lock(entry.mutex);
+    if (!entry.scores.has_value()) {
+      PACE_ASSIGN_OR_RETURN(entry.scores, FirstScores(cell.settings, *cell.policy));
+    }
+    return &*entry.scores;
+  }
+
+ private:
+  struct Entry {
+    Mutex mutex;
+    std::optional<std::vector<BenchmarkScore>> scores PACE_GUARDED_BY(mutex);  // never changes
+  };
+
+  Entry& EntryOf(const std::string& key) PACE_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return entries_[key];
+  }
+
+  Mutex mutex_;
+  std::map<std::string, Entry> entries_ PACE_GUARDED_BY(mutex_);
 };
 
 Status CheckCell(const Experiment& experiment, const CellId& id) {
@@ -125,6 +164,29 @@ Result<std::vector<PlannedCell>> Plan(const Experiment& experiment,
   return planned;
 }
 
+// What the run of `planned` would give, if it is among finished cells. On a GPU a run is not
+// reproducible to the bit.
+std::optional<Cell> TakeFinished(const PlannedCell& planned, const Experiment& experiment,
+                                 std::span<const Cell> finished) {
+  if (planned.settings.policy.device != PolicyDevice::kCpu) return std::nullopt;
+  const auto found = std::ranges::find_if(finished, [&](const Cell& cell) {
+    return cell.settings_digest == planned.digest && cell.id.seed == planned.id.seed &&
+           (!experiment.keep_groups || !cell.groups.empty()) &&
+           (!experiment.keep_problems || HasProblems(cell));
+  });
+  if (found == finished.end()) return std::nullopt;
+  Cell cell = *found;
+  cell.id = planned.id;
+  if (!experiment.keep_groups) cell.groups.clear();
+  if (experiment.keep_problems) return cell;
+  for (CellEvaluation& evaluation : cell.evaluations) {
+    evaluation.num_responses = 0;
+    evaluation.pass.reset();
+    evaluation.problems.clear();
+  }
+  return cell;
+}
+
 }  // namespace
 
 std::vector<CellId> CellsOf(const Experiment& experiment) {
@@ -148,27 +210,46 @@ Result<std::vector<Cell>> RunComparison(const Experiment& experiment,
     PACE_ASSIGN_OR_RETURN(std::vector<Cell> there, ReadCells(path));
     for (Cell& cell : there) store.Add(std::move(cell));
   }
+  ComparisonWork work{.kept = store.size()};
   std::vector<const PlannedCell*> to_run;
   for (const PlannedCell& cell : planned) {
     const bool wanted = options.only.empty() || std::find(options.only.begin(), options.only.end(),
                                                           cell.id) != options.only.end();
-    if (wanted && (options.again || !store.Has(cell.id, cell.digest))) to_run.push_back(&cell);
+    if (!wanted || (!options.again && store.Has(cell.id, cell.digest))) continue;
+    if (store.Has(cell.id)) --work.kept;
+    std::optional<Cell> finished;
+    if (!options.again) finished = TakeFinished(cell, experiment, options.finished);
+    if (finished.has_value()) {
+      store.Add(*std::move(finished));
+      ++work.taken;
+    } else {
+      to_run.push_back(&cell);
+    }
   }
   // Seeds first: what there is after a while compares all arms.
   std::stable_sort(to_run.begin(), to_run.end(), [](const PlannedCell* a, const PlannedCell* b) {
     return a->id.seed < b->id.seed;
   });
-  if (options.begin) options.begin(to_run.size(), planned.size() - to_run.size());
+  work.to_run = to_run.size();
+  if (options.begin) options.begin(work);
+  if (work.taken > 0) PACE_RETURN_IF_ERROR(store.Save());
+  FirstEvaluations first_evaluations;
   std::vector<Status> statuses(to_run.size());
   ForEachInParallel(to_run.size(), options.num_jobs, [&](size_t i) {
     if (options.stop && options.stop()) return;
     const auto progress = [&options, i](int64_t done, int64_t total) {
       if (options.progress) options.progress(i, done, total);
     };
+    const auto first_scores = first_evaluations.Of(*to_run[i]);
+    if (!first_scores.ok()) {
+      statuses[i] = first_scores.status().At(Concat("arm ", to_run[i]->id.arm));
+      return;
+    }
     Result<Cell> cell = RunCell(to_run[i]->id, to_run[i]->settings, *to_run[i]->policy,
                                 {.progress = progress,
                                  .keep_groups = experiment.keep_groups,
-                                 .keep_problems = experiment.keep_problems});
+                                 .keep_problems = experiment.keep_problems,
+                                 .first_scores = *first_scores});
     if (!cell.ok()) {
       statuses[i] = cell.status();
       return;

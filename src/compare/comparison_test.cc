@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 namespace pace {
@@ -80,9 +81,10 @@ TEST(ComparisonTest, GoesOnWhereItWasStopped) {
   EXPECT_NE(BytesOf(folder), BytesOf(whole));
   std::ofstream(folder + "/" + kCellsFile, std::ios::app) << "{\"arm\":\"asy";  // killed in a write
   size_t to_run = 0;
-  ASSERT_TRUE(RunComparison(experiment, {.directory = folder,
-                                         .num_jobs = 1,
-                                         .begin = [&](size_t n, size_t) { to_run = n; }})
+  ASSERT_TRUE(RunComparison(experiment,
+                            {.directory = folder,
+                             .num_jobs = 1,
+                             .begin = [&](const ComparisonWork& work) { to_run = work.to_run; }})
                   .ok());
   EXPECT_EQ(to_run, 2u);
   EXPECT_EQ(BytesOf(folder), BytesOf(whole));
@@ -93,7 +95,7 @@ TEST(ComparisonTest, RunsACellAgainWhenItsSettingsChanged) {
   const std::string folder = Scratch("changed");
   ASSERT_TRUE(RunComparison(experiment, {.directory = folder, .num_jobs = 1}).ok());
   size_t to_run = 99;
-  const auto begin = [&](size_t n, size_t) { to_run = n; };
+  const auto begin = [&](const ComparisonWork& work) { to_run = work.to_run; };
   ASSERT_TRUE(RunComparison(experiment, {.directory = folder, .num_jobs = 1, .begin = begin}).ok());
   EXPECT_EQ(to_run, 0u);
   const std::string before = BytesOf(folder);
@@ -112,6 +114,124 @@ TEST(ComparisonTest, RunsACellAgainWhenItsSettingsChanged) {
                   .ok());
   EXPECT_EQ(to_run, 4u);
   EXPECT_NE(BytesOf(folder), before);
+}
+
+// What a comparison found before its first cell, and the bytes that it left.
+struct Ran {
+  ComparisonWork work;
+  std::string bytes;
+};
+Ran RunWith(const Experiment& experiment, const std::string& folder, ComparisonOptions options) {
+  Ran out;
+  options.directory = Scratch(folder);
+  options.num_jobs = 1;
+  options.begin = [&out](const ComparisonWork& work) { out.work = work; };
+  const Result<std::vector<Cell>> cells = RunComparison(experiment, options);
+  EXPECT_TRUE(cells.ok()) << cells.status().message();
+  out.bytes = BytesOf(options.directory);
+  return out;
+}
+
+TEST(ComparisonTest, TakesACellOfTheSameSettingsFromAnotherComparison) {
+  Experiment other = Small();
+  other.keep_groups = true;
+  other.keep_problems = true;
+  const Result<std::vector<Cell>> finished =
+      RunComparison(other, {.directory = Scratch("reused_from"), .num_jobs = 1});
+  ASSERT_TRUE(finished.ok()) << finished.status().message();
+  // Another name, less kept, one seed more.
+  Experiment experiment = Small();
+  experiment.arms[0].name = "supply-2";
+  experiment.baseline = "supply-2";
+  experiment.num_seeds = 3;
+  const Ran alone = RunWith(experiment, "reused_alone", {});
+  EXPECT_EQ(alone.work.to_run, 6u);
+  const Ran reused = RunWith(experiment, "reused", {.finished = *finished});
+  EXPECT_EQ(reused.work.taken, 4u);
+  EXPECT_EQ(reused.work.to_run, 2u);
+  EXPECT_EQ(reused.bytes, alone.bytes);
+  EXPECT_EQ(RunWith(other, "reused_whole", {.finished = *finished}).work.to_run, 0u);
+  EXPECT_EQ(RunWith(experiment, "reused_one", {.only = {{"supply-2", 1}}, .finished = *finished})
+                .work.taken,
+            1u);
+}
+
+TEST(ComparisonTest, RunsACellThatDiffersFromEveryFinishedOne) {
+  const Experiment experiment = Small();
+  const Result<std::vector<Cell>> finished =
+      RunComparison(experiment, {.directory = Scratch("finished"), .num_jobs = 1});
+  ASSERT_TRUE(finished.ok()) << finished.status().message();
+  Experiment other = experiment;
+  other.first_seed = 3;
+  EXPECT_EQ(RunWith(other, "other_seeds", {.finished = *finished}).work.taken, 0u);
+  other = experiment;
+  other.set.push_back("train.learning_rate=1e-3");
+  EXPECT_EQ(RunWith(other, "other_settings", {.finished = *finished}).work.taken, 0u);
+  other = experiment;
+  other.keep_groups = true;
+  EXPECT_EQ(RunWith(other, "with_groups", {.finished = *finished}).work.taken, 0u);
+  other = experiment;
+  other.keep_problems = true;
+  EXPECT_EQ(RunWith(other, "with_problems", {.finished = *finished}).work.taken, 0u);
+  EXPECT_EQ(RunWith(experiment, "again", {.again = true, .finished = *finished}).work.taken, 0u);
+}
+
+TEST(ComparisonTest, SharesTheEvaluationBeforeTheFirstStep) {
+  Experiment experiment = Small();
+  experiment.keep_problems = true;
+  experiment.set.push_back("evaluation.greedy=true");
+  const std::string folder = Scratch("first_evaluations");
+  const auto cells = RunComparison(experiment, {.directory = folder, .num_jobs = 2});
+  ASSERT_TRUE(cells.ok()) << cells.status().message();
+  // As in a run that makes every evaluation itself.
+  std::set<std::string> keys;
+  std::string alone;
+  for (const CellId& id : CellsOf(experiment)) {
+    const Result<Settings> settings = SettingsOf(experiment, id, {});
+    ASSERT_TRUE(settings.ok()) << settings.status().message();
+    const Result<Policy> policy = LoadPolicy(settings->policy);
+    ASSERT_TRUE(policy.ok()) << policy.status().message();
+    ASSERT_TRUE(SharesFirstScores(*settings));
+    keys.insert(FirstScoresKey(*settings, *policy));
+    const Result<Cell> cell = RunCell(id, *settings, *policy, {.keep_problems = true});
+    ASSERT_TRUE(cell.ok()) << cell.status().message();
+    EXPECT_EQ(cell->evaluations.front().step, 0);
+    alone += CellToJson(*cell) + "\n";
+  }
+  EXPECT_EQ(keys.size(), 1u);
+  EXPECT_EQ(BytesOf(folder), alone);
+}
+
+TEST(CellTest, TakesTheFirstEvaluationThatItIsGiven) {
+  const Experiment experiment = Small();
+  const CellId id = {"async", 1};
+  Result<Settings> settings = SettingsOf(experiment, id, {});
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  const Result<Policy> policy = LoadPolicy(settings->policy);
+  ASSERT_TRUE(policy.ok()) << policy.status().message();
+  const std::vector<BenchmarkScore> scores = {{.mean = 0.125, .mean_length = 3}};
+  const Result<Cell> cell = RunCell(id, *settings, *policy, {.first_scores = &scores});
+  ASSERT_TRUE(cell.ok()) << cell.status().message();
+  ASSERT_EQ(cell->evaluations.size(), 2u);
+  EXPECT_EQ(cell->evaluations[0], (CellEvaluation{.accuracy = 0.125, .length = 3}));
+  EXPECT_EQ(cell->evaluations[1].step, 2);
+  // Settings that evaluate nothing before training, and evaluations that are not of settings alone.
+  EXPECT_TRUE(SharesFirstScores(*settings));
+  for (const char* change : {"run.evaluate_every=0", "run.evaluate_at_start=false", "device=cuda",
+                             "tools.use=python", "task.verifier=python:reward.py:judge"}) {
+    Settings other = *settings;
+    ASSERT_TRUE(ApplyOverride(other, change).ok()) << change;
+    EXPECT_FALSE(SharesFirstScores(other)) << change;
+  }
+  // Whatever an evaluation reads is part of the key.
+  const std::string key = FirstScoresKey(*settings, *policy);
+  for (const char* change :
+       {"evaluation.num_responses=2", "evaluation.temperature=0.5", "generation.max_tokens=12",
+        "task.held_out_seed=2", "task.max_numbers=4", "policy.compute=bf16"}) {
+    Settings other = *settings;
+    ASSERT_TRUE(ApplyOverride(other, change).ok()) << change;
+    EXPECT_NE(FirstScoresKey(other, *policy), key) << change;
+  }
 }
 
 TEST(ComparisonTest, SeedsMayCountFromAnother) {
@@ -156,7 +276,9 @@ TEST(ComparisonTest, ResultsPerProblemAreKept) {
   const std::string folder = Scratch("problems");
   size_t to_run = 0;
   const ComparisonOptions options{
-      .directory = folder, .num_jobs = 1, .begin = [&](size_t n, size_t) { to_run = n; }};
+      .directory = folder, .num_jobs = 1, .begin = [&](const ComparisonWork& work) {
+        to_run = work.to_run;
+      }};
   const Result<std::vector<Cell>> plain = RunComparison(experiment, options);
   ASSERT_TRUE(plain.ok()) << plain.status().message();
   // Cells without them do not serve.

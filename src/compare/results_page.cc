@@ -12,26 +12,18 @@
 #include "compare/comparison.h"
 #include "compare/results.h"
 #include "compare/statistics.h"
-#include "core/file.h"
-#include "core/json_scanner.h"
-#include "core/json_writer.h"
 
 namespace pace {
 namespace {
 
 constexpr std::string_view kFirst = "main";
-constexpr size_t kMaxManifestBytes = size_t{1} << 20;
 
 Result<FinishedComparison> ReadComparison(const std::string& folder) {
   FinishedComparison out;
   PACE_ASSIGN_OR_RETURN(out.experiment,
                         LoadExperiment(std::filesystem::path(folder).filename().string()));
   PACE_ASSIGN_OR_RETURN(out.cells, ReadCells(Concat(folder, "/", kCellsFile)));
-  PACE_ASSIGN_OR_RETURN(const std::string text,
-                        ReadFile(folder + "/manifest.json", kMaxManifestBytes));
-  Result<ComparisonManifest> manifest = ParseComparisonManifest(text);
-  if (!manifest.ok()) return manifest.status().At(folder + "/manifest.json");
-  out.manifest = std::move(manifest).value();
+  PACE_ASSIGN_OR_RETURN(out.manifest, ReadComparisonManifest(folder));
   out.experiment = WithOverrides(std::move(out.experiment), out.manifest.overrides);
   return out;
 }
@@ -106,51 +98,11 @@ std::string HowItWasMade(const FinishedComparison& comparison) {
   for (const std::string& assignment : comparison.manifest.overrides) out += " " + assignment;
   out += Concat("`, pace ", comparison.manifest.version, ", commit ", comparison.manifest.commit);
   if (!comparison.manifest.machine.empty()) out += ", on " + comparison.manifest.machine;
+  if (comparison.manifest.is_mixed) out += "; some cells by another commit or on another processor";
   return out + ".\n\n";
 }
 
 }  // namespace
-
-std::string ManifestToJson(const Experiment& experiment, const ComparisonManifest& manifest) {
-  std::string out;
-  JsonWriter json(out);
-  json.BeginObject();
-  json.Put("experiment", experiment.name);
-  json.Put("version", manifest.version);
-  json.Put("commit", manifest.commit);
-  json.Put("machine", manifest.machine);
-  json.Put("seeds", experiment.num_seeds);
-  json.Put("first_seed", experiment.first_seed);
-  json.Key("overrides");
-  json.BeginArray();
-  for (const std::string& assignment : manifest.overrides) json.Value(assignment);
-  json.EndArray();
-  json.EndObject();
-  return out + "\n";
-}
-
-Result<ComparisonManifest> ParseComparisonManifest(std::string_view text) {
-  JsonScanner scan(text);
-  ComparisonManifest out;
-  scan.EnterObject();
-  while (scan.NextKey()) {
-    if (scan.key() == "version") {
-      scan.Text(out.version);
-    } else if (scan.key() == "commit") {
-      scan.Text(out.commit);
-    } else if (scan.key() == "machine") {
-      scan.Text(out.machine);
-    } else if (scan.key() == "overrides") {
-      scan.EnterArray();
-      while (scan.NextItem()) scan.Text(out.overrides.emplace_back());
-    } else {
-      scan.Skip();
-    }
-  }
-  scan.End();
-  if (!scan.ok()) return scan.status();
-  return out;
-}
 
 Result<std::vector<FinishedComparison>> ReadComparisons(const std::string& directory) {
   std::vector<std::string> names;

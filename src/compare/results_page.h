@@ -13,21 +13,11 @@
 #include <vector>
 
 #include "compare/cell.h"
+#include "compare/comparison_manifest.h"
 #include "compare/experiment.h"
 #include "core/status.h"
 
 namespace pace {
-
-// What a comparison's manifest.json says.
-struct ComparisonManifest {
-  std::string version = {};
-  std::string commit = {};
-  std::string machine = {};
-  std::vector<std::string> overrides = {};
-};
-
-std::string ManifestToJson(const Experiment& experiment, const ComparisonManifest& manifest);
-Result<ComparisonManifest> ParseComparisonManifest(std::string_view json);
 
 struct FinishedComparison {
   Experiment experiment = {};

@@ -77,7 +77,35 @@ TEST(ResultsPageTest, AManifestReadsBackAsItWasWritten) {
   EXPECT_EQ(read->commit, made.manifest.commit);
   EXPECT_EQ(read->machine, made.manifest.machine);
   EXPECT_EQ(read->overrides, made.manifest.overrides);
+  EXPECT_FALSE(read->is_mixed);
+  ComparisonManifest mixed = made.manifest;
+  mixed.is_mixed = true;
+  EXPECT_TRUE(ParseComparisonManifest(ManifestToJson(made.experiment, mixed))->is_mixed);
   EXPECT_FALSE(ParseComparisonManifest("{\"commit\":").ok());
+}
+
+TEST(ResultsPageTest, AProgramIsItsVersionCommitAndProcessor) {
+  const ComparisonManifest mine = {
+      .version = "0.1.0", .commit = "0123456789ab", .machine = "AMD EPYC, 2 cores"};
+  const auto with = [&mine](const auto& change) {
+    ComparisonManifest other = mine;
+    change(other);
+    return other;
+  };
+  using Manifest = ComparisonManifest;
+  EXPECT_TRUE(mine.IsOfSameProgram(mine));
+  EXPECT_TRUE(mine.IsOfSameProgram(with([](Manifest& m) { m.machine = "AMD EPYC, 16 cores"; })));
+  for (const Manifest& other :
+       {with([](Manifest& m) { m.version = "0.2.0"; }), with([](Manifest& m) { m.commit = "ff"; }),
+        with([](Manifest& m) { m.machine = "Arm Neoverse N1, 2 cores"; }),
+        with([](Manifest& m) { m.is_mixed = true; })}) {
+    EXPECT_FALSE(mine.IsOfSameProgram(other));
+    EXPECT_FALSE(other.IsOfSameProgram(mine));
+  }
+  for (const Manifest& unknown : {Manifest{}, with([](Manifest& m) { m.commit = "unknown"; }),
+                                  with([](Manifest& m) { m.machine = "unknown, 2 cores"; })}) {
+    EXPECT_FALSE(unknown.IsOfSameProgram(unknown));
+  }
 }
 
 FinishedComparison Named(const std::string& name, const std::vector<Cell>& cells) {

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -24,6 +25,12 @@ arms: [async, {name: pace, method: effective}]
 
 def compare(*arguments):
     return pace_process.run("compare", *arguments, cwd=pace_process.SOURCE)
+
+
+def needs_commit(test):
+    """Equal runs are recognized by the commit that made them."""
+    version = pace_process.run("--version").stdout
+    return unittest.skipIf("(unknown)" in version, "built outside a git checkout")(test)
 
 
 class CompareCommandTest(unittest.TestCase):
@@ -88,6 +95,55 @@ class CompareCommandTest(unittest.TestCase):
         self.assertIn("1 runs to make", again.stderr)
         self.assertEqual((out / "cells.jsonl").read_bytes(), before)
         self.assertEqual(json.loads(before.splitlines()[3])["arm"], "pace")
+
+    @needs_commit
+    def test_a_run_of_the_same_settings_is_taken_from_another_comparison(self):
+        experiment = self.file(SMALL)
+        first = self.folder / "first"
+        self.assertEqual(compare(experiment, "--out", first).returncode, 0)
+        (self.folder / "other").mkdir()
+        other = self.folder / "other" / "renamed.yaml"
+        other.write_text(SMALL.replace("arms: [async,", "arms: [{name: supply-8, method: async}, m2po,")
+                         .replace("baseline: async", "baseline: pace"))
+        out = self.folder / "out"
+        reused = compare(other, "--reuse", first, "--out", out)
+        self.assertEqual(reused.returncode, 0, reused.stderr)
+        self.assertIn("2 runs to make, 0 there already, 4 reused", reused.stderr)
+        cells = {(cell["arm"], cell["seed"]): cell for cell in
+                 map(json.loads, (out / "cells.jsonl").read_text().splitlines())}
+        for cell in map(json.loads, (first / "cells.jsonl").read_text().splitlines()):
+            name = "supply-8" if cell["arm"] == "async" else cell["arm"]
+            self.assertEqual(cells[name, cell["seed"]], cell | {"arm": name})
+        # Cells of another commit, or of one that is not known, are not taken.
+        manifest = json.loads((first / "manifest.json").read_text())
+        for change in ({"commit": "0" * 12}, {"machine": "Another Processor, 2 cores"},
+                       {"mixed": True}):
+            (first / "manifest.json").write_text(json.dumps(manifest | change))
+            refused = compare(other, "--reuse", first, "--cell", "pace.1", "--out", self.folder / "no")
+            self.assertIn("1 runs to make, 0 there already, 0 reused", refused.stderr)
+            self.assertIn(f"{first}: not reused", refused.stderr)
+            shutil.rmtree(self.folder / "no")
+        nothing = compare(other, "--reuse", self.folder / "missing", "--out", self.folder / "no")
+        self.assertEqual(nothing.returncode, 2)
+        self.assertIn("missing/manifest.json", nothing.stderr)
+
+    @needs_commit
+    def test_the_manifest_says_where_cells_of_two_programs_lie_together(self):
+        experiment, out = self.file(SMALL), self.folder / "out"
+        self.assertEqual(compare(experiment, "--cell", "pace.1", "--out", out).returncode, 0)
+        manifest = out / "manifest.json"
+        made = json.loads(manifest.read_text())
+        self.assertNotIn("mixed", made)
+        compare(experiment, "--cell", "pace.2", "--out", out)
+        self.assertEqual(json.loads(manifest.read_text()), made)
+        manifest.write_text(json.dumps(made | {"commit": "0" * 12}))
+        compare(experiment, "--cell", "async.1", "--out", out)
+        self.assertEqual(json.loads(manifest.read_text()), made | {"mixed": True})
+        compare(experiment, "--cell", "async.2", "--out", out)
+        self.assertEqual(json.loads(manifest.read_text()), made | {"mixed": True})
+        # All of them again.
+        compare(experiment, "--again", "--out", out)
+        self.assertEqual(json.loads(manifest.read_text()), made)
 
     def test_what_is_wrong_is_said_in_one_line(self):
         for text, says in [
