@@ -115,6 +115,35 @@ def longer_lines():
     return lines
 
 
+FLOAT8 = """
+### Weights in eight bits
+
+`engine.quantization=fp8` ([gpu.md](gpu.md#weights-in-eight-bits)) beside bf16 in the same run, context
+{context:,}. The limit is that of eight-bit matrices. Dense networks read eight bits in passes of up to
+eight rows, mixtures for their experts.
+"""
+FLOAT8_FILES = ("decode_fp8_h200.json", "decode_fp8_moe_h200.json")
+
+
+def float8_lines():
+    reports = [load(name) for name in FLOAT8_FILES]
+    lines = [FLOAT8.format(context=reports[0]["settings"]["context"]).rstrip(), ""]
+    lines += [f"`{report['command']}`; commit {report['commit']}.  " for report in reports]
+    lines += ["", "| shape | sequences | bf16, tokens/s | fp8, tokens/s | times | share of the limit |",
+              "|---|---|---|---|---|---|"]
+    for report in reports:
+        found = values(report)
+        for name in found:
+            if not name.endswith("_fp8_times_bf16"):
+                continue
+            fp8 = name.removesuffix("_times_bf16")
+            plain = fp8.removesuffix("_fp8")
+            shape, batch = plain.split("_batch_")
+            lines.append(f"| {shape} | {batch} | {found[plain]:,.0f} | {found[fp8]:,.0f} | "
+                         f"{found[name]:.2f} | {100 * found[f'{fp8}_share_of_bandwidth']:.0f} % |")
+    return lines
+
+
 DECODE_PARTS = """
 ### Time of a decode step
 
@@ -172,6 +201,7 @@ warm-up.
 | `tiny` | the default task |
 | `qwen3-0.6b` | random weights; response lengths with an exponential tail up to 2,048 tokens; \
 prefix scores read at most 256 tokens, the same share as the published 1,024 of 8,192 |
+| `backlog` | the same network; prompts of about 1,000 tokens, responses of 16 tokens on average |
 
 Rescoring is *visible* where the trainer waits for it and *hidden* where it overlaps with training.
 It is zero where no response was in flight when the weights changed, for example where training is
@@ -185,6 +215,12 @@ METHOD_NOTES = {
         "only). All responses\nstart together. Rejections were not recorded. In `pace sim` the "
         "initial burst of completions lasts\nlonger than this run, and PACE rejects groups from "
         "it.",
+    "methods_backlog_h200.json":
+        "On `backlog` training limits the speed: the trainer never waits. Responses end within a "
+        "step, so all\ngroups wait four steps. Equal scores are not above the cutoff, so PACE rejects "
+        "none of them, although\nits budget is 0.7 (`admission.ties=strict`; budget and cutoff are "
+        "those of the same settings with the\nsmall network on a CPU). On a GPU, a regime in which "
+        "scores differ and PACE rejects was measured for\n`tiny` alone.",
     "methods_h200.json":
         "On `qwen3-0.6b` four batches are outstanding, and lengths are prescribed: the same for "
         "every method\nin a round. No group is rejected there, because generation is slower than "
@@ -290,7 +326,8 @@ def method_rows(report):
             continue
         task = name.removesuffix("_effective_over_async")
         low, high = report[f"{name}_95"]
-        steps = f"{settings[f'{task}_steps'] - settings['warm_up_steps']}"
+        warm_up = settings.get(f"{task}_warm_up_steps", settings["warm_up_steps"])
+        steps = f"{settings[f'{task}_steps'] - warm_up}"
         if f"{task}_sync_steps" in settings:
             sync = settings[f"{task}_sync_steps"] - settings["sync_warm_up_steps"]
             steps += f" (Sync {sync})"
@@ -453,6 +490,7 @@ def page():
         "|---|---|---|",
         *other_rows(report),
         *longer_lines(),
+        *float8_lines(),
         *decode_part_lines(report),
         NEXT.rstrip(),
         *train_lines(load("train_h200.json"), load("train_06b_h200.json")),
