@@ -63,8 +63,8 @@ std::vector<Field> EngineSettings::Fields() {
                   "Interrupted responses at a sync: rebuild or keep their KV, or finish first."),
       Field::Enum("quantization", quantization, kQuantizationNames,
                   "Weights that responses are sampled from: the policy's, or fp8, its layers' "
-                  "matrices in 8 bits with a scale per output (docs/rollout.md). Training and "
-                  "evaluation keep the policy's."),
+                  "matrices in 8 bits with a scale per output; set train.ratio=recomputed with it "
+                  "(docs/rollout.md). Training and evaluation keep the policy's."),
       Field::TextList("urls", urls,
                       "Servers that generate instead of engines in this process: http://HOST:PORT, "
                       "... (docs/engines.md)."),
