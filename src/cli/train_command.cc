@@ -484,6 +484,20 @@ Status WarnOfIgnored(const TrainArguments& arguments, const std::string& driver,
   return writer.WriteWarning({.kind = WarningKind::kIgnoredSettings, .text = line});
 }
 
+// Settings that are valid, but with which runs have lost what they had learned.
+Status WarnOfRoundedRollouts(const Settings& settings, RunWriter& writer, TrainView& view) {
+  if (settings.engine.quantization == EngineQuantization::kNone ||
+      settings.train.reference == RatioReference::kProximal) {
+    return Status::Ok();
+  }
+  const std::string line =
+      "engine.quantization = fp8 with train.ratio = rollout: Sync has lost what it had learned "
+      "that "
+      "way (set train.ratio=recomputed; docs/rollout.md)";
+  view.OnWarning(line);
+  return writer.WriteWarning({.kind = WarningKind::kRoundedRollouts, .text = line});
+}
+
 Result<int> LeadTrain(const TrainArguments& arguments, RankGroup& group) {
   PACE_ASSIGN_OR_RETURN(Plan plan, PlanRun(arguments, group));
   const Settings& settings = plan.settings;
@@ -503,6 +517,9 @@ Result<int> LeadTrain(const TrainArguments& arguments, RankGroup& group) {
   TrainView view(plan.directory, title, settings.run.num_steps,
                  settings.admission.policy != AdmissionKind::kAcceptAll);
   PACE_RETURN_IF_ERROR(WarnOfIgnored(arguments, plan.driver, *writer, view));
+  if (!plan.resume.has_value()) {
+    PACE_RETURN_IF_ERROR(WarnOfRoundedRollouts(settings, *writer, view));
+  }
   const Result<RunResult> outcome = RunPlan(plan, policy,
                                             {.writer = writer.get(),
                                              .ranks = group.ranks(),

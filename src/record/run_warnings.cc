@@ -11,8 +11,8 @@ namespace pace {
 namespace {
 
 constexpr std::array<std::string_view, kNumWarningKinds> kNames = {
-    "warming_up",  "equal_rewards",  "never_correct",    "skipped_updates",
-    "over_budget", "dropped_groups", "ignored_settings", "failed_rewards"};
+    "warming_up",     "equal_rewards",    "never_correct",  "skipped_updates", "over_budget",
+    "dropped_groups", "ignored_settings", "failed_rewards", "rounded_rollouts"};
 
 // One step may be bad luck.
 constexpr int64_t kEqualSteps = 2;

@@ -32,8 +32,9 @@ enum class WarningKind {
   kDroppedGroups,    // dynamic sampling drops one group after another
   kIgnoredSettings,  // settings that this driver does not read
   kFailedRewards,    // a reward of the user's, or an environment, failed
+  kRoundedRollouts,  // responses of rounded weights, and ratios to their log-probabilities
 };
-inline constexpr size_t kNumWarningKinds = static_cast<size_t>(WarningKind::kFailedRewards) + 1;
+inline constexpr size_t kNumWarningKinds = static_cast<size_t>(WarningKind::kRoundedRollouts) + 1;
 
 // "warming_up" and so on, as warnings.jsonl has them.
 std::string_view Name(WarningKind kind);

@@ -72,6 +72,16 @@ class TrainTest(unittest.TestCase):
         self.assertIn("<h1>typed: M2PO on list_sum</h1>", page)
         self.assertIn("cluster.rollout_gpus", page)
 
+    def test_rounded_rollouts_without_recomputed_ratios_are_pointed_out(self):
+        for ratio, kinds in ("rollout", ["rounded_rollouts"]), ("recomputed", []):
+            run = self.folder / ratio
+            done = self.train("run.num_steps=2", "engine.quantization=fp8", f"train.ratio={ratio}",
+                              "--driver", "lab", "--out", run)
+            self.assertEqual("set train.ratio=recomputed" in done.stderr, bool(kinds), done.stderr)
+            warnings = pace_process.json_lines((run / "warnings.jsonl").read_text())
+            self.assertEqual([line["kind"] for line in warnings if line["kind"] == "rounded_rollouts"],
+                             kinds)
+
     def test_weights_that_are_not_numbers_are_refused(self):
         broken = self.folder / "broken"
         shutil.copytree(self.model, broken)
