@@ -19,9 +19,11 @@ TEST(MethodRunsTest, PaceIsHeldAgainstAsyncPerStepAndPerToken) {
   timings.steps = {{"async", Of({2, 4})}, {"effective", Of({1.5, 3})}};
   timings.tokens = {{"async", Of({20, 40})}, {"effective", Of({30, 60})}};
   timings.parts = {{"effective/admission/offered", {40, 0}},
-                   {"effective/admission/rejected", {10, 0}}};
+                   {"effective/admission/rejected", {10, 0}},
+                   {"effective/time/rescore_visible", {0.1, 0.3}},
+                   {"effective/time/other", {0.05, 0}}};
   const std::vector<Measurement> found = OverAsync(timings, "tiny_", 1.02);
-  ASSERT_EQ(found.size(), 3U);
+  ASSERT_EQ(found.size(), 4U);
   EXPECT_EQ(found[0].name, "tiny_effective_over_async");
   EXPECT_EQ(found[0].repetitions, (std::vector<double>{0.75, 0.75}));
   EXPECT_EQ(found[1].name, "tiny_effective_over_async_per_token");
@@ -29,6 +31,9 @@ TEST(MethodRunsTest, PaceIsHeldAgainstAsyncPerStepAndPerToken) {
   EXPECT_EQ(found[1].limit, 1.02);
   EXPECT_EQ(found[2].name, "tiny_effective_rejected");
   EXPECT_EQ(found[2].repetitions, (std::vector<double>{0.25, 0}));
+  EXPECT_EQ(found[3].name, "tiny_effective_own_share");
+  EXPECT_NEAR(found[3].repetitions[0], 0.1, 1e-12);
+  EXPECT_NEAR(found[3].repetitions[1], 0.1, 1e-12);
 
   std::string text;
   JsonWriter json(text);
