@@ -116,13 +116,13 @@ TEST_F(CudaDecoderTest, AgreesWithTheSlowForwardPass) {
   }
 }
 
-// Experts that are there in eight bits alone.
-ModelConfig EightBitExperts() {
+// Experts that are stored in eight bits only, if their width is a multiple of sixteen.
+ModelConfig EightBitExperts(int64_t width) {
   ModelConfig config = WideModel(4, 2, 64);
   config.architecture = Architecture::kQwen3Moe;
   config.moe = MoeConfig{.num_experts = 12,
                          .num_experts_per_token = 3,
-                         .intermediate_size = 96,
+                         .intermediate_size = width,
                          .normalize_weights = true,
                          .sparse_step = 1,
                          .dense_layers = {}};
@@ -132,7 +132,8 @@ ModelConfig EightBitExperts() {
 // Passes of one, two, up to eight and more rows read different forms of the same weights.
 TEST_F(CudaDecoderTest, QuantizedWeightsAreTheRoundedOnes) {
   std::vector<TinyConfig> configs = Configs();
-  configs.push_back({"experts in eight bits", EightBitExperts()});
+  configs.push_back({"experts in eight bits", EightBitExperts(96)});
+  configs.push_back({"experts too narrow for eight bits", EightBitExperts(40)});
   for (const TinyConfig& tiny : configs) {
     // Halves first, so that they and eight bits hold the same values.
     const WeightSet weights = InDtype(

@@ -100,15 +100,17 @@ WeightLayout::Stacked WeightLayout::AddMatrix(const std::vector<std::string>& na
     has_bias = has_bias || shapes_.contains(name + ".bias");
     is_float8 = is_float8 && shape[1] % kFloat8Step == 0;
   }
-  // All matrices of an expert have one form, so that experts are consecutive and of equal size.
+  // All matrices of an expert have the same form, which kernels read for any number of rows.
   const bool is_expert = key.find(".experts.") != std::string::npos;
-  const bool can_be_alone = is_expert && config_.hidden_size % kFloat8Step == 0 &&
-                            config_.moe->intermediate_size % kFloat8Step == 0;
+  if (is_expert) {
+    is_float8 = is_float8 && config_.hidden_size % kFloat8Step == 0 &&
+                config_.moe->intermediate_size % kFloat8Step == 0;
+  }
   if (is_float8) {
     stacked.float8 = plan_.Add(stacked.num_outputs * stacked.num_inputs);
     stacked.scales = plan_.Add(4 * stacked.num_outputs);
   }
-  if (!is_float8 || !can_be_alone) {
+  if (!is_float8 || !is_expert) {
     stacked.weight = plan_.Add(stacked.num_outputs * stacked.num_inputs * BytesOf(element_));
   }
   if (has_bias) stacked.bias = plan_.Add(4 * stacked.num_outputs);

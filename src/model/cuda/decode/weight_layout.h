@@ -7,10 +7,12 @@
 // stride; q, k and v lie together, as do gate and up; a tied head is the
 // embedding itself. Norms and biases are float32.
 //
-// Quantization::kFloat8: the matrices of the layers hold rounded values, as elements. With halves
-// they are there in eight bits, too, with a scale for each row: passes of few rows read these.
-// Experts are in eight bits alone. Rows whose width is no multiple of kFloat8Step have no such
-// form. Thread-safety: immutable after construction; uploads use their own stream.
+// Quantization::kFloat8: the matrices of the layers hold rounded values. With halves they are also
+// stored in eight bits with a scale for each row, which passes of few rows read; experts are stored
+// in eight bits only. A matrix whose width is not a multiple of kFloat8Step is stored in halves
+// only, and so are all experts if one of their matrices has such a width.
+//
+// Thread-safety: immutable after construction; uploads use their own stream.
 #ifndef PACE_MODEL_CUDA_DECODE_WEIGHT_LAYOUT_H_
 #define PACE_MODEL_CUDA_DECODE_WEIGHT_LAYOUT_H_
 
