@@ -35,6 +35,7 @@ struct BenchOptions {
   DeviceKind device = DeviceKind::kCpu;
   std::vector<std::string> shapes = {};     // of NamedShape, methods: tasks; empty = by device
   std::vector<int64_t> batches = {1, 128};  // sequences at a time
+  std::vector<std::string> overrides = {};  // methods: "key=value", after the task's settings
   int64_t context = 512;                    // tokens before the first decoded one
   int64_t num_reprefilled = 0;              // responses of that context; 0 = not measured
   bool quantized = false;                   // decode: once more with weights in 8 bits

@@ -39,7 +39,8 @@ Status RunGpuTrainBench(const BenchOptions& options, BenchReport& report);
 struct Bench {
   std::string_view name;
   std::string_view what;  // for --help
-  // Flags that it takes besides --repetitions and --json; the rest are empty.
+  // Flags that it takes besides --repetitions and --json, and "KEY=VALUE" if it takes settings; the
+  // rest are empty.
   std::array<std::string_view, 8> flags;
   Status (*run)(const BenchOptions&, BenchReport&);
 

@@ -1,13 +1,14 @@
 // `pace bench methods --device cuda`: what a method costs in time where rollouts and
 // training share one GPU.
 //
-// Three tasks: the default one, and two for a network of Qwen3-0.6B's shape whose responses have
-// prescribed lengths (generation.mean_tokens) with an exponential tail, the same for every method.
-// `qwen3-0.6b`: up to 2,048 tokens, where rollouts limit the speed. `backlog`: up to 64 tokens
-// after prompts of about a thousand, which a group shares in generation but not in training, so
-// that training limits the speed and PACE rejects. End-to-end runs, methods interleaved: PACE's
-// step over Async's, how much faster Async is than Sync, and how much of PACE's rescoring the
-// trainer waits for.
+// Three tasks: the default one, and two for a network of Qwen3-0.6B's shape.
+// `qwen3-0.6b`: prescribed response lengths (generation.mean_tokens) with an exponential tail up to
+// 2,048 tokens, the same for every method; rollouts limit the speed. `backlog`: 16 responses of 16
+// tokens each after a prompt of about a thousand, which a group shares in generation but not in
+// training, so that training limits the speed; groups wait four steps or five, and PACE rejects
+// some of the latter. Every step trains the same number of tokens there. End-to-end runs, methods
+// interleaved: PACE's step over Async's, how much faster Async is than Sync, and how much of PACE's
+// rescoring the trainer waits for.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -58,21 +59,13 @@ constexpr int64_t kPromptCharacters = 1000;  // each is a token
 std::vector<std::string> Backlog() {
   std::string text;
   while (std::ssize(text) < kPromptCharacters) text += "1+2=3,";
-  return {"policy.compute=bf16",
-          "batch.num_groups=4",
-          "batch.group_size=8",
-          "supply.threshold=4",
-          "generation.max_tokens=64",
-          "generation.mean_tokens=16",
-          "prefix.min_tokens=4",
-          "prefix.max_tokens=32",
-          "engine.slots=128",
-          "engine.pass_tokens=8192",
-          "engine.kv_mib=40000",
-          "train.token_budget=16384",
-          "train.learning_rate=1e-6",
-          "prompt.max_tokens=2048",
-          Concat("task.prompt_template=", text, "{problem}")};
+  return {"policy.compute=bf16",      "batch.num_groups=4",
+          "batch.group_size=16",      "supply.threshold=4.5",
+          "generation.max_tokens=16", "prefix.min_tokens=4",
+          "prefix.max_tokens=16",     "engine.slots=256",
+          "engine.pass_tokens=8192",  "engine.kv_mib=40000",
+          "train.token_budget=16384", "train.learning_rate=1e-6",
+          "prompt.max_tokens=2048",   Concat("task.prompt_template=", text, "{problem}")};
 }
 
 Result<Policy> LargePolicy() {
@@ -93,24 +86,25 @@ struct Task {
   TimingPlan plan;
 };
 
-Result<Task> MakeTask(const std::string& name, int64_t repetitions) {
-  std::vector<std::string> overrides = kEverywhere;
+Result<Task> MakeTask(const std::string& name, const BenchOptions& options) {
+  std::vector<std::string> own = kEverywhere;
   const bool is_tiny = name == "tiny";
   const bool is_backlog = name == kBacklogName;
-  overrides.push_back(Concat("run.num_steps=", is_tiny      ? kGpuSteps
-                                               : is_backlog ? kBacklogSteps
-                                                            : kLargeSteps));
+  own.push_back(Concat("run.num_steps=", is_tiny      ? kGpuSteps
+                                         : is_backlog ? kBacklogSteps
+                                                      : kLargeSteps));
   const std::vector<std::string> more = is_tiny      ? std::vector<std::string>{}
                                         : is_backlog ? Backlog()
                                                      : kLarge;
-  overrides.insert(overrides.end(), more.begin(), more.end());
-  PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings("tiny", overrides));
+  own.insert(own.end(), more.begin(), more.end());
+  const int64_t warm_up_steps = is_backlog ? kBacklogWarmUp : kWarmUpSteps;
+  PACE_ASSIGN_OR_RETURN(Settings settings, TaskSettings(own, options.overrides, warm_up_steps));
   PACE_ASSIGN_OR_RETURN(Policy policy, is_tiny ? LoadPolicy(settings.policy) : LargePolicy());
   return Task{std::move(settings),
               std::move(policy),
-              {.repetitions = repetitions,
+              {.repetitions = options.repetitions,
                .sync_steps = is_tiny ? 0 : kLargeSyncSteps,
-               .warm_up_steps = is_backlog ? kBacklogWarmUp : kWarmUpSteps}};
+               .warm_up_steps = warm_up_steps}};
 }
 
 void AddMethodMeasurements(const std::string& task, MethodTimings timings,
@@ -149,10 +143,11 @@ Status RunGpuMethodBench(const BenchOptions& options, BenchReport& report) {
   }
   PACE_ASSIGN_OR_RETURN(const CudaDevice device, FindCudaDevice());
   std::map<std::string, Task> tasks;
-  std::string command =
-      Concat("pace bench methods --device cuda --repetitions ", options.repetitions, " --shape");
+  std::string command = "pace bench methods";
+  for (const std::string& assignment : options.overrides) command += " " + assignment;
+  command += Concat(" --device cuda --repetitions ", options.repetitions, " --shape");
   for (const std::string& name : names) {
-    PACE_ASSIGN_OR_RETURN(Task task, MakeTask(name, options.repetitions));
+    PACE_ASSIGN_OR_RETURN(Task task, MakeTask(name, options));
     PACE_ASSIGN_OR_RETURN(
         MethodTimings timings,
         TimeMethods(task.settings, task.policy, task.plan, [&](const std::string& run) {
@@ -167,6 +162,7 @@ Status RunGpuMethodBench(const BenchOptions& options, BenchReport& report) {
   settings.Put("warm_up_steps", kWarmUpSteps);
   settings.Put("sync_warm_up_steps", kSyncWarmUpSteps);
   settings.Put("runs_of_each", options.repetitions);
+  PutOverrides(settings, options.overrides);
   for (const auto& [name, task] : tasks) {
     settings.Put(name + "_steps", task.settings.run.num_steps);
     if (task.plan.sync_steps > 0) settings.Put(name + "_sync_steps", task.plan.sync_steps);

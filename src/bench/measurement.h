@@ -66,11 +66,11 @@ void RunRound(std::vector<MeasuredLoop>& benchmarks, double seconds);
 Measurement RatioOf(const Measurement& a, const Measurement& b, std::string name,
                     std::optional<double> limit = {}, Limit limit_kind = Limit::kAtMost);
 
-// Writes a key and an array of numbers.
+// Writes a key and an array of numbers or texts.
 void PutArray(JsonWriter& json, std::string_view key, const auto& values) {
   json.Key(key);
   json.BeginArray();
-  for (const auto value : values) json.Value(value);
+  for (const auto& value : values) json.Value(value);
   json.EndArray();
 }
 

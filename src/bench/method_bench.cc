@@ -66,10 +66,10 @@ Status RunMethodBench(const BenchOptions& options, BenchReport& report) {
   if (std::thread::hardware_concurrency() < 2) {
     return Unavailable("bench methods: needs two cores, one for rollouts and one for training");
   }
-  PACE_ASSIGN_OR_RETURN(
-      Settings settings,
-      LoadSettings("tiny", {Concat("run.num_steps=", kNumSteps), "run.evaluate_every=0",
-                            "run.checkpoint_every=0", "runtime.pin_threads=true"}));
+  PACE_ASSIGN_OR_RETURN(Settings settings,
+                        TaskSettings({Concat("run.num_steps=", kNumSteps), "run.evaluate_every=0",
+                                      "run.checkpoint_every=0", "runtime.pin_threads=true"},
+                                     options.overrides, kWarmUpSteps));
   PACE_ASSIGN_OR_RETURN(const Policy policy, LoadPolicy(settings.policy));
 
   PACE_ASSIGN_OR_RETURN(RolloutCosts costs, [&] {
@@ -115,9 +115,10 @@ Status RunMethodBench(const BenchOptions& options, BenchReport& report) {
                       kMaxPredictionError));
   JsonWriter& settings_json = report.settings();
   settings_json.Put("task", "tiny");
-  settings_json.Put("steps", kNumSteps);
+  settings_json.Put("steps", settings.run.num_steps);
   settings_json.Put("warm_up_steps", kWarmUpSteps);
   settings_json.Put("runs_of_each", repetitions);
+  PutOverrides(settings_json, options.overrides);
   JsonWriter& json = report.more();
   PutIntervals(json, over_async);
   json.Key("rollout_costs");

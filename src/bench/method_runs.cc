@@ -25,6 +25,21 @@ double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view nam
   return sum / static_cast<double>(std::ssize(rows) - warm_up_steps);
 }
 
+Result<Settings> TaskSettings(std::vector<std::string> of_the_benchmark,
+                              const std::vector<std::string>& overrides, int64_t warm_up_steps) {
+  of_the_benchmark.insert(of_the_benchmark.end(), overrides.begin(), overrides.end());
+  PACE_ASSIGN_OR_RETURN(Settings settings, LoadSettings("tiny", of_the_benchmark));
+  if (settings.run.num_steps <= warm_up_steps) {
+    return InvalidArgument("run.num_steps = ", settings.run.num_steps, ": must be above ",
+                           warm_up_steps, ", the steps that warm up");
+  }
+  return settings;
+}
+
+void PutOverrides(JsonWriter& settings, std::span<const std::string> overrides) {
+  if (!overrides.empty()) PutArray(settings, "overrides", overrides);
+}
+
 std::vector<Measurement> OverAsync(const MethodTimings& timings, const std::string& prefix,
                                    double limit) {
   const auto ratio = [&](const std::map<std::string, Measurement>& times, const char* name) {

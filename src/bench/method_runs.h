@@ -27,6 +27,13 @@ inline constexpr int64_t kWarmUpSteps = 5;
 double MeanAfterWarmUp(const std::vector<MetricsRow>& rows, std::string_view name,
                        int64_t warm_up_steps = kWarmUpSteps);
 
+// The default task with a benchmark's settings and then its user's. An error where a run would
+// have no step after warm-up.
+Result<Settings> TaskSettings(std::vector<std::string> of_the_benchmark,
+                              const std::vector<std::string>& overrides, int64_t warm_up_steps);
+// "overrides": [...], unless there are none.
+void PutOverrides(JsonWriter& settings, std::span<const std::string> overrides);
+
 struct TimingPlan {
   int64_t repetitions = 5;  // runs of each method
   // Where Sync's steps are long: the length of its runs, of which the first

@@ -28,7 +28,8 @@ std::string HelpOf(std::string_view flag, std::string_view help) {
 }
 
 // Flags that the benchmark would not read are mistakes.
-Status CheckFlags(const CLI::App& app, const Bench& benchmark) {
+Status CheckFlags(const CLI::App& app, const std::vector<std::string>& overrides,
+                  const Bench& benchmark) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_lnames().empty()) continue;
     const std::string flag = "--" + option->get_lnames().front();
@@ -40,12 +41,16 @@ Status CheckFlags(const CLI::App& app, const Bench& benchmark) {
     return InvalidArgument("bench ", benchmark.name, ": takes no ", flag, " (but ", taken,
                            "--repetitions and --json)");
   }
+  if (!overrides.empty() && !benchmark.Takes("KEY=VALUE")) {
+    return InvalidArgument("bench ", benchmark.name, ": takes no settings (", overrides.front(),
+                           "); methods does");
+  }
   return Status::Ok();
 }
 
 Status RunBench(const BenchArguments& arguments) {
   const Bench& benchmark = *FindBench(arguments.what);
-  PACE_RETURN_IF_ERROR(CheckFlags(*arguments.app, benchmark));
+  PACE_RETURN_IF_ERROR(CheckFlags(*arguments.app, arguments.options.overrides, benchmark));
   BenchOptions options = arguments.options;
   PACE_ASSIGN_OR_RETURN(options.device, ParseDevice(arguments.device));
   options.python = !arguments.no_python;
@@ -68,6 +73,8 @@ void AddBenchFlags(CLI::App& app, BenchArguments& arguments) {
   app.add_option("what", arguments.what, "What to measure")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
+  app.add_option("overrides", options.overrides,
+                 HelpOf("KEY=VALUE", "settings, KEY=VALUE ..., after those of the task"));
   app.add_option("--repetitions", options.repetitions, "Rounds over all measurements")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
