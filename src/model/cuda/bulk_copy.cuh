@@ -6,11 +6,23 @@
 
 #include <cstdint>
 
+#include "model/cuda/launch.cuh"
+
 namespace pace::cuda {
 
 __device__ inline uint32_t SharedAddress(const void* at) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(at));
 }
+
+// compute-sanitizer's racecheck reports shared memory that is handed over by one lane's arrival
+// after __syncwarp, or by bar.arrive. With PACE_RACECHECK, which only a test defines, every lane
+// arrives and every warp waits.
+#ifdef PACE_RACECHECK
+inline constexpr bool kEveryThreadWaits = true;
+#else
+inline constexpr bool kEveryThreadWaits = false;
+#endif
+inline constexpr uint32_t kArrivalsOfWarp = kEveryThreadWaits ? kWarp : 1;
 
 // A barrier in shared memory. A phase ends when all arrivals and all expected bytes are there.
 struct CopyBarrier {
@@ -25,6 +37,11 @@ struct CopyBarrier {
   __device__ void Arrive() {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(SharedAddress(&state))
                  : "memory");
+  }
+  // By all lanes of a warp, which together count as kArrivalsOfWarp.
+  __device__ void ArriveAsWarp(int lane) {
+    __syncwarp();
+    if (kEveryThreadWaits || lane == 0) Arrive();
   }
   __device__ void ArriveAndExpect(uint32_t num_bytes) {
     asm volatile(

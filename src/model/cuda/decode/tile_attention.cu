@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(S::kWarps * 32, S::kBlocks)
   if (threadIdx.x == 0) {
     for (int s = 0; s < S::kStages; ++s) {
       is_full[s].Init(S::kAtOnce);
-      is_free[s].Init(S::kWarps);
+      is_free[s].Init(S::kWarps * kArrivalsOfWarp);
     }
     FenceBarriers();
   }
@@ -290,8 +290,7 @@ __global__ void __launch_bounds__(S::kWarps * 32, S::kBlocks)
     } else if (position <= seen) {
       columns.template Attend<true>(stage, position, scale, lane, work, first);
     }
-    __syncwarp();
-    if (lane == 0) is_free[s].Arrive();
+    is_free[s].ArriveAsWarp(lane);
   }
   columns.Store(a, work, first, lane);
 }

@@ -24,16 +24,6 @@
 
 namespace pace::cuda {
 
-// compute-sanitizer's racecheck follows each thread by itself: it knows neither that the arrival of
-// one lane after __syncwarp stands for its warp, nor bar.arrive. With PACE_RACECHECK, which a test
-// alone defines, every lane arrives and every warp waits.
-#ifdef PACE_RACECHECK
-inline constexpr bool kEveryThreadWaits = true;
-#else
-inline constexpr bool kEveryThreadWaits = false;
-#endif
-inline constexpr uint32_t kArrivalsOfWarp = kEveryThreadWaits ? kWarp : 1;
-
 // Barriers of shared memory, by address.
 __device__ inline void InitBarrier(uint32_t barrier, uint32_t count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
