@@ -45,5 +45,16 @@ TEST(MethodRunsTest, PaceIsHeldAgainstAsyncPerStepAndPerToken) {
             "\"tiny_effective_over_async_per_token_95\":[1.5,1.5]}");
 }
 
+TEST(MethodRunsTest, TheUsersSettingsComeAfterThoseOfTheTask) {
+  const Result<Settings> settings =
+      TaskSettings({"run.num_steps=25", "batch.num_groups=4"}, {"run.num_steps=9"}, 5);
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  EXPECT_EQ(settings->run.num_steps, 9);
+  EXPECT_EQ(settings->batch.num_groups, 4);
+  const Result<Settings> short_run = TaskSettings({"run.num_steps=25"}, {"run.num_steps=5"}, 5);
+  EXPECT_EQ(short_run.status().message(),
+            "run.num_steps = 5: must be above 5, the steps that warm up");
+}
+
 }  // namespace
 }  // namespace pace

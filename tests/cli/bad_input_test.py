@@ -184,6 +184,15 @@ class BadInputTest(unittest.TestCase):
                 self.assertEqual(done.stdout, "")
                 self.assertIn("--help", done.stderr)
 
+    def test_a_benchmark_without_settings_takes_none(self):
+        done = pace_process.run("bench", "sandbox", "batch.num_groups=4")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "pace: bench sandbox: takes no settings "
+                         "(batch.num_groups=4); methods does\n")
+        done = pace_process.run("bench", "methods", "supply.treshold=4")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("nearest: supply.threshold", done.stderr)
+
     def test_every_command_has_help_with_an_example(self):
         for command in ("sim", "replay", "report", "config", "bench", "tokenize", "import",
                         "export", "score", "generate", "data"):
