@@ -37,7 +37,7 @@ struct ComparisonOptions {
   std::vector<std::string> overrides = {};
   // Only these; empty = all. Others in the file stay.
   std::vector<CellId> only = {};
-  bool again = false;  // also what is there already or finished
+  bool again = false;  // run every cell, also those in the file and in `finished`
   // Cells of other comparisons, whatever their names. On the CPU, one of equal settings, which
   // include the seed, stands for the run, without the groups and problems that are not wanted.
   // REQUIRES: by this program, on this kind of processor
