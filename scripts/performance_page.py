@@ -218,9 +218,9 @@ METHOD_NOTES = {
         "five. PACE rejects some\nof those that waited five. All responses have the same length, so "
         "the ratio of the time per trained\ntoken is that of the time per step.",
     "methods_backlog_pool_h200.json":
-        "The same with the cutoff over the pool instead of over a window of past groups "
-        "([policies.md](policies.md#pace-with-a-cutoff-over-the-pool)).\nPACE then rejects two thirds of the groups, as its budget "
-        "says. They were generated on the GPU that\nalso trains, which makes steps longer by 9 %.",
+        "The same with the cutoff over the pool instead of over a window of past groups\n"
+        "([policies.md](policies.md#pace-with-a-cutoff-over-the-pool)): PACE rejects two thirds of the\n"
+        "groups. They were generated on the GPU that also trains, which makes steps longer by 9 %.",
     "methods_h200.json":
         "On `qwen3-0.6b` four batches are outstanding, and lengths are prescribed: the same for "
         "every method\nin a round. No group is rejected there, because generation is slower than "
