@@ -77,9 +77,6 @@ if(PACE_SANITIZE)
   if(PACE_SANITIZE MATCHES "address.*undefined")
     # The address sanitizer checks the same accesses; this check takes a seventh of a compilation.
     target_compile_options(pace_build_flags INTERFACE -fno-sanitize=object-size)
-    # At every access through a pointer: in the product's code, not once more in that of its tests.
-    list(APPEND PACE_TEST_OPTIONS -fno-sanitize=null,alignment)
-    list(APPEND PACE_OPTIMIZED_TEST_OPTIONS -fno-sanitize=null,alignment)
   endif()
   # Inlining what sanitizers have added makes code longer and hardly faster.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
