@@ -7,22 +7,18 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/random.h"
 #include "core/test_data.h"
-#include "core/test_files.h"
 #include "model/cpu/decoder_driver.h"
 #include "model/cpu/random_floats.h"
-#include "model/model_config_json.h"
+#include "model/reference_checkpoints.h"
 #include "model/reference_forward.h"
 #include "model/tiny_configs.h"
 
 namespace pace {
 namespace {
-
-using Json = nlohmann::json;
 
 TEST(CpuDecoderTest, AgreesWithTheSlowForwardPass) {
   for (const TinyConfig& tiny : TinyConfigs()) {
@@ -50,28 +46,25 @@ TEST(CpuDecoderTest, AgreesWithTheSlowForwardPass) {
 TEST(CpuDecoderTest, AgreesWithTheReferenceData) {
   const std::filesystem::path models = SharedData() / "models";
   if (!std::filesystem::exists(models)) GTEST_SKIP() << WithoutData(models, 20);
+  const auto checkpoints = ReadReferenceCheckpoints(models);
+  ASSERT_TRUE(checkpoints.ok()) << checkpoints.status().message();
   int num_cases = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(models)) {
-    if (!std::filesystem::exists(entry.path() / "config.json")) continue;
-    const ModelConfig config = ReadModelConfig(entry.path().string()).value();
-    const WeightSet weights = WeightSet::Load(config, entry.path().string()).value();
-    DecoderDriver driver(config, weights, {.num_threads = 2});
-    const Json expected = Json::parse(ReadFile(entry.path() / "expected.json"));
-    for (const Json& one : expected.at("cases")) {
-      const auto tokens = one.at("input_ids").get<std::vector<TokenId>>();
+  for (const ReferenceCheckpoint& checkpoint : *checkpoints) {
+    DecoderDriver driver(checkpoint.config, checkpoint.weights, {.num_threads = 2});
+    for (const ReferenceCase& one : checkpoint.cases) {
+      const std::string where = checkpoint.path + one.name;
+      const std::vector<TokenId>& tokens = one.input_ids;
       const std::vector<float> logprobs = driver.Score(tokens, {7});
-      for (size_t i = 0; i < one.at("logits").size(); ++i) {
-        const auto position = one.at("logits_positions")[i].get<size_t>();
+      for (size_t i = 0; i < one.logits.size(); ++i) {
+        const size_t position = one.positions[i];
         if (position + 1 >= tokens.size()) continue;
-        const auto logits = one.at("logits")[i].get<std::vector<double>>();
-        EXPECT_NEAR(logprobs[position], LogSoftmax(logits, tokens[position + 1]), 5e-5)
-            << entry.path() << one.at("name");
+        EXPECT_NEAR(logprobs[position], LogSoftmax(one.logits[i], tokens[position + 1]), 5e-5)
+            << where;
       }
-      const auto greedy = one.at("greedy").get<std::vector<TokenId>>();
       const std::vector<Sampled> generated =
-          driver.Generate(tokens, static_cast<int64_t>(greedy.size()), {.temperature = 0});
-      for (size_t i = 0; i < greedy.size(); ++i) {
-        EXPECT_EQ(generated[i].token, greedy[i]) << entry.path() << one.at("name") << i;
+          driver.Generate(tokens, static_cast<int64_t>(one.greedy.size()), {.temperature = 0});
+      for (size_t i = 0; i < one.greedy.size(); ++i) {
+        EXPECT_EQ(generated[i].token, one.greedy[i]) << where << i;
       }
       ++num_cases;
     }
