@@ -187,6 +187,8 @@ function(pace_fuzzer name)
   endforeach()
   pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  # The work is in the libraries.
+  _pace_make_cold(${name} cold)
   add_dependencies(pace_fuzzers ${name})
 
   # libFuzzer adds what it finds to the first folder and only reads the second. It prints only
