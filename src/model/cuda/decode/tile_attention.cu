@@ -13,6 +13,8 @@ namespace pace::cuda {
 namespace {
 
 constexpr int kFragmentRows = 16;
+// Of weights, as a power of two: they are at most 2^kSlack, which float32 sums hold with ease.
+constexpr float kSlack = 8;
 
 __device__ float Exp2(float x) {
   float y;
@@ -101,11 +103,10 @@ struct TileColumns {
     float score[kTiles][S::kAtOnce][2][4] = {};
     const uint4* const pages = reinterpret_cast<const uint4*>(stage) + lane;
 #pragma unroll
-    for (int p = 0; p < S::kAtOnce; ++p) {
-      const uint4* const keys = pages + p * (S::kPageBytes / 16);
+    for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
-      for (int s = 0; s < kSteps; ++s) {
-        const uint4 key = keys[s * 32];
+      for (int p = 0; p < S::kAtOnce; ++p) {
+        const uint4 key = pages[p * (S::kPageBytes / 16) + s * 32];
 #pragma unroll
         for (int m = 0; m < kTiles; ++m) {
           const uint32_t(&q)[4] = query[m][s];
@@ -114,27 +115,28 @@ struct TileColumns {
         }
       }
     }
-#pragma unroll
-    for (int m = 0; m < kTiles; ++m)
-      Weigh<kMasked>(m, score[m], position, scale, lane, work, first);
+    Weigh<kMasked>(score, position, scale, lane, work, first);
+    uint32_t weights[S::kAtOnce][kTiles][4];
 #pragma unroll
     for (int p = 0; p < S::kAtOnce; ++p) {
-      const uint4* const values = pages + p * (S::kPageBytes / 16) + PageElements(S::kDim) / 8;
-      uint32_t weights[kTiles][4];
 #pragma unroll
       for (int m = 0; m < kTiles; ++m) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const float(&pair)[4] = score[m][p][i / 2];
-          weights[m][i] = PackHalves(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
+          weights[p][m][i] = PackHalves(pair[i % 2 * 2], pair[i % 2 * 2 + 1]);
         }
       }
+    }
+    const uint4* const values = pages + PageElements(S::kDim) / 8;
 #pragma unroll
-      for (int s = 0; s < kSteps; ++s) {
-        const uint4 value = values[s * 32];
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int p = 0; p < S::kAtOnce; ++p) {
+        const uint4 value = values[p * (S::kPageBytes / 16) + s * 32];
 #pragma unroll
         for (int m = 0; m < kTiles; ++m) {
-          const uint32_t(&w)[4] = weights[m];
+          const uint32_t(&w)[4] = weights[p][m];
           Multiply(out[m][2 * s], w[0], w[1], w[2], w[3], value.x, value.y);
           Multiply(out[m][2 * s + 1], w[0], w[1], w[2], w[3], value.z, value.w);
         }
@@ -142,48 +144,72 @@ struct TileColumns {
     }
   }
 
-  // Scores into weights; rescales the sums.
+  // Scores into weights, relative to a score near the largest so far: the sums are rescaled only
+  // where a score exceeds it by kSlack, so that most rounds need nothing of other lanes.
   template <bool kMasked>
-  __device__ void Weigh(int m, float (&score)[S::kAtOnce][2][4], int position, float scale,
+  __device__ void Weigh(float (&score)[kTiles][S::kAtOnce][2][4], int position, float scale,
                         int lane, const TileWork& work, int first) {
-    float rescale[2];
+    float top[kTiles][2];
+    bool grows = false;
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      float top = -INFINITY;
-      const int last = kMasked ? work.LastOf(first + m * kFragmentRows + h * 8) : 0;
+    for (int m = 0; m < kTiles; ++m) {
 #pragma unroll
-      for (int p = 0; p < S::kAtOnce; ++p) {
+      for (int h = 0; h < 2; ++h) {
+        const int last = kMasked ? work.LastOf(first + m * kFragmentRows + h * 8) : 0;
+        float largest_here = -INFINITY;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float& x = score[p][i / 2][h * 2 + i % 2];
-          const int token = position + p * kPageTokens + lane % 4 * 4 + i;
-          if (kMasked && token > last) x = -INFINITY;
-          top = fmaxf(top, x);
+        for (int p = 0; p < S::kAtOnce; ++p) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            float& x = score[m][p][i / 2][h * 2 + i % 2];
+            const int token = position + p * kPageTokens + lane % 4 * 4 + i;
+            if (kMasked && token > last) x = -INFINITY;
+            largest_here = fmaxf(largest_here, x);
+          }
         }
+        top[m][h] = largest_here * scale;
+        grows |= top[m][h] > largest[m][h] + kSlack;
       }
-      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, 2));
-      top = fmaxf(top * scale, largest[m][h]);
-      const float safe = kMasked && top == -INFINITY ? 0.0F : top;
-      rescale[h] = Exp2(largest[m][h] - safe);
-      largest[m][h] = top;
-      float total = 0;
-#pragma unroll
-      for (int p = 0; p < S::kAtOnce; ++p) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float& x = score[p][i / 2][h * 2 + i % 2];
-          x = Exp2(x * scale - safe);
-          total += x;
-        }
-      }
-      sum[m][h] = sum[m][h] * rescale[h] + total;
     }
-    if (!__any_sync(kAllLanes, rescale[0] != 1.0F || rescale[1] != 1.0F)) return;
+    if (__any_sync(kAllLanes, grows)) Rescale(top);
 #pragma unroll
-    for (int s = 0; s < 2 * kSteps; ++s) {
+    for (int m = 0; m < kTiles; ++m) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) out[m][s][i] *= rescale[i / 2];
+      for (int h = 0; h < 2; ++h) {
+        const float safe = kMasked && largest[m][h] == -INFINITY ? 0.0F : largest[m][h];
+#pragma unroll
+        for (int p = 0; p < S::kAtOnce; ++p) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            float& x = score[m][p][i / 2][h * 2 + i % 2];
+            x = Exp2(x * scale - safe);
+            sum[m][h] += x;
+          }
+        }
+      }
+    }
+  }
+
+  // `top`: the largest new score of each column among those of this lane. A column's sums do not
+  // depend on other columns.
+  __device__ void Rescale(const float (&top)[kTiles][2]) {
+#pragma unroll
+    for (int m = 0; m < kTiles; ++m) {
+      float factor[2];
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        float of_column = fmaxf(top[m][h], __shfl_xor_sync(kAllLanes, top[m][h], 1));
+        of_column = fmaxf(of_column, __shfl_xor_sync(kAllLanes, of_column, 2));
+        const bool grows = of_column > largest[m][h] + kSlack;
+        factor[h] = grows ? Exp2(largest[m][h] - of_column) : 1.0F;
+        if (grows) largest[m][h] = of_column;
+        sum[m][h] *= factor[h];
+      }
+#pragma unroll
+      for (int s = 0; s < 2 * kSteps; ++s) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) out[m][s][i] *= factor[i / 2];
+      }
     }
   }
 
@@ -307,10 +333,10 @@ void LaunchTiles(const AttentionArguments& a, const QueryTile* tiles, int64_t nu
   Launch(kernel, grid, S::kWarps * 32, kBytes, stream, a, tiles);
 }
 
-// The fastest that was measured on an H200. Two pages at once are faster still, but spill
-// registers.
+// The fastest that was measured on an H200: with two pages at once a warp has eight sums that do
+// not wait for each other. A few registers spill.
 template <int kDim>
-using FastSetting = TileSetting<kDim, 2, 4, 1, 4, 2>;
+using FastSetting = TileSetting<kDim, 2, 4, 2, 4, 2>;
 
 }  // namespace
 
