@@ -1,6 +1,5 @@
 #include "model/cuda/matrix_product.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace pace::cuda {
@@ -88,25 +87,6 @@ Result<const MatrixProduct::Plan*> MatrixProduct::PlanOf(const Shape& shape) {
 }
 
 Status MatrixProduct::Run(const Product& product, cudaStream_t stream) {
-  const int64_t at_once = product.rows_at_once;
-  if (at_once == 0 || product.num_rows <= at_once) return RunPart(product, stream);
-  const auto after = [](const void* at, int64_t elements, Element element) {
-    return static_cast<const char*>(at) + elements * BytesOf(element);
-  };
-  for (int64_t begin = 0; begin < product.num_rows; begin += at_once) {
-    Product part = product;
-    part.num_rows = std::min(at_once, product.num_rows - begin);
-    part.x = after(product.x, begin * product.num_inputs, product.element);
-    const int64_t written = begin * product.out_stride;
-    part.out = const_cast<char*>(after(product.out, written, product.out_element));
-    if (product.addend != nullptr)
-      part.addend = after(product.addend, written, product.out_element);
-    PACE_RETURN_IF_ERROR(RunPart(part, stream));
-  }
-  return Status::Ok();
-}
-
-Status MatrixProduct::RunPart(const Product& product, cudaStream_t stream) {
   PACE_ASSIGN_OR_RETURN(const Plan* found, PlanOf({.num_rows = product.num_rows,
                                                    .num_outputs = product.num_outputs,
                                                    .num_inputs = product.num_inputs,

@@ -28,7 +28,6 @@ struct Product {
   Element element = Element::kFloat;  // of weight and x
   Element out_element = Element::kFloat;
   const void* addend = nullptr;  // as out, which it may be; or null
-  int64_t rows_at_once = 0;      // more are computed in parts; 0 = all at once
 };
 
 class MatrixProduct {
@@ -61,7 +60,6 @@ class MatrixProduct {
   };
 
   MatrixProduct() = default;
-  Status RunPart(const Product& product, cudaStream_t stream);
   Result<const Plan*> PlanOf(const Shape& shape);
   Status Choose(Plan& plan);
 
