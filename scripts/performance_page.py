@@ -153,6 +153,14 @@ the difference is the time between two forward passes (metadata upload, download
 launch) and the context, which grows while a step is timed.
 """
 
+PREFILL_PARTS = """
+### Time of a prefill pass
+
+A pass of 8,192 rows. The limit is the time of the products at the speed of a large one. Experts of
+many rows are computed by a kernel that is made for few: it reads the weights of an expert again for
+every eight rows.
+"""
+
 TRAIN = """
 ## Training on a GPU
 
@@ -261,12 +269,23 @@ def places(step):
 def decode_part_lines(report):
     lines = []
     for profile in report.get("parts", []):
-        shape, batch = profile["shape"].split("_batch_")
+        shape, _, batch = profile["shape"].partition("_batch_")
         if batch not in ("1", "128"):
             continue
         if not lines:
             lines = [DECODE_PARTS.rstrip()]
         lines += [f"\n{shape}, batch of {batch}", *part_lines(profile)]
+    return lines
+
+
+def prefill_part_lines():
+    lines = [PREFILL_PARTS.rstrip()]
+    for report in map(load, ("decode_2048_h200.json", "decode_moe_h200.json")):
+        context = report["settings"]["context"]
+        for profile in report["parts"]:
+            shape = profile["shape"].removesuffix("_prefill")
+            if shape != profile["shape"]:
+                lines += [f"\n{shape}, prompts of {context:,} tokens", *part_lines(profile)]
     return lines
 
 
@@ -492,6 +511,7 @@ def page():
         *longer_lines(),
         *float8_lines(),
         *decode_part_lines(report),
+        *prefill_part_lines(),
         NEXT.rstrip(),
         *train_lines(load("train_h200.json")),
         *method_lines(),

@@ -75,22 +75,17 @@ class DecodeLoop {
     return loop;
   }
 
+  // Sequences whose contexts one pass computes.
+  static int64_t PrefillAtOnce(int64_t batch, int64_t context) {
+    return std::clamp<int64_t>(kDecodePassTokens / context, 1, batch);
+  }
+
   // Fills the cache of the first `batch` sequences; seconds.
   Result<double> Prefill(int64_t batch, int64_t context) {
-    const CounterRandom random(kDecodeSeed, 1);
-    const auto vocab_size = static_cast<double>(decoder_->config().vocab_size);
-    const int64_t at_once = std::max<int64_t>(1, kDecodePassTokens / context);
+    const int64_t at_once = PrefillAtOnce(batch, context);
     const WallClock clock;
     for (int64_t first = 0; first < batch; first += at_once) {
-      Pass pass;
-      for (int64_t s = first; s < std::min(batch, first + at_once); ++s) {
-        for (int64_t i = 0; i < context; ++i) {
-          const double u = random.Uniform(static_cast<uint64_t>(s), static_cast<uint64_t>(i));
-          pass.tokens.push_back(static_cast<TokenId>(u * vocab_size));
-        }
-        pass.chunks.push_back(
-            {.start = 0, .num_tokens = context, .blocks = blocks_[static_cast<size_t>(s)]});
-      }
+      const Pass pass = MakePrefill(first, std::min(batch, first + at_once), context);
       PACE_RETURN_IF_ERROR(decoder_->Run(pass).status());
     }
     return clock.Now().count();
@@ -128,7 +123,13 @@ class DecodeLoop {
   Result<std::vector<DecodePart>> Profile(int64_t batch, int64_t context) {
     Pass pass = MakePass(batch, context);
     pass.tokens = last_tokens_;
-    return ProfileCudaDecode(*decoder_, pass);
+    return ProfileCudaPass(*decoder_, pass);
+  }
+
+  // The parts of one prefill pass of so many sequences, each alone. The cache is lost.
+  // REQUIRES: on a GPU
+  Result<std::vector<DecodePart>> ProfilePrefill(int64_t num_sequences, int64_t context) {
+    return ProfileCudaPass(*decoder_, MakePrefill(0, num_sequences, context));
   }
 
   // The experts that a step of Decode selects, summed over the layers: the mean over every
@@ -167,6 +168,21 @@ class DecodeLoop {
       ++pass.samples[s].key.token;
     }
     return Status::Ok();
+  }
+  // The contexts of sequences [begin, end).
+  Pass MakePrefill(int64_t begin, int64_t end, int64_t context) const {
+    const CounterRandom random(kDecodeSeed, 1);
+    const auto vocab_size = static_cast<double>(decoder_->config().vocab_size);
+    Pass pass;
+    for (int64_t s = begin; s < end; ++s) {
+      for (int64_t i = 0; i < context; ++i) {
+        const double u = random.Uniform(static_cast<uint64_t>(s), static_cast<uint64_t>(i));
+        pass.tokens.push_back(static_cast<TokenId>(u * vocab_size));
+      }
+      pass.chunks.push_back(
+          {.start = 0, .num_tokens = context, .blocks = blocks_[static_cast<size_t>(s)]});
+    }
+    return pass;
   }
   // One new token of each sequence, after its context.
   Pass MakePass(int64_t batch, int64_t context) const {
@@ -316,6 +332,13 @@ class DecodeBench {
     for (const int64_t batch : options_.batches) {
       PACE_RETURN_IF_ERROR(MeasureBatch(shape, config, quantization, batch, *loop));
     }
+    if (device_) {
+      const int64_t at_once = DecodeLoop::PrefillAtOnce(timed, options_.context);
+      PACE_ASSIGN_OR_RETURN(const std::vector<DecodePart> parts,
+                            loop->ProfilePrefill(at_once, options_.context));
+      const auto num_tokens = static_cast<double>(at_once * options_.context);
+      AddProfile(prefill.name, num_tokens / prefill.Median(), parts);
+    }
     measurements_.push_back(std::move(prefill));
     if (device_) measurements_.push_back(std::move(share));
     measurements_.push_back(std::move(install));
@@ -354,6 +377,15 @@ class DecodeBench {
     }
     return Status::Ok();
   }
+  void AddProfile(const std::string& name, double seconds, const std::vector<DecodePart>& parts) {
+    StepProfile profile{.shape = name, .step_seconds = seconds, .parts = {}};
+    for (const DecodePart& part : parts) {
+      const double limit =
+          std::max(static_cast<double>(part.num_bytes) / bandwidth_, part.num_flops / products_);
+      profile.parts.push_back({part.name, part.seconds, limit});
+    }
+    profiles_.push_back(std::move(profile));
+  }
   std::optional<double> RequiredPrefill(const std::string& shape) const {
     const bool is_asked =
         options_.device == DeviceKind::kCuda && shape == "qwen3-4b" && options_.context >= 2048;
@@ -390,13 +422,7 @@ class DecodeBench {
     if (device_) {
       PACE_ASSIGN_OR_RETURN(const std::vector<DecodePart> parts,
                             loop.Profile(batch, options_.context));
-      StepProfile profile{
-          .shape = name, .step_seconds = static_cast<double>(batch) / speed.Median(), .parts = {}};
-      for (const DecodePart& part : parts) {
-        profile.parts.push_back(
-            {part.name, part.seconds, static_cast<double>(part.num_bytes) / bandwidth_});
-      }
-      profiles_.push_back(std::move(profile));
+      AddProfile(name, static_cast<double>(batch) / speed.Median(), parts);
     }
     if (!is_plain) {
       const auto plain = std::ranges::find(measurements_, plain_name, &Measurement::name);

@@ -25,7 +25,7 @@ Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& /
   return Absent();
 }
 
-Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& /*decoder*/, const Pass& /*pass*/) {
+Result<std::vector<DecodePart>> ProfileCudaPass(Decoder& /*decoder*/, const Pass& /*pass*/) {
   return Absent();
 }
 

@@ -292,18 +292,24 @@ Result<std::vector<float>> CudaDecoder::RunCached(std::span<const ScoreRequest> 
 }
 
 Result<ProfiledPass> CudaDecoder::RunForProfile(const Pass& pass) {
-  PACE_CHECK(IsDecodeOnly(pass), "a decode pass");
   DropSpeculative();
   // Loads kernels, too.
   PACE_RETURN_IF_ERROR(RunNow(pass).status());
   int64_t num_context_tokens = 0;
-  for (const Chunk& chunk : pass.chunks) num_context_tokens += chunk.start + chunk.num_tokens;
+  double num_pairs = 0;
+  for (const Chunk& chunk : pass.chunks) {
+    num_context_tokens += chunk.start + chunk.num_tokens;
+    num_pairs +=
+        static_cast<double>(chunk.num_tokens) *
+        (static_cast<double>(chunk.start) + 0.5 * static_cast<double>(chunk.num_tokens + 1));
+  }
   return ProfiledPass{.config = config_,
                       .network = network_,
                       .metadata = runner_->metadata(),
                       .cache = cache_.at(),
                       .layer_bytes = layer_bytes(),
                       .num_context_tokens = num_context_tokens,
+                      .num_pairs = num_pairs,
                       .num_rows = std::ssize(pass.tokens),
                       .element = element_};
 }
@@ -314,7 +320,7 @@ Result<std::vector<DecodePart>> CudaDecoder::Profile(const Pass& pass) {
 }
 
 Result<int64_t> CudaDecoder::CountExperts(const Pass& pass) {
-  PACE_CHECK(config_.moe.has_value(), "a mixture of experts");
+  PACE_CHECK(config_.moe.has_value() && IsDecodeOnly(pass), "a decode pass with experts");
   PACE_ASSIGN_OR_RETURN(const ProfiledPass profiled, RunForProfile(pass));
   return cuda::CountExperts(profiled, runner_->ops(), stream_);
 }
@@ -376,7 +382,7 @@ Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& d
   return ours->PrepareRandom(seed, deviation);
 }
 
-Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& decoder, const Pass& pass) {
+Result<std::vector<DecodePart>> ProfileCudaPass(Decoder& decoder, const Pass& pass) {
   auto* const ours = dynamic_cast<cuda::CudaDecoder*>(&decoder);
   PACE_CHECK(ours != nullptr, "a decoder of CreateCudaDecoder");
   return ours->Profile(pass);

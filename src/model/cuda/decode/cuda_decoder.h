@@ -36,16 +36,17 @@ Result<std::unique_ptr<Decoder>> CreateCudaDecoder(const ModelConfig& config,
 Result<std::shared_ptr<const DecoderWeights>> RandomCudaWeights(const Decoder& decoder,
                                                                 uint64_t seed, double deviation);
 
-// One piece of a decode pass, over all layers.
+// One piece of a pass, over all layers.
 struct DecodePart {
   std::string name;
   double seconds = 0;
   int64_t num_bytes = 0;  // of weights or cache that it must read
+  double num_flops = 0;   // of its products
 };
 // Measures each part of the pass alone, as a graph; the cache of these sequences is lost.
 // Every layer has the experts that one routing of the pass's tokens selects.
-// REQUIRES: a decoder of CreateCudaDecoder; a decode pass
-Result<std::vector<DecodePart>> ProfileCudaDecode(Decoder& decoder, const Pass& pass);
+// REQUIRES: a decoder of CreateCudaDecoder
+Result<std::vector<DecodePart>> ProfileCudaPass(Decoder& decoder, const Pass& pass);
 
 // Runs the pass and returns the number of experts that at least one of its rows selects, summed
 // over the layers. Its results are discarded; the same pass may run again.

@@ -65,6 +65,12 @@ Result<double> TimeGraph(CudaOps& ops, cudaStream_t stream, const std::function<
 
 using Layer = LayerWeights<CudaOps>;
 
+// What a part cannot do without.
+struct Need {
+  int64_t num_bytes = 0;
+  double num_flops = 0;
+};
+
 // Distinct experts that the rows of the last routing selected.
 Result<int64_t> SelectedExperts(const ProfiledPass& pass, const CudaOps& ops, cudaStream_t stream) {
   std::vector<int32_t> chosen(
@@ -111,6 +117,12 @@ class PassProfiler {
   static int64_t ElementsOf(const CudaOps::Matrix& matrix) {
     return matrix.num_outputs * matrix.num_inputs;
   }
+  Need NeedOf(const CudaOps::Matrix& matrix) const {
+    return {BytesOfMatrix(matrix), FlopsOf(matrix, pass_.num_rows)};
+  }
+  static double FlopsOf(const CudaOps::Matrix& matrix, int64_t num_rows) {
+    return 2.0 * static_cast<double>(num_rows) * static_cast<double>(ElementsOf(matrix));
+  }
 
   Result<bool> RunsLayersAtOnce() {
     Begin();
@@ -152,18 +164,22 @@ class PassProfiler {
     return ops_.TakeStatus();
   }
 
-  // `of_layer` launches the part in one layer, `bytes_of_layer` is what it reads there.
-  template <typename OfLayer, typename BytesOfLayer>
+  // `of_layer` launches the part in one layer, `need_of_layer` is what it needs there.
+  template <typename OfLayer, typename NeedOfLayer>
   Status Measure(const std::string& name, const OfLayer& of_layer,
-                 const BytesOfLayer& bytes_of_layer) {
-    int64_t num_bytes = 0;
-    for (const Layer& layer : pass_.network.layers) num_bytes += bytes_of_layer(layer);
-    PACE_ASSIGN_OR_RETURN(const double seconds, TimeGraph(ops_, stream_, [&] {
+                 const NeedOfLayer& need_of_layer) {
+    DecodePart part{.name = name};
+    for (const Layer& layer : pass_.network.layers) {
+      const Need need = need_of_layer(layer);
+      part.num_bytes += need.num_bytes;
+      part.num_flops += need.num_flops;
+    }
+    PACE_ASSIGN_OR_RETURN(part.seconds, TimeGraph(ops_, stream_, [&] {
                             Begin();
                             for (int64_t index = 0; const Layer& layer : pass_.network.layers)
                               of_layer(layer, index++);
                           }));
-    parts_.push_back({.name = name, .seconds = seconds, .num_bytes = num_bytes});
+    parts_.push_back(std::move(part));
     return Status::Ok();
   }
 
@@ -173,19 +189,20 @@ class PassProfiler {
         [&](const Layer& layer, int64_t /*index*/) {
           ops_.Linear(ops_.Norm(x_, layer.attention_norm), layer.qkv);
         },
-        [&](const Layer& layer) { return BytesOfMatrix(layer.qkv); }));
-    const int64_t kv_bytes = BytesOfContext();
+        [&](const Layer& layer) { return NeedOf(layer.qkv); }));
+    const Need attention{BytesOfContext(),
+                         4 * pass_.num_pairs * static_cast<double>(pass_.config.query_size())};
     PACE_RETURN_IF_ERROR(Measure(
         "rotary and attention",
         [&](const Layer& layer, int64_t index) {
           ops_.Rotate(qkv_, NormOf(layer.q_norm), NormOf(layer.k_norm));
           ops_.Attend(qkv_, index);
         },
-        [&](const Layer& /*layer*/) { return kv_bytes; }));
+        [&](const Layer& /*layer*/) { return attention; }));
     return Measure(
         "attention's output",
         [&](const Layer& layer, int64_t /*index*/) { ops_.AddLinear(x_, attended_, layer.output); },
-        [&](const Layer& layer) { return BytesOfMatrix(layer.output); });
+        [&](const Layer& layer) { return NeedOf(layer.output); });
   }
 
   Status MeasureMlp() {
@@ -195,13 +212,13 @@ class PassProfiler {
         [&](const Layer& layer, int64_t /*index*/) {
           gated = ops_.Gated(ops_.Norm(x_, layer.mlp_norm), layer.experts.front().gate_up);
         },
-        [&](const Layer& layer) { return BytesOfMatrix(layer.experts.front().gate_up); }));
+        [&](const Layer& layer) { return NeedOf(layer.experts.front().gate_up); }));
     return Measure(
         "down",
         [&](const Layer& layer, int64_t /*index*/) {
           ops_.AddLinear(x_, gated, layer.experts.front().down);
         },
-        [&](const Layer& layer) { return BytesOfMatrix(layer.experts.front().down); });
+        [&](const Layer& layer) { return NeedOf(layer.experts.front().down); });
   }
 
   // Sparse layers only.
@@ -211,7 +228,7 @@ class PassProfiler {
         [&](const Layer& layer, int64_t /*index*/) {
           if (layer.router) ops_.Route(ops_.Norm(x_, layer.mlp_norm), *layer.router);
         },
-        [&](const Layer& layer) { return layer.router ? BytesOfMatrix(*layer.router) : 0; }));
+        [&](const Layer& layer) { return layer.router ? NeedOf(*layer.router) : Need{}; }));
     // The routing of the last layer stays.
     PACE_ASSIGN_OR_RETURN(const int64_t selected, SelectedExperts(pass_, ops_, stream_));
     return Measure(
@@ -221,12 +238,15 @@ class PassProfiler {
         },
         [&](const Layer& layer) {
           const Expert<CudaOps>& expert = layer.experts.front();
-          const int64_t bytes = BytesOfMatrix(expert.gate_up) + BytesOfMatrix(expert.down);
-          return layer.router ? selected * bytes : 0;
+          const int64_t slots = pass_.num_rows * pass_.config.moe->num_experts_per_token;
+          if (!layer.router) return Need{};
+          return Need{selected * (BytesOfMatrix(expert.gate_up) + BytesOfMatrix(expert.down)),
+                      FlopsOf(expert.gate_up, slots) + FlopsOf(expert.down, slots)};
         });
   }
 
   Status MeasureAnswers() {
+    if (pass_.metadata.shape().num_requests == 0) return Status::Ok();
     PACE_ASSIGN_OR_RETURN(const double seconds, TimeGraph(ops_, stream_, [&] {
                             Begin();
                             ops_.RunRequests(ops_.Norm(x_, pass_.network.final_norm),

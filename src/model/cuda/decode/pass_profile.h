@@ -1,4 +1,4 @@
-// ProfilePass: the parts of a decode pass, each alone.
+// ProfilePass: the parts of a pass, each alone.
 //
 // A part is one piece of every layer, captured as a graph of its own and timed on
 // the device; so the sum of all parts is near the time of the pass. Where one
@@ -24,6 +24,7 @@ struct ProfiledPass {
   void* cache = nullptr;
   int64_t layer_bytes = 0;
   int64_t num_context_tokens = 0;  // of all sequences, new ones included
+  double num_pairs = 0;            // of a row and a token that it attends to
   int64_t num_rows = 0;            // without padding
   Element element = Element::kFloat;
 };
