@@ -28,17 +28,27 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 target_compile_definitions(pace_build_flags INTERFACE _GLIBCXX_ASSERTIONS)
 
+# A linker that is faster than the compiler's own, where there is one. Not mold 1, which Debian 12 has:
+# some of its links never end, and it lets the read-only region (RELRO) begin at thread-local data, which
+# may lie in a page that is not mapped, so that a program does not start.
+find_program(PACE_LLD NAMES ld.lld ld.lld-19)
 find_program(PACE_MOLD mold)
-if(PACE_MOLD)
-  check_linker_flag(CXX -fuse-ld=mold PACE_HAS_MOLD)
-  if(PACE_HAS_MOLD)
-    target_link_options(pace_build_flags INTERFACE -fuse-ld=mold)
-    # Mold 1 lets the read-only region (RELRO) begin at thread-local data, which may lie in a page
-    # that is not mapped. Such a program does not start.
-    execute_process(COMMAND ${PACE_MOLD} --version OUTPUT_VARIABLE mold_version ERROR_QUIET)
-    if(mold_version MATCHES "mold [01]\\.")
-      target_link_options(pace_build_flags INTERFACE -Wl,-z,norelro)
-    endif()
+set(fast_linker)
+if(PACE_LLD)
+  # g++ looks for it by its plain name.
+  file(REAL_PATH ${PACE_LLD} lld)
+  cmake_path(GET lld PARENT_PATH lld_folder)
+  set(fast_linker -fuse-ld=lld -B${lld_folder})
+elseif(PACE_MOLD)
+  execute_process(COMMAND ${PACE_MOLD} --version OUTPUT_VARIABLE mold_version ERROR_QUIET)
+  if(NOT mold_version MATCHES "mold [01]\\.")
+    set(fast_linker -fuse-ld=mold)
+  endif()
+endif()
+if(fast_linker)
+  check_linker_flag(CXX "${fast_linker}" PACE_HAS_FAST_LINKER)
+  if(PACE_HAS_FAST_LINKER)
+    target_link_options(pace_build_flags INTERFACE ${fast_linker})
   endif()
 endif()
 
