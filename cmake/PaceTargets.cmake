@@ -187,7 +187,7 @@ function(pace_fuzzer name)
   endforeach()
   pace_binary(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  # The work is in the libraries.
+  # A fuzz target spends its time in the library that it calls.
   _pace_make_cold(${name} cold)
   add_dependencies(pace_fuzzers ${name})
 

@@ -156,9 +156,9 @@ launch) and the context, which grows while a step is timed.
 PREFILL_PARTS = """
 ### Time of a prefill pass
 
-A pass of 8,192 rows. The limit is the time of the products at the speed of a large one. Experts of
-many rows are computed by a kernel that is made for few: it reads the weights of an expert again for
-every eight rows.
+Each table is for a pass of 8,192 rows. The limit of a part is the time of its matrix products at the
+speed of a large product. The kernel for experts is designed for few rows: it reads the weights of an
+expert once for every eight of them.
 """
 
 TRAIN = """

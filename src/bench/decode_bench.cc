@@ -126,7 +126,7 @@ class DecodeLoop {
     return ProfileCudaPass(*decoder_, pass);
   }
 
-  // The parts of one prefill pass of so many sequences, each alone. The cache is lost.
+  // Times each part of a prefill pass over `num_sequences` sequences; overwrites their cache.
   // REQUIRES: on a GPU
   Result<std::vector<DecodePart>> ProfilePrefill(int64_t num_sequences, int64_t context) {
     return ProfileCudaPass(*decoder_, MakePrefill(0, num_sequences, context));

@@ -168,7 +168,7 @@ std::vector<TextSpan> Matches(std::string_view text, const Regex& pattern) {
   return found;
 }
 
-// Signs that a text was put together badly.
+// Patterns that correct English does not contain.
 const Regex& BadEnglish() {
   static const Regex kPattern =
       Regex::Compile(
@@ -176,7 +176,7 @@ const Regex& BadEnglish() {
           .value();
   return kPattern;
 }
-// A number with the word or the sign behind it.
+// A number and the word or punctuation mark after it.
 const Regex& Counted() {
   static const Regex kPattern = Regex::Compile(R"(\d+(?: [A-Za-z-]+|[,.?]))").value();
   return kPattern;

@@ -72,7 +72,8 @@ class HeadGradients {
     } else if (d_head_.is_cuda()) {
       at::addmm_out(d_head_, d_head_, d_logits.t(), hidden, at::kFloat);
     } else {
-      // In parts: the product of bf16 is rounded, and some processors sum it in float32 before.
+      // Parts bound the temporary memory: the product in bf16 and, on some processors, its
+      // float32 sums.
       constexpr int64_t kPart = 4096;
       ForChunks(d_head_.size(0), kPart, [&](int64_t first, int64_t size) {
         d_head_.narrow(0, first, size).add_(at::mm(d_logits.narrow(1, first, size).t(), hidden));

@@ -24,7 +24,7 @@ struct ProfiledPass {
   void* cache = nullptr;
   int64_t layer_bytes = 0;
   int64_t num_context_tokens = 0;  // of all sequences, new ones included
-  double num_pairs = 0;            // of a row and a token that it attends to
+  double num_pairs = 0;            // (row, token it attends to)
   int64_t num_rows = 0;            // without padding
   Element element = Element::kFloat;
 };

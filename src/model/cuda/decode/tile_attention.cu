@@ -13,7 +13,7 @@ namespace pace::cuda {
 namespace {
 
 constexpr int kFragmentRows = 16;
-// Of weights, as a power of two: they are at most 2^kSlack, which float32 sums hold with ease.
+// Unnormalised attention weights are at most 2^kSlack, far below the range of float32 sums.
 constexpr float kSlack = 8;
 
 __device__ float Exp2(float x) {
